@@ -6,7 +6,7 @@
 //! itself alone, and a host that is a domain itself gets the virtual host
 //! without its wildcards.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
 
@@ -30,7 +30,7 @@ pub(super) enum Rewrite {
 #[derive(Debug)]
 struct RewrittenHost {
     rewrite: Rewrite,
-    source: Arc<Resource>,
+    source: Weak<Resource>,
     made: Arc<Resource>,
 }
 
@@ -49,17 +49,18 @@ impl RewrittenHosts {
         make: impl FnOnce() -> Resource,
     ) -> Arc<Resource> {
         let rewrites = self.0.entry(entry).or_default();
-        let same =
-            |made: &&RewrittenHost| made.rewrite == rewrite && Arc::ptr_eq(&made.source, source);
+        let same = |made: &&RewrittenHost| {
+            made.rewrite == rewrite && made.source.as_ptr() == Arc::as_ptr(source)
+        };
         if let Some(found) = rewrites.iter().find(same) {
             return Arc::clone(&found.made);
         }
         // A source that is in use nowhere else is not sent to anybody any more.
-        rewrites.retain(|made| Arc::strong_count(&made.source) > 1);
+        rewrites.retain(|made| made.source.strong_count() > 0);
         let made = Arc::new(make());
         rewrites.push(RewrittenHost {
             rewrite,
-            source: Arc::clone(source),
+            source: Arc::downgrade(source),
             made: Arc::clone(&made),
         });
         made
@@ -131,5 +132,65 @@ mod tests {
         let one = for_one_host(&source, Name::new("r/a.com"), "a.com");
         assert_eq!(one.constraints, source.constraints);
         assert_eq!(one.facts().domains, Domains::new(["a.com"]));
+    }
+
+    #[test]
+    fn a_rewritten_virtual_host_keeps_its_ttl() {
+        let ttl = Some(std::time::Duration::from_secs(5));
+        let facts = Facts {
+            domains: Domains::new(["a.com", "*.a.com"]),
+            ..Facts::default()
+        };
+        let source = Resource {
+            ttl,
+            facts: Some(Box::new(facts)),
+            ..Resource::new("r/web".into(), "".into())
+        };
+        let bare = without_wildcards(&source);
+        assert_eq!((bare.ttl, &bare.name), (ttl, &source.name));
+        assert_eq!(bare.facts().domains, Domains::new(["a.com"]));
+        let aliased = with_alias(&source, &"r/b.a.com".into());
+        assert_eq!(*aliased.aliases, [Name::new("r/b.a.com")]);
+        assert_eq!(aliased.facts(), source.facts());
+    }
+
+    #[test]
+    fn a_host_can_be_a_domain_if_it_matches_itself_alone() {
+        for host in ["a.com", "a.com:80", "a*b", "[::1]"] {
+            assert!(can_be_domain(host), "{host}");
+        }
+        for host in ["", "*", "*.com", "a.*", "a b", "a\tb", "a\u{7}"] {
+            assert!(!can_be_domain(host), "{host:?}");
+        }
+    }
+
+    #[test]
+    fn rewritten_virtual_hosts_are_shared_while_their_source_is_in_use() {
+        let mut rewritten = RewrittenHosts::default();
+        let (entry, other) = (EntryId(1), EntryId(2));
+        let source = || Arc::new(Resource::new("r/web".into(), "x".into()));
+        let (one, two) = (source(), source());
+        let make = || Resource::new("made".into(), "x".into());
+        let mut get =
+            |entry, rewrite, source: &Arc<Resource>| rewritten.get(entry, rewrite, source, make);
+        let first = get(entry, Rewrite::OneHost, &one);
+        let others = [
+            get(entry, Rewrite::WithAlias, &one),
+            get(entry, Rewrite::OneHost, &two),
+            get(other, Rewrite::OneHost, &one),
+        ];
+        assert!(others.iter().all(|made| !Arc::ptr_eq(made, &first)));
+        assert!(Arc::ptr_eq(&first, &get(entry, Rewrite::OneHost, &one)));
+        assert!(Arc::ptr_eq(&others[1], &get(entry, Rewrite::OneHost, &two)));
+        // The first source goes: the next rewrite frees what was made of it.
+        let kept = Arc::downgrade(&first);
+        drop((first, others, two));
+        rewritten.forget(other);
+        drop(one);
+        assert!(kept.upgrade().is_some());
+        rewritten.get(entry, Rewrite::WithAlias, &source(), make);
+        assert!(kept.upgrade().is_none());
+        rewritten.forget(entry);
+        assert!(rewritten.0.is_empty());
     }
 }
