@@ -130,3 +130,168 @@ impl Database {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::view::ViewId;
+    use super::super::{EntryId, Scope};
+    use super::*;
+    use crate::change::Change;
+    use crate::facts::Facts;
+    use crate::hosts::{Domain, Domains};
+    use crate::kind::VHDS;
+    use crate::name::{Glob, Name};
+    use crate::params::ParamsId;
+    use crate::resource::Resource;
+
+    const NAME: &str = "xdstp://x/t/g/a";
+
+    fn member() -> Arc<Resource> {
+        Arc::new(Resource {
+            aliases: vec!["alias".into()].into(),
+            ..Resource::new(NAME.into(), "x".into())
+        })
+    }
+
+    /// A type with one name and its alias, and a type with one virtual host.
+    /// Both have views with cursors at several positions.
+    fn sound() -> (Database, [TypeId; 2]) {
+        let mut db = Database::new();
+        let types = ["t", VHDS].map(|url| db.type_id(&url.into()));
+        let host = Resource {
+            facts: Some(Box::new(Facts {
+                domains: Domains::new(["a.com", "*.a.com"]),
+                ..Facts::default()
+            })),
+            ..Resource::new("r/h".into(), "x".into())
+        };
+        db.apply(vec![
+            Change::Upsert("t".into(), member()),
+            Change::Upsert(VHDS.into(), Arc::new(host)),
+        ])
+        .unwrap();
+        let stream = db.open_stream();
+        let glob = Glob::of(&NAME.into()).map(Scope::Glob).unwrap();
+        for (nth, type_id) in types.into_iter().enumerate() {
+            let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+            for scope in [&Scope::All, &glob] {
+                let cursor = db.open_cursor(subscriber, scope);
+                db.pin(cursor, nth as u64);
+            }
+            let host = Name::new("r/a.com");
+            db.subscribe(subscriber, &host, ParamsId::EMPTY);
+        }
+        assert_eq!(db.check(), Ok(()));
+        (db, types)
+    }
+
+    fn first_view(db: &mut Database, type_id: TypeId) -> ViewId {
+        let view = db.table(type_id).views().next();
+        view.map(|(id, _)| id).unwrap()
+    }
+
+    fn entry(db: &Database, type_id: TypeId, name: &str) -> EntryId {
+        db.find(type_id, &name.into()).unwrap()
+    }
+
+    /// Breaks a sound database, and returns the fault that is found.
+    fn fault(breaks: impl FnOnce(&mut Database, TypeId, TypeId)) -> String {
+        let (mut db, [plain, hosts]) = sound();
+        breaks(&mut db, plain, hosts);
+        db.check().expect_err("a broken invariant")
+    }
+
+    #[test]
+    fn a_name_that_is_kept_wrongly_is_found() {
+        let renamed = fault(|db, plain, _| {
+            let id = entry(db, plain, NAME);
+            db.table_mut(plain).entry_mut(id).name = "other".into();
+        });
+        assert!(renamed.contains("not found under its name"));
+        let unused = fault(|db, plain, _| {
+            db.table_mut(plain).intern(&"unused".into());
+        });
+        assert!(unused.contains("not in use"));
+        let owned = fault(|db, plain, _| {
+            let id = entry(db, plain, NAME);
+            db.table_mut(plain).add_owner(id, id);
+        });
+        assert!(owned.contains("not an alias"));
+        let counted = fault(|db, plain, _| db.table_mut(plain).len += 1);
+        assert!(counted.contains("1 names, 2 counted"));
+    }
+
+    #[test]
+    fn a_table_that_is_being_completed_may_have_unused_names() {
+        let (mut db, [plain, _]) = sound();
+        db.table_mut(plain).intern(&"unused".into());
+        db.table_mut(plain).is_completing = true;
+        assert_eq!(db.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_wrong_index_of_domains_is_found() {
+        let lost = fault(|db, _, hosts| {
+            let id = entry(db, hosts, "r/h");
+            let index = db.table_mut(hosts).hosts.as_mut().unwrap();
+            index.remove("r", Domain::of("a.com"), id);
+        });
+        assert!(lost.contains("not found by a.com"));
+        let extra = fault(|db, _, hosts| {
+            let id = entry(db, hosts, "r/h");
+            let index = db.table_mut(hosts).hosts.as_mut().unwrap();
+            index.insert("r", Domain::of("b.com"), id);
+        });
+        assert!(extra.contains("(3, 1) in the index"));
+        let unrequested = fault(|db, _, hosts| {
+            let id = entry(db, hosts, "r/a.com");
+            let index = db.table_mut(hosts).hosts.as_mut().unwrap();
+            index.remove_requested("r/a.com", id);
+        });
+        assert!(unrequested.contains("(2, 0) in the index"));
+    }
+
+    #[test]
+    fn a_view_that_differs_from_its_members_is_found() {
+        let unseen = fault(|db, plain, _| {
+            let view = first_view(db, plain);
+            let view = db.table_mut(plain).view_mut(view);
+            view.subscribers.clear();
+        });
+        assert!(unseen.contains("without subscribers"));
+        let twice = fault(|db, plain, _| {
+            let (view, id) = (first_view(db, plain), entry(db, plain, NAME));
+            let view = db.table_mut(plain).view_mut(view);
+            view.record(id, None, Some(&member()));
+        });
+        assert!(twice.contains("does not list its members"));
+        let forgotten = fault(|db, plain, _| {
+            let (view, id) = (first_view(db, plain), entry(db, plain, NAME));
+            db.table_mut(plain).view_mut(view).forget(id);
+        });
+        assert!(forgotten.contains("does not list its members"));
+        let outdated = fault(|db, plain, _| {
+            let (view, id) = (first_view(db, plain), entry(db, plain, NAME));
+            let other = Arc::new(Resource::new(NAME.into(), "y".into()));
+            let view = db.table_mut(plain).view_mut(view);
+            view.record(id, Some(&member()), Some(&other));
+        });
+        assert!(outdated.contains("fingerprint sum"));
+    }
+
+    #[test]
+    fn a_pin_without_a_cursor_is_found() {
+        let pinned = fault(|db, _, hosts| {
+            let view = first_view(db, hosts);
+            db.table_mut(hosts).view_mut(view).pin(1);
+        });
+        assert!(pinned.contains("the view's pins are not its cursors'"));
+        let unpinned = fault(|db, plain, _| {
+            let view = first_view(db, plain);
+            db.table_mut(plain).view_mut(view).unpin(0);
+        });
+        assert!(unpinned.contains("the view's pins are not its cursors'"));
+    }
+}

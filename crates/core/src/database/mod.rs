@@ -298,13 +298,75 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::change::Change;
+
+    fn put(url: &str, name: &str) -> Change {
+        let resource = Resource::new(Name::new(name), "x".into());
+        Change::Upsert(url.into(), Arc::new(resource))
+    }
 
     #[test]
-    fn check_finds_an_entry_that_is_not_in_use() {
+    fn a_database_lists_its_types_and_names() {
         let mut db = Database::new();
-        let type_id = db.type_id(&TypeUrl::new("t"));
-        db.table_mut(type_id).intern(&Name::new("a"));
-        assert!(db.check().is_err_and(|fault| fault.contains("not in use")));
+        let [t, u] = ["t", "u"].map(|url| db.type_id(&url.into()));
+        assert!(db.is_empty() && !db.is_cache());
+        db.apply(vec![put("u", "a"), put("u", "b")]).unwrap();
+        assert!(!db.is_empty());
+        assert_eq!((db.len(t), db.len(u)), (0, 2));
+        let types: Vec<_> = db.types().map(|(id, url)| (id, url.as_str())).collect();
+        assert_eq!(types, [(t, "t"), (u, "u")]);
+        assert_eq!(db.type_url(u).as_str(), "u");
+        assert_eq!(db.find_type(&"u".into()), Some(u));
+        assert_eq!(db.find_type(&"v".into()), None);
+        let names: BTreeSet<_> = db.resources(u).map(|r| r.name.as_str()).collect();
+        assert_eq!(names, BTreeSet::from(["a", "b"]));
+        assert_eq!(db.resources(t).count(), 0);
+        let b = db.find(u, &"b".into()).unwrap();
+        assert_eq!(db.name(u, b).as_str(), "b");
+        assert_eq!(db.find(t, &"b".into()), None);
+        assert_eq!(db.variants(u, &"c".into()), []);
+        db.apply(vec![Change::ReplaceAll("u".into(), Vec::new())])
+            .unwrap();
+        assert!(db.is_empty());
+    }
+
+    #[test]
+    fn s51_a_cache_does_not_know_which_names_exist_until_it_is_authoritative() {
+        let mut db = Database::cache();
+        let t = db.type_id(&"t".into());
+        assert!(db.is_cache());
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, t, ParamsId::EMPTY);
+        let entry = db.subscribe(subscriber, &"a".into(), ParamsId::EMPTY);
+        assert_eq!(db.choose(t, entry, ParamsId::EMPTY), Choice::Unknown);
+        db.set_authoritative();
+        assert!(!db.is_cache());
+        assert_eq!(db.choose(t, entry, ParamsId::EMPTY), Choice::Absent);
+    }
+
+    #[test]
+    fn s85_all_resources_are_visited_a_slice_at_a_time() {
+        let mut db = Database::new();
+        let t = db.type_id(&"t".into());
+        let sizes = |db: &Database| -> Vec<usize> {
+            let slices = (0..).map_while(|nth| db.slice_of_resources(t, nth));
+            slices.map(Iterator::count).collect()
+        };
+        assert_eq!(sizes(&db), []);
+        let puts = (0..2 * SLICE).map(|nth| put("t", &nth.to_string()));
+        db.apply(puts.collect()).unwrap();
+        assert_eq!(sizes(&db), [SLICE, SLICE]);
+        db.apply(vec![put("t", "last")]).unwrap();
+        assert_eq!(sizes(&db), [SLICE, SLICE, 1]);
+        let slices = (0..3).filter_map(|nth| db.slice_of_resources(t, nth));
+        let names: BTreeSet<_> = slices.flatten().map(|r| r.name.clone()).collect();
+        assert_eq!(names.len(), 2 * SLICE + 1);
+        let gone = Change::Remove("t".into(), "last".into());
+        db.apply(vec![gone]).unwrap();
+        let third = db.slice_of_resources(t, 2).map(Iterator::count);
+        assert_eq!(third.unwrap_or_default(), 0);
     }
 }
