@@ -252,4 +252,30 @@ mod tests {
         assert_eq!(groups.take(8), [1, 5, 7, 8, 9]);
         assert_eq!(groups.take(1), []);
     }
+
+    #[test]
+    fn s85_the_table_of_domains_does_not_grow_while_others_wait() {
+        const HOSTS: usize = 100;
+        let upsert = |url: &str, nth: usize| {
+            let facts = crate::facts::Facts {
+                domains: crate::hosts::Domains::new([format!("{nth}.com"), format!("{nth}.net")]),
+                ..crate::facts::Facts::default()
+            };
+            let host = Resource {
+                facts: Some(Box::new(facts)),
+                ..Resource::new(Name::new(&format!("r/{nth}")), "x".into())
+            };
+            crate::change::Change::Upsert(url.into(), Arc::new(host))
+        };
+        let check = |url: &str| {
+            let changes = (0..HOSTS).map(|nth| upsert(url, nth)).collect();
+            let edits = TypeEdits::from_changes(changes).unwrap();
+            DomainCheck::with_capacity_for(&edits[0])
+        };
+        let mut hosts = check(crate::kind::VHDS);
+        assert!(hosts.seen.capacity() >= 2 * HOSTS);
+        hosts.free_memory();
+        assert_eq!(hosts.seen.capacity(), 0);
+        assert_eq!(check(crate::kind::CDS).seen.capacity(), 0);
+    }
 }

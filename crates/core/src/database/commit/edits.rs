@@ -335,4 +335,21 @@ mod tests {
         assert!(failed(vec![put.clone(), fail.clone()]));
         assert!(!failed(vec![fail, put]));
     }
+
+    #[test]
+    fn a_single_resource_for_the_same_clients_needs_no_closer_look() {
+        let upsert = |clients| edits(vec![Change::Upsert("t".into(), put("n", clients, "2"))]);
+        let old = [put("n", Some("env=a"), "1")];
+        assert!(upsert(None).is_plain(0, &[]));
+        assert!(upsert(Some("env=a")).is_plain(0, &old));
+        assert!(!upsert(Some("env=b")).is_plain(0, &old));
+        assert!(!upsert(None).is_plain(0, &old));
+        let replaced = edits(vec![Change::ReplaceAll(
+            "t".into(),
+            vec![put("n", None, "2")],
+        )]);
+        assert!(replaced.is_plain(0, &old));
+        let removed = edits(vec![Change::Remove("t".into(), "n".into())]);
+        assert!(!removed.is_plain(0, &[]));
+    }
 }

@@ -21,6 +21,8 @@
 
 mod domains;
 mod edits;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
