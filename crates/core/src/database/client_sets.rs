@@ -213,7 +213,10 @@ mod tests {
     fn what_is_remembered_is_bounded_and_the_newest() {
         let mut db = Database::new();
         let id = db.type_id(&"t".into());
-        let one = Arc::new(Resource::new("a".into(), "body".into()));
+        // As many as the limit allows have exactly its bytes.
+        let empty = Resource::new("a".into(), "".into()).wire_size();
+        let body = vec![0; empty.next_power_of_two() - empty];
+        let one = Arc::new(Resource::new("a".into(), body.into()));
         let set = |size: usize| {
             Arc::new(ClientSet {
                 resources: vec![Arc::clone(&one); size],
@@ -232,6 +235,7 @@ mod tests {
         let most = MAX_BYTES / one.wire_size();
         db.remember_set(id, "large".into(), &set(most));
         assert_eq!(db.client_sets.sets.len(), 1);
+        assert_eq!(db.client_sets.bytes, MAX_BYTES);
         db.remember_set(id, "larger".into(), &set(most + 1));
         assert!(db.recall_set(id, &"larger".into()).is_none());
         assert_eq!(db.client_sets.bytes, most * one.wire_size());
@@ -249,5 +253,91 @@ mod tests {
         assert_eq!(db.recall_draining().count(), 1);
         db.remember_draining(std::iter::empty(), until);
         assert_eq!(db.recall_draining().count(), 0);
+    }
+
+    fn set(names: &[&str]) -> Arc<ClientSet> {
+        let resource = |name: &&str| Arc::new(Resource::new(Name::new(name), "x".into()));
+        Arc::new(ClientSet {
+            resources: names.iter().map(resource).collect(),
+            quarantined: Vec::new(),
+            unacked: BTreeMap::new(),
+        })
+    }
+
+    #[test]
+    fn s82_parts_of_a_set_are_remembered_together() {
+        let mut db = Database::new();
+        let id = db.type_id(&"t".into());
+        let names = |db: &Database| -> Vec<Name> {
+            let set = db.recall_set(id, &"1".into()).unwrap();
+            set.resources.iter().map(|r| r.name.clone()).collect()
+        };
+        assert!(!db.remembers_set(id, &"1".into()));
+        for (part, all) in [(["b", "d"], "bd"), (["b", "d"], "bd"), (["a", "b"], "abd")] {
+            db.remember_set(id, "1".into(), &set(&part));
+            let all = all.chars().map(|name| Name::new(&name.to_string()));
+            assert_eq!(names(&db), all.collect::<Vec<_>>());
+        }
+        assert!(db.remembers_set(id, &"1".into()));
+        assert_eq!(db.client_sets.order.len(), 1);
+        let bytes = db.recall_set(id, &"1".into()).map(|set| bytes_of(&set));
+        assert_eq!(bytes, Some(db.client_sets.bytes));
+    }
+
+    #[test]
+    fn s82_unacknowledged_resources_are_remembered_beside_a_set_up_to_a_limit() {
+        let mut db = Database::new();
+        let id = db.type_id(&"t".into());
+        let sent = |nth: usize| (Name::new(&nth.to_string()), Version::new("1"));
+        db.remember_unacked(id, &"1".into(), [sent(0)].into_iter());
+        assert!(db.recall_set(id, &"1".into()).is_none());
+        db.remember_set(id, "1".into(), &set(&["0"]));
+        db.remember_unacked(id, &"1".into(), (0..MAX_UNACKED).map(sent));
+        let unacked = |db: &Database| db.recall_set(id, &"1".into()).unwrap().unacked.clone();
+        assert_eq!(unacked(&db).len(), MAX_UNACKED - 1);
+        assert!(!unacked(&db).contains_key(&sent(0).0));
+        db.remember_unacked(id, &"1".into(), (MAX_UNACKED..MAX_UNACKED + 2).map(sent));
+        assert_eq!(unacked(&db).len(), MAX_UNACKED);
+        assert!(unacked(&db).contains_key(&sent(MAX_UNACKED).0));
+    }
+
+    #[test]
+    fn s81_references_that_drain_are_remembered_up_to_a_limit_and_until_the_last_moment() {
+        let mut db = Database::new();
+        let reference = |nth: usize| Reference {
+            type_url: "t".into(),
+            name: Name::new(&nth.to_string()),
+        };
+        let after = |seconds| Moment::START + std::time::Duration::from_secs(seconds);
+        let all = (0..=MAX_REFERENCES).map(|nth| (reference(nth), after(2)));
+        db.remember_draining(all, Moment::START);
+        let until = |db: &Database, nth| {
+            let wanted = reference(nth);
+            let mut known = db.recall_draining();
+            known
+                .find(|(other, _)| **other == wanted)
+                .map(|(_, until)| until)
+        };
+        assert_eq!(db.recall_draining().count(), MAX_REFERENCES);
+        assert_eq!(until(&db, MAX_REFERENCES), None);
+        let known = [(reference(0), after(3)), (reference(1), after(1))];
+        db.remember_draining(known.into_iter(), Moment::START);
+        assert_eq!(until(&db, 0), Some(after(3)));
+        assert_eq!(until(&db, 1), Some(after(2)));
+        // The others are no longer in use.
+        db.remember_draining([(reference(5), after(4))].into_iter(), after(2));
+        assert_eq!(db.recall_draining().count(), 2);
+    }
+
+    #[test]
+    fn s81_a_type_that_drains_is_remembered_until_the_last_moment() {
+        let mut db = Database::new();
+        let after = |seconds| Moment::START + std::time::Duration::from_secs(seconds);
+        assert_eq!(db.recall_draining_types().count(), 0);
+        db.remember_draining_type("t", after(2));
+        db.remember_draining_type("t", after(1));
+        db.remember_draining_type("u", after(1));
+        let all: Vec<_> = db.recall_draining_types().collect();
+        assert_eq!(all, [("t", after(2)), ("u", after(1))]);
     }
 }

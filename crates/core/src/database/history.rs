@@ -137,4 +137,65 @@ mod tests {
         assert!(!has(&all[0]) && has(&all[1]) && has(&all[MAX_BODIES]));
         assert_eq!(history.order.len(), MAX_BODIES);
     }
+
+    #[test]
+    fn the_bytes_of_remembered_bodies_are_bounded() {
+        const COUNT: usize = 8;
+        let mut history = History::default();
+        let size = MAX_BYTES / COUNT - body("", true).wire_size();
+        let all: Vec<_> = (0..=COUNT)
+            .map(|nth| body(&nth.to_string().repeat(size), true))
+            .collect();
+        let known = |history: &History| -> Vec<bool> {
+            let keys = all.iter().map(|r| (r.name.clone(), r.version.clone()));
+            keys.map(|key| history.bodies.contains_key(&key)).collect()
+        };
+        history.remember_all(all[..COUNT].to_vec());
+        assert_eq!(known(&history), [&[true; COUNT][..], &[false]].concat());
+        history.remember_all(all.clone());
+        assert_eq!(known(&history), [&[false], &[true; COUNT][..]].concat());
+        assert_eq!(history.bytes, MAX_BYTES);
+        history.remember_all(all[..1].to_vec());
+        assert!(known(&history)[0] && !known(&history)[1]);
+    }
+
+    #[test]
+    fn s82_variants_and_resources_that_stay_are_not_remembered() {
+        let variant = |constraints: &str| {
+            Arc::new(Resource {
+                constraints: Some(constraints.parse().unwrap()),
+                ..Resource::clone(&body("1", true))
+            })
+        };
+        let mut db = Database::new();
+        let id = db.type_id(&"t".into());
+        let upsert = |resource: &Arc<Resource>| Change::Upsert("t".into(), Arc::clone(resource));
+        let (a, b) = (variant("env=a"), variant("env=b"));
+        db.apply(vec![upsert(&a)]).unwrap();
+        db.apply(vec![upsert(&b)]).unwrap();
+        db.apply(vec![Change::Remove("t".into(), "a".into())])
+            .unwrap();
+        assert_eq!(db.recall_body(id, &"a".into(), &a.version), None);
+        let plain = body("1", true);
+        db.apply(vec![upsert(&plain)]).unwrap();
+        db.apply(vec![upsert(&body("1", true))]).unwrap();
+        assert_eq!(db.recall_body(id, &"a".into(), &plain.version), None);
+        db.apply(vec![upsert(&body("2", true))]).unwrap();
+        assert!(db.recall_body(id, &"a".into(), &plain.version).is_some());
+    }
+
+    #[test]
+    fn s82_a_replaced_body_without_references_is_known_if_its_type_could_have_some() {
+        let mut db = Database::new();
+        for (url, is_known) in [(crate::kind::LDS, true), (crate::kind::LEDS, false)] {
+            let id = db.type_id(&url.into());
+            let old = body("1", false);
+            for resource in [&old, &body("2", false)] {
+                db.apply(vec![Change::Upsert(url.into(), Arc::clone(resource))])
+                    .unwrap();
+            }
+            let known = db.recall_body(id, &"a".into(), &old.version);
+            assert_eq!(known.is_some(), is_known, "{url}");
+        }
+    }
 }
