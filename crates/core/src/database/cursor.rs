@@ -299,4 +299,63 @@ mod tests {
             .unwrap();
         assert!(changes.upgrade().is_none() && whole.upgrade().is_none());
     }
+
+    fn put(body: &'static str) -> Change {
+        let resource = Resource::new(Name::new("a"), body.into());
+        Change::Upsert("t".into(), Arc::new(resource))
+    }
+
+    #[test]
+    fn a_removed_name_is_listed_as_changed_or_known_to_be_forgotten() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let cursor = db.open_cursor(subscriber, &Scope::All);
+        let gone = || vec![Change::Remove("t".into(), "a".into())];
+        db.apply(vec![put("x")]).unwrap();
+        let listed = db.head(cursor);
+        assert!(!db.has_forgotten_since(cursor, 0));
+        db.apply(gone()).unwrap();
+        let removed = db.head(cursor);
+        assert_eq!(db.changed_names(cursor, listed), []);
+        assert!(db.has_forgotten_since(cursor, listed));
+        assert!(!db.has_forgotten_since(cursor, removed));
+        // A client may hold it: the removal is listed.
+        db.apply(vec![put("y")]).unwrap();
+        let listed = db.head(cursor);
+        db.pin(cursor, listed);
+        db.apply(gone()).unwrap();
+        assert_eq!(db.changed_names(cursor, listed), [Name::new("a")]);
+        assert!(!db.has_forgotten_since(cursor, listed));
+        assert_eq!(db.resources_at(cursor, listed).len(), 1);
+        assert_eq!(db.list(cursor), []);
+        assert_eq!(db.memory_counts(type_id).retired, 1);
+        // Until the client is told: then the name is freed.
+        db.unpin(cursor, listed + 100);
+        assert_eq!(db.memory_counts(type_id).names, 1);
+        db.unpin(cursor, 0);
+        db.unpin(cursor, listed);
+        assert!(db.has_forgotten_since(cursor, listed));
+        let counts = db.memory_counts(type_id);
+        assert_eq!((counts.names, counts.retired), (0, 0));
+        assert_eq!(db.check(), Ok(()));
+    }
+
+    #[test]
+    fn tp2_a_variant_is_replaced_by_another_variant_of_its_name() {
+        let resource = |name: &str, clients: Option<&str>| Resource {
+            constraints: clients.map(|text| text.parse().unwrap()),
+            ..Resource::new(name.into(), "x".into())
+        };
+        let (all, prod) = (resource("a", None), resource("a", Some("env=prod")));
+        let other = resource("b", None);
+        assert_eq!(replaced_variant(&all, Some(&prod)), Some(None));
+        let replaced = Some(prod.constraints.clone());
+        assert_eq!(replaced_variant(&prod, Some(&all)), replaced);
+        assert_eq!(replaced_variant(&prod, None), replaced);
+        assert_eq!(replaced_variant(&prod, Some(&prod)), None);
+        assert_eq!(replaced_variant(&prod, Some(&other)), None);
+        assert_eq!(replaced_variant(&all, None), None);
+    }
 }

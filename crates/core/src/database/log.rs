@@ -185,4 +185,35 @@ mod tests {
         assert_eq!(log.since(0).collect::<Vec<_>>(), [(5, EntryId(2))]);
         assert!(log.items() <= 70);
     }
+
+    /// Pushes each name once, and then the first names again until the log is
+    /// swept. Returns how many items the log had at most, and how many pushes
+    /// later it was swept.
+    fn swept_after(names: u32) -> (usize, usize) {
+        let mut log = Log::default();
+        let again = (0..names).chain(0..names);
+        let (mut most, mut since_most) = (0, 0);
+        for (entry, position) in (0..names).chain(again).zip(1..) {
+            log.push(position, EntryId(entry));
+            if log.items() < most {
+                break;
+            }
+            let may_be_stale = log.newest.len() / 2 + STALE_ALLOWED;
+            match log.items() - log.newest.len() <= may_be_stale {
+                true => since_most = 0,
+                false => since_most += 1,
+            }
+            most = log.items();
+        }
+        (most, since_most)
+    }
+
+    #[test]
+    fn a_log_is_swept_when_a_third_of_it_is_stale() {
+        // A short log at once, and a long one a few items at a time.
+        assert_eq!(swept_after(600), (964, 0));
+        let (most, steps) = swept_after(10_000);
+        assert!(steps >= 15_000 / SWEEP_STEP, "{steps}");
+        assert!((15_064..18_000).contains(&most), "{most}");
+    }
 }

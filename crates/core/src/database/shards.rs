@@ -143,5 +143,7 @@ mod tests {
             largest.is_some_and(|largest| largest < 3 * FILL),
             "{largest:?}"
         );
+        // There are no more tables than needed.
+        assert_eq!(shards.tables.len(), 300_000_usize.div_ceil(FILL));
     }
 }

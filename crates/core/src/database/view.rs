@@ -411,3 +411,6 @@ impl View {
 fn has_pin(pins: &BTreeMap<Position, usize>, range: Range<Position>) -> bool {
     pins.range(range).next().is_some()
 }
+
+#[cfg(test)]
+mod tests;

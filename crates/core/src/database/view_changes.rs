@@ -115,3 +115,83 @@ fn drops_reference(held: &Resource, current: Option<&Resource>) -> bool {
     let mut references = held.facts().references.iter();
     references.any(|reference| !kept.contains(reference))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{Facts, Reference};
+    use crate::resource_list::ResourceList;
+
+    fn resource(name: &str, references: &[&str]) -> Arc<Resource> {
+        let reference = |name: &&str| Reference {
+            type_url: "u".into(),
+            name: Name::new(name),
+        };
+        let facts = Facts {
+            references: references.iter().map(reference).collect(),
+            ..Facts::default()
+        };
+        Arc::new(Resource {
+            facts: Some(Box::new(facts)),
+            ..Resource::new(name.into(), references.concat().into())
+        })
+    }
+
+    #[test]
+    fn s73_a_replaced_resource_is_kept_if_a_reference_of_it_is_dropped() {
+        let mut changes = ViewChanges::new(1, 2);
+        let (one, both) = (resource("a", &["x"]), resource("a", &["x", "y"]));
+        changes.add(&"gained".into(), Some(&one), Some(Arc::clone(&both)));
+        changes.add(&"same".into(), Some(&one), Some(Arc::clone(&one)));
+        changes.add(&"never".into(), None, None);
+        changes.add(&"lost".into(), Some(&both), Some(Arc::clone(&one)));
+        changes.add(&"new".into(), None, Some(Arc::clone(&one)));
+        changes.add(&"removed".into(), Some(&one), None);
+        changes.add(&"plain".into(), Some(&resource("a", &[])), None);
+        let names: Vec<_> = changes
+            .items
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(names, ["gained", "lost", "new", "removed", "plain"]);
+        assert_eq!(changes.replaced_referrers, [(1, both), (3, one)]);
+        assert_eq!(changes.replaced_variants, []);
+        assert_eq!(changes.find(&"removed".into()), Some(3));
+        assert_eq!(changes.find(&"same".into()), None);
+    }
+
+    #[test]
+    fn tp2_a_replaced_variant_is_told_if_its_constraints_are_known() {
+        let mut changes = ViewChanges::new(1, 2);
+        let variant = |body: Option<&'static str>| {
+            Arc::new(Resource {
+                constraints: Some("env=a".parse().unwrap()),
+                body: body.map(Into::into),
+                ..Resource::new("a".into(), "x".into())
+            })
+        };
+        changes.add(&"a".into(), Some(&variant(None)), None);
+        assert_eq!(changes.replaced_variants, []);
+        let held = variant(Some("x"));
+        changes.add(&"b".into(), Some(&held), None);
+        let expected = (Name::new("b"), held.constraints.clone());
+        assert_eq!(changes.replaced_variants, [expected]);
+        assert_eq!(changes.items.len(), 2);
+    }
+
+    #[test]
+    fn streams_that_send_the_same_range_share_its_upserts() {
+        let mut changes = ViewChanges::new(1, 2);
+        for name in ["c", "a", "b"] {
+            changes.add(&name.into(), None, Some(resource(name, &[])));
+        }
+        changes.add(&"d".into(), Some(&resource("d", &[])), None);
+        let all = changes.resources_of(&(0..4));
+        let list = ResourceList::Shared(Arc::clone(&all));
+        let names: Vec<_> = list.iter().map(|r| r.resource.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(Arc::ptr_eq(&all, &changes.resources_of(&(0..4))));
+        let part = ResourceList::Shared(changes.resources_of(&(1..2)));
+        assert_eq!(part.len(), 1);
+    }
+}
