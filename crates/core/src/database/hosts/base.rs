@@ -72,3 +72,63 @@ impl Database {
         names.into_iter().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::facts::{Facts, RareFacts};
+    use crate::hosts::Domains;
+    use crate::kind::VHDS;
+
+    fn host(name: &str, clients: Option<&str>, sets: &[&str], domains: &[&str]) -> Change {
+        let rare = RareFacts {
+            base_sets: sets.iter().map(|set| Box::from(*set)).collect(),
+            ..RareFacts::default()
+        };
+        let facts = Facts {
+            domains: Domains::new(domains),
+            rare: rare.boxed(),
+            ..Facts::default()
+        };
+        let host = Resource {
+            constraints: clients.map(|text| text.parse().unwrap()),
+            facts: Some(Box::new(facts)),
+            ..Resource::new(name.into(), "x".into())
+        };
+        Change::Upsert(VHDS.into(), Arc::new(host))
+    }
+
+    #[test]
+    fn a_base_set_has_the_hosts_of_its_variants_in_one_route_configuration() {
+        let mut db = Database::new();
+        let vhds = db.type_id(&VHDS.into());
+        db.apply(vec![
+            host("r/a", Some("env=a"), &["one", "two"], &["b.com", "*.b.com"]),
+            host("r/a", Some("env=b"), &[], &["c.com"]),
+            host("r/b", None, &["one"], &["a.com"]),
+            host("s/c", None, &["one"], &["d.com"]),
+        ])
+        .unwrap();
+        let hosts = |db: &Database, set: &str, route: &str| -> Vec<String> {
+            let names = db.base_hosts(vhds, set, route);
+            names.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(hosts(&db, "one", "r"), ["r/a.com", "r/b.com"]);
+        assert_eq!(hosts(&db, "one", "s"), ["s/d.com"]);
+        assert_eq!(hosts(&db, "two", "r"), ["r/b.com"]);
+        assert_eq!(hosts(&db, "three", "r"), [""; 0]);
+        db.apply(vec![
+            host("r/b", None, &["two"], &["a.com"]),
+            Change::Remove(VHDS.into(), "s/c".into()),
+        ])
+        .unwrap();
+        assert_eq!(hosts(&db, "one", "r"), ["r/b.com"]);
+        assert_eq!(hosts(&db, "two", "r"), ["r/a.com", "r/b.com"]);
+        assert_eq!(hosts(&db, "one", "s"), [""; 0]);
+        db.apply(vec![Change::ReplaceAll(VHDS.into(), Vec::new())])
+            .unwrap();
+        let index = db.table(vhds).hosts.as_ref().unwrap();
+        assert!(index.base.0.is_empty());
+    }
+}

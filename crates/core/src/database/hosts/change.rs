@@ -188,3 +188,83 @@ impl Database {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::change::Change;
+    use crate::facts::{Facts, RareFacts};
+    use crate::hosts::Domains;
+    use crate::kind::{RDS, VHDS};
+    use crate::params::ParamsId;
+    use crate::resource::Resource;
+
+    fn route(clients: Option<&str>, ignores_port: bool) -> Change {
+        let rare = RareFacts {
+            ignores_port,
+            ..RareFacts::default()
+        };
+        let facts = Facts {
+            rare: rare.boxed(),
+            ..Facts::default()
+        };
+        let route = Resource {
+            constraints: clients.map(|text| text.parse().unwrap()),
+            facts: Some(Box::new(facts)),
+            ..Resource::new("r".into(), "x".into())
+        };
+        Change::Upsert(RDS.into(), Arc::new(route))
+    }
+
+    #[test]
+    fn s36_hosts_match_without_ports_while_all_variants_of_their_route_say_so() {
+        let mut db = Database::new();
+        db.apply(vec![route(None, false)]).unwrap();
+        // A route configuration that needs no index makes none.
+        assert_eq!(db.find_type(&VHDS.into()), None);
+        let host = Resource {
+            facts: Some(Box::new(Facts {
+                domains: Domains::new(["a.com"]),
+                ..Facts::default()
+            })),
+            ..Resource::new("r/a".into(), "x".into())
+        };
+        db.apply(vec![Change::Upsert(VHDS.into(), Arc::new(host))])
+            .unwrap();
+        let vhds = db.type_id(&VHDS.into());
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, vhds, ParamsId::EMPTY);
+        db.subscribe(subscriber, &"r/a.com:80".into(), ParamsId::EMPTY);
+        let remove = || Change::Remove(RDS.into(), "r".into());
+        for (changes, is_portless, is_notified) in [
+            (vec![route(None, true)], true, true),
+            (vec![route(None, true)], true, false),
+            (vec![remove()], false, true),
+            (
+                vec![route(Some("env=a"), true), route(Some("env=b"), false)],
+                false,
+                false,
+            ),
+            (vec![route(Some("env=b"), true)], true, true),
+        ] {
+            db.apply(changes).unwrap();
+            let matches = db.has_exact_domain(vhds, &"r/a.com:80".into());
+            assert_eq!(matches, is_portless);
+            assert!(db.has_exact_domain(vhds, &"r/a.com".into()));
+            let dirty = db.take_dirty(subscriber, usize::MAX);
+            assert_eq!(!dirty.is_empty(), is_notified);
+            assert_eq!(db.check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn s36_a_route_that_ignores_ports_may_come_before_its_hosts() {
+        let mut db = Database::new();
+        db.apply(vec![route(None, true)]).unwrap();
+        let vhds = db.find_type(&VHDS.into()).unwrap();
+        let normalized = db.explain_host(vhds, &"r/A.com:80".into(), ParamsId::EMPTY);
+        assert_eq!(normalized.normalized, "a.com");
+    }
+}

@@ -339,7 +339,12 @@ pub(super) fn domains_of(variants: &[Arc<Resource>]) -> Vec<Domain<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Database, TypeId};
     use super::*;
+    use crate::change::Change;
+    use crate::facts::Facts;
+    use crate::hosts::Domains;
+    use crate::kind::VHDS;
 
     /// Tables tell most keys apart by the highest bits of their hashes.
     #[test]
@@ -347,5 +352,132 @@ mod tests {
         let highest = (0..1000).map(|hash| spread(hash) >> 57);
         let highest: std::collections::BTreeSet<u64> = highest.collect();
         assert_eq!(highest.len(), 128);
+    }
+
+    fn host(name: &str, domains: &[&str]) -> Change {
+        let facts = Facts {
+            domains: Domains::new(domains),
+            ..Facts::default()
+        };
+        let host = Resource {
+            facts: Some(Box::new(facts)),
+            ..Resource::new(name.into(), "x".into())
+        };
+        Change::Upsert(VHDS.into(), Arc::new(host))
+    }
+
+    fn database(hosts: Vec<Change>) -> (Database, TypeId) {
+        let mut db = Database::new();
+        db.apply(hosts).unwrap();
+        let vhds = db.type_id(&VHDS.into());
+        (db, vhds)
+    }
+
+    fn remove(db: &mut Database, name: &str) {
+        db.apply(vec![Change::Remove(VHDS.into(), name.into())])
+            .unwrap();
+    }
+
+    fn texts(domains: Vec<Domain<'_>>) -> Vec<String> {
+        domains.into_iter().map(|d| d.to_string()).collect()
+    }
+
+    #[test]
+    fn a_wildcard_is_a_candidate_while_a_virtual_host_has_one_of_its_length() {
+        let (mut db, vhds) = database(vec![
+            host("r/a", &["*.foo.com", "x.*", "*"]),
+            host("r/b", &["*.bar.com"]),
+            host("r/c", &["c.com"]),
+        ]);
+        let candidates = |db: &Database| {
+            let index = db.table(vhds).hosts.as_ref().unwrap();
+            texts(index.candidates("r", "x.foo.com"))
+        };
+        assert_eq!(candidates(&db), ["x.foo.com", "*.foo.com", "x.*", "*"]);
+        remove(&mut db, "r/a");
+        assert_eq!(candidates(&db), ["x.foo.com", "*.foo.com"]);
+        remove(&mut db, "r/b");
+        assert_eq!(candidates(&db), ["x.foo.com"]);
+        remove(&mut db, "r/c");
+        assert_eq!(candidates(&db), [""; 0]);
+        let index = db.table(vhds).hosts.as_ref().unwrap();
+        assert!(index.routes.is_empty());
+    }
+
+    #[test]
+    fn a_wildcard_is_exclusive_while_no_other_virtual_host_has_a_domain_under_it() {
+        let (mut db, vhds) = database(vec![
+            host("r/any", &["*", "own.com"]),
+            host(
+                "r/wild",
+                &["*.foo.com", "own.foo.com", "*-x.foo.com", "p.*"],
+            ),
+            host("r/b", &["b.foo.com"]),
+            host("s/other", &["c.foo.com"]),
+        ]);
+        let exclusive = |db: &Database, owner: &str, domain: &str| {
+            let table = db.table(vhds);
+            let index = table.hosts.as_ref().unwrap();
+            let owner = table.find(owner).unwrap();
+            index.is_exclusive(&table.entries, owner, Domain::of(domain))
+        };
+        assert!(!exclusive(&db, "r/any", "*"));
+        assert!(exclusive(&db, "r/any", "own.com"));
+        assert!(!exclusive(&db, "r/wild", "*.foo.com"));
+        remove(&mut db, "r/b");
+        assert!(exclusive(&db, "r/wild", "*.foo.com"));
+        assert!(exclusive(&db, "r/wild", "own.foo.com"));
+        assert!(!exclusive(&db, "r/wild", "*-x.foo.com"));
+        assert!(!exclusive(&db, "r/wild", "p.*"));
+        assert!(!exclusive(&db, "r/any", "*"));
+        remove(&mut db, "r/wild");
+        assert!(exclusive(&db, "r/any", "*"));
+    }
+
+    #[test]
+    fn the_wildcards_over_a_domain_are_those_that_a_virtual_host_has() {
+        let (mut db, vhds) = database(vec![
+            host("r/a", &["*.foo.com", "*.net", "*-foo.com", "x.*"]),
+            host("r/any", &["*"]),
+        ]);
+        let covering = |db: &Database, domain| {
+            let index = db.table(vhds).hosts.as_ref().unwrap();
+            texts(index.covering_wildcards("r", Domain::of(domain)))
+        };
+        assert_eq!(covering(&db, "a.foo.com"), ["*.foo.com", "*"]);
+        assert_eq!(covering(&db, "*.a.foo.com"), ["*.foo.com", "*"]);
+        assert_eq!(covering(&db, "*.foo.com"), ["*"]);
+        assert_eq!(covering(&db, "a-foo.com"), ["*"]);
+        assert_eq!(covering(&db, "a.net.*"), ["*"]);
+        assert_eq!(covering(&db, "*"), [""; 0]);
+        remove(&mut db, "r/any");
+        assert_eq!(covering(&db, "a.foo.com"), ["*.foo.com"]);
+        assert_eq!(covering(&db, "a.com"), [""; 0]);
+    }
+
+    #[test]
+    fn other_domains_with_the_same_hash_are_left_out() {
+        let (mut db, vhds) = database(vec![
+            host("r/a", &["a.com"]),
+            host("r/b", &["b.com"]),
+            host("s/c", &["a.com"]),
+        ]);
+        let [a, b, c] = ["r/a", "r/b", "s/c"].map(|name| db.find(vhds, &name.into()).unwrap());
+        let table = db.table_mut(vhds);
+        let index = table.hosts.as_mut().unwrap();
+        // As if the hash of their domains were that of `a.com` of `r`.
+        index.insert("r", Domain::of("a.com"), b);
+        index.insert("r", Domain::of("a.com"), c);
+        let owners = index.owners(&table.entries, "r", Domain::of("a.com"));
+        assert_eq!(owners, [a]);
+    }
+
+    #[test]
+    fn domains_differ_in_their_hashes() {
+        let index = HostIndex::default();
+        let hosts: Vec<_> = (0..1000).map(|nth| format!("{nth}.com")).collect();
+        let hashes = hosts.iter().map(|host| index.hash("r", Domain::of(host)));
+        let hashes: HashSet<u32> = hashes.collect();
+        assert!(hashes.len() > 990);
     }
 }

@@ -255,3 +255,98 @@ impl Database {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::facts::Facts;
+    use crate::hosts::Domains;
+    use crate::kind::{CDS, VHDS};
+    use crate::params::Params;
+
+    fn host(name: &str, clients: Option<&str>, domains: &[&str]) -> Change {
+        let facts = Facts {
+            domains: Domains::new(domains),
+            ..Facts::default()
+        };
+        let host = Resource {
+            constraints: clients.map(|text| text.parse().unwrap()),
+            facts: Some(Box::new(facts)),
+            ..Resource::new(name.into(), "x".into())
+        };
+        Change::Upsert(VHDS.into(), Arc::new(host))
+    }
+
+    #[test]
+    fn a_host_is_bounded_if_it_is_a_domain_or_gets_a_whole_virtual_host() {
+        let mut db = Database::new();
+        let [vhds, cds] = [VHDS, CDS].map(|url| db.type_id(&url.into()));
+        db.apply(vec![
+            host("r/a", None, &["a.com", "*.a.com"]),
+            host("r/b", None, &["b.a.com"]),
+            host("r/c", None, &["*.c.com"]),
+            host("r/d1", Some("env=a"), &["*.d.com"]),
+            host("r/d2", Some("env=b"), &["*.d.com"]),
+        ])
+        .unwrap();
+        for (requested, is_exact, is_bounded) in [
+            ("r/a.com", true, true),
+            ("r/A.com", true, true),
+            ("r/b.a.com", true, true),
+            ("r/x.a.com", false, false),
+            ("r/x.c.com", false, true),
+            ("r/x.d.com", false, false),
+            ("r/none.com", false, false),
+            ("s/a.com", false, false),
+            ("a.com", false, false),
+        ] {
+            let name = Name::new(requested);
+            assert_eq!(db.has_exact_domain(vhds, &name), is_exact, "{requested}");
+            assert_eq!(db.is_bounded_host(vhds, &name), is_bounded, "{requested}");
+            assert!(!db.has_exact_domain(cds, &name) && !db.is_bounded_host(cds, &name));
+        }
+    }
+
+    #[test]
+    fn a_name_that_a_virtual_host_has_is_made_longer() {
+        let mut db = Database::new();
+        let vhds = db.type_id(&VHDS.into());
+        let taken = ["r/a", "r/b", "r/b*"].map(|name| host(name, None, &[]));
+        db.apply(taken.into()).unwrap();
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, vhds, ParamsId::EMPTY);
+        db.subscribe(subscriber, &"r/requested".into(), ParamsId::EMPTY);
+        for (name, unused) in [
+            ("r/a", "r/a*"),
+            ("r/b", "r/b**"),
+            ("r/c", "r/c"),
+            ("r/requested", "r/requested"),
+        ] {
+            assert_eq!(db.unused_name(vhds, &name.into()).as_str(), unused);
+        }
+    }
+
+    #[test]
+    fn a_choice_costs_the_virtual_hosts_that_have_the_domain() {
+        let mut db = Database::new();
+        let vhds = db.type_id(&VHDS.into());
+        db.apply(vec![
+            host("r/a", Some("env=a"), &["x.com"]),
+            host("r/b", Some("env=b"), &["x.com"]),
+            host("r/c", None, &["*.com", "y.com"]),
+        ])
+        .unwrap();
+        for (env, visited, owner) in [("a", 1, "r/a"), ("b", 2, "r/b"), ("c", 3, "r/x.com")] {
+            let params = db.intern_params(Params::new([("env", env)]).unwrap());
+            let stream = db.open_stream();
+            let subscriber = db.add_subscriber(stream, vhds, params);
+            let entry = db.subscribe(subscriber, &"r/x.com".into(), params);
+            let before = db.work().entries;
+            let choice = db.choose(vhds, entry, params);
+            assert_eq!(choice.resource().map(|r| r.name.as_str()), Some(owner));
+            // The requested name itself counts as well.
+            assert_eq!(db.work().entries - before, 1 + visited, "{env}");
+        }
+    }
+}
