@@ -142,4 +142,23 @@ mod tests {
         assert!(db.take_dirty(asking[0], usize::MAX).len() >= 10);
         assert_eq!(db.check(), Ok(()));
     }
+
+    #[test]
+    fn s85_a_completion_is_done_with_its_last_step() {
+        let mut db = Database::cache();
+        let mut completion = Completion::default();
+        assert_eq!(db.complete_slice(&mut completion, 1), Progress::Done);
+        let mut db = Database::cache();
+        db.type_id(&"t".into());
+        let type_id = db.type_id(&"u".into());
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        db.subscribe(subscriber, &"a".into(), ParamsId::EMPTY);
+        // One name, and the end of each type.
+        let mut completion = Completion::default();
+        for progress in [Progress::More, Progress::More, Progress::Done] {
+            assert_eq!(db.complete_slice(&mut completion, 1), progress);
+        }
+        assert_eq!(db.take_dirty(subscriber, usize::MAX).len(), 1);
+    }
 }

@@ -198,3 +198,109 @@ pub(crate) fn same_resource(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
             && a.aliases == b.aliases
             && a.ttl == b.ttl)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::database::{Database, TypeId};
+    use crate::params::Params;
+    use crate::resource::ErrorCode;
+
+    fn variant(clients: &str, body: &'static str) -> Arc<Resource> {
+        Arc::new(Resource {
+            constraints: Some(clients.parse().unwrap()),
+            ..Resource::new("a".into(), body.into())
+        })
+    }
+
+    #[test]
+    fn resources_that_differ_in_one_field_are_not_the_same_to_a_client() {
+        let one = Resource::new("a".into(), "x".into());
+        let ttl = Some(std::time::Duration::from_secs(1));
+        let others = [
+            Resource::new("a".into(), "y".into()),
+            Resource {
+                name: "b".into(),
+                ..one.clone()
+            },
+            Resource {
+                aliases: vec!["b".into()].into(),
+                ..one.clone()
+            },
+            Resource {
+                constraints: Some("env=a".parse().unwrap()),
+                ..one.clone()
+            },
+            Resource { ttl, ..one.clone() },
+        ];
+        let one = Arc::new(one);
+        assert!(same_resource(&one, &Arc::new(Resource::clone(&one))));
+        for other in others {
+            assert!(!same_resource(&one, &Arc::new(other.clone())), "{other:?}");
+            let other = Arc::new(other);
+            assert!(same_resource(&other, &Arc::clone(&other)));
+        }
+    }
+
+    fn choose(db: &mut Database, type_id: TypeId, env: &str) -> Choice {
+        let params = db.intern_params(Params::new([("env", env)]).unwrap());
+        db.choose_name(type_id, &"a".into(), params)
+    }
+
+    #[test]
+    fn tp2_variants_for_the_same_clients_keep_the_choices_and_others_do_not() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let replace = |db: &mut Database, variants: Vec<Arc<Resource>>| {
+            db.apply(vec![Change::ReplaceAll("t".into(), variants)])
+                .unwrap();
+        };
+        let (a, b) = (variant("env=a", "1"), variant("env=b", "1"));
+        replace(&mut db, vec![a, Arc::clone(&b)]);
+        assert_eq!(choose(&mut db, type_id, "b"), Choice::Resource(b));
+        let evaluations = db.work().evaluations;
+        let (a, b) = (variant("env=a", "2"), variant("env=b", "2"));
+        replace(&mut db, vec![Arc::clone(&a), Arc::clone(&b)]);
+        assert_eq!(choose(&mut db, type_id, "b"), Choice::Resource(b));
+        assert_eq!(db.work().evaluations, evaluations);
+        replace(&mut db, vec![Arc::clone(&a), variant("env=c", "2")]);
+        assert_eq!(choose(&mut db, type_id, "b"), Choice::Absent);
+        assert_eq!(choose(&mut db, type_id, "a"), Choice::Resource(a.clone()));
+        replace(&mut db, vec![a]);
+        assert_eq!(choose(&mut db, type_id, "c"), Choice::Absent);
+    }
+
+    #[test]
+    fn tp2_a_single_variant_is_for_its_clients_and_a_plain_resource_for_all() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let upsert = |resource: &Arc<Resource>| Change::Upsert("t".into(), Arc::clone(resource));
+        db.apply(vec![upsert(&variant("env=a", "1"))]).unwrap();
+        assert_eq!(choose(&mut db, type_id, "b"), Choice::Absent);
+        let plain = Arc::new(Resource::new("a".into(), "x".into()));
+        db.apply(vec![Change::Remove("t".into(), "a".into()), upsert(&plain)])
+            .unwrap();
+        let evaluations = db.work().evaluations;
+        assert_eq!(choose(&mut db, type_id, "b"), Choice::Resource(plain));
+        assert_eq!(db.work().evaluations, evaluations);
+    }
+
+    #[test]
+    fn s61_a_resource_that_stays_in_use_after_an_error_is_a_part_of_the_choice() {
+        let resource = Arc::new(Resource::new("a".into(), "x".into()));
+        let error = |message: &str| {
+            Arc::new(ResourceError {
+                code: ErrorCode::Unavailable,
+                message: message.into(),
+            })
+        };
+        let failed = |message| Choice::Failed(error(message), Some(Arc::clone(&resource)));
+        assert_eq!(failed("down").resource(), Some(&resource));
+        assert_eq!(Choice::Failed(error("down"), None).resource(), None);
+        assert!(failed("down").same_for_client(&failed("down")));
+        assert!(!failed("down").same_for_client(&failed("lost")));
+        assert!(!failed("down").same_for_client(&Choice::Resource(resource.clone())));
+        assert!(!Choice::Absent.same_for_client(&Choice::Unknown));
+    }
+}

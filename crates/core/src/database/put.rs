@@ -245,3 +245,115 @@ fn aliases(content: &Content) -> Vec<Name> {
     all.dedup();
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{Choice, Scope, Work};
+    use super::*;
+    use crate::change::Change;
+    use crate::params::Params;
+    use crate::resource::Resource;
+
+    fn put(name: &str, aliases: &[&str], body: &'static str) -> Change {
+        let resource = Resource {
+            aliases: aliases.iter().map(|alias| Name::new(alias)).collect(),
+            ..Resource::new(name.into(), body.into())
+        };
+        Change::Upsert("t".into(), Arc::new(resource))
+    }
+
+    fn work_of(db: &mut Database, change: Change) -> (u64, u64, u64) {
+        let Work {
+            entries,
+            views,
+            subscribers,
+            ..
+        } = db.work();
+        db.apply(vec![change]).unwrap();
+        let work = db.work();
+        (
+            work.entries - entries,
+            work.views - views,
+            work.subscribers - subscribers,
+        )
+    }
+
+    #[test]
+    fn s36_a_change_costs_the_subscribers_of_the_aliases() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let [one, two] = [(); 2].map(|()| db.add_subscriber(stream, type_id, ParamsId::EMPTY));
+        for (subscriber, name) in [(one, "b"), (two, "b"), (two, "c")] {
+            db.subscribe(subscriber, &name.into(), ParamsId::EMPTY);
+        }
+        // The name itself, and each alias.
+        let work = work_of(&mut db, put("a", &["a", "b", "c"], "1"));
+        assert_eq!(work, (3, 0, 3));
+        let dirty = [one, two].map(|id| db.take_dirty(id, usize::MAX).len());
+        assert_eq!(dirty, [1, 2]);
+        // An alias that goes is notified as well, and then no more.
+        let work = work_of(&mut db, put("a", &["b"], "2"));
+        assert_eq!(work, (3, 0, 3));
+        let work = work_of(&mut db, put("a", &["b"], "3"));
+        assert_eq!(work, (2, 0, 2));
+        let choices = ["a", "b", "c"].map(|name| {
+            let choice = db.choose_name(type_id, &name.into(), ParamsId::EMPTY);
+            choice.resource().is_some()
+        });
+        assert_eq!(choices, [true, true, false]);
+        db.apply(vec![Change::Remove("t".into(), "a".into())])
+            .unwrap();
+        assert_eq!(db.memory_counts(type_id).names, 2);
+        assert_eq!(db.check(), Ok(()));
+    }
+
+    #[test]
+    fn tp2_a_new_key_costs_a_copy_of_the_view_for_each_category_but_one() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        db.apply(["a", "b", "c", "d"].map(|name| put(name, &[], "1")).into())
+            .unwrap();
+        let stream = db.open_stream();
+        let cursors = ["a", "b", "c", "a"].map(|env| {
+            let params = db.intern_params(Params::new([("env", env)]).unwrap());
+            let subscriber = db.add_subscriber(stream, type_id, params);
+            db.open_cursor(subscriber, &Scope::All)
+        });
+        assert_eq!(db.memory_counts(type_id).views, 1);
+        let variant = Resource {
+            constraints: Some("env=b".parse().unwrap()),
+            ..Resource::new("v".into(), "1".into())
+        };
+        let work = work_of(&mut db, Change::Upsert("t".into(), Arc::new(variant)));
+        // Two copies of four items, and the name; one of three views lists it.
+        assert_eq!(work, (2 * 4 + 1, 3, 1));
+        assert_eq!(db.memory_counts(type_id).views, 3);
+        let listed = cursors.map(|cursor| db.list(cursor).len());
+        assert_eq!(listed, [4, 5, 4, 4]);
+        assert_eq!(db.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_name_that_is_forgotten_is_unknown_in_a_cache_and_absent_elsewhere() {
+        for (mut db, expected) in [
+            (Database::cache(), Choice::Unknown),
+            (Database::new(), Choice::Absent),
+        ] {
+            let type_id = db.type_id(&"t".into());
+            db.apply(vec![put("a", &[], "1")]).unwrap();
+            let stream = db.open_stream();
+            let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+            let entry = db.subscribe(subscriber, &"a".into(), ParamsId::EMPTY);
+            let cursor = db.open_cursor(subscriber, &Scope::All);
+            db.take_woken_streams();
+            db.forget(type_id, &"a".into());
+            assert_eq!(db.choose(type_id, entry, ParamsId::EMPTY), expected);
+            assert_eq!(db.list(cursor), []);
+            assert_eq!(db.take_woken_streams(), [stream]);
+            assert_eq!(db.len(type_id), 0);
+        }
+    }
+}

@@ -438,4 +438,32 @@ mod tests {
                 .eq([(type_id, Selector::Wildcard, DemandChange::Ended)])
         );
     }
+
+    #[test]
+    fn open_streams_have_indexes_of_their_own() {
+        let mut db = Database::new();
+        let streams = [(); 3].map(|()| db.open_stream());
+        assert_eq!(streams.map(StreamId::index), [0, 1, 2]);
+        db.close_stream(streams[1]);
+        assert_eq!(db.open_stream().index(), 1);
+    }
+
+    #[test]
+    fn s85_dirty_names_are_taken_some_at_a_time() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        for nth in 0..10 {
+            let name = Name::new(&nth.to_string());
+            let entry = db.subscribe(subscriber, &name, ParamsId::EMPTY);
+            db.subscribers
+                .mark_dirty(subscriber, entry, ParamsId::EMPTY);
+        }
+        assert_eq!(db.dirty(subscriber).count(), 10);
+        let mut taken = [4, 4, 4, 4].map(|most| db.take_dirty(subscriber, most));
+        assert_eq!(taken.each_ref().map(Vec::len), [4, 4, 2, 0]);
+        let all: HashSet<_> = taken.iter_mut().flat_map(std::mem::take).collect();
+        assert_eq!(all.len(), 10);
+    }
 }
