@@ -198,8 +198,9 @@ impl Groups {
         if a == b {
             return;
         }
-        let larger = self.groups[a as usize].len() >= self.groups[b as usize].len();
-        let (stays, joins) = if larger { (a, b) } else { (b, a) };
+        let mut by_size = [a, b];
+        by_size.sort_by_key(|group| self.groups[*group as usize].len());
+        let [joins, stays] = by_size;
         let joining = std::mem::take(&mut self.groups[joins as usize]);
         for edit in &joining {
             self.by_edit.insert(*edit, stays);
