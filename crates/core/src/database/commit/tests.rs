@@ -207,3 +207,56 @@ fn s85_domains_are_exchanged_however_many_slices_there_are() {
         assert_eq!(db.check(), Ok(()));
     }
 }
+
+/// Applies changes in slices. Returns the names that changed, without their
+/// route configuration, with a bar between two slices.
+fn steps(db: &mut Database, changes: Vec<Change>, budget: usize) -> String {
+    let mut commit = Commit::new(changes).unwrap();
+    let mut steps = String::new();
+    let mut advance = |steps: &mut String| {
+        let tell = |changed: ChangedName<'_>| steps.push_str(&changed.name.as_str()[2..]);
+        commit.advance(db, budget, tell).unwrap()
+    };
+    while advance(&mut steps) == Progress::More {
+        steps.push('|');
+    }
+    steps.trim_matches('|').to_owned()
+}
+
+fn hosts<const N: usize>(pairs: [(&str, &str); N]) -> Vec<Change> {
+    let pairs = pairs.into_iter();
+    pairs.map(|(name, domain)| host(name, domain)).collect()
+}
+
+#[test]
+fn s85_a_group_waits_for_a_slice_with_room_or_has_one_of_its_own() {
+    let old = [("r/a", "a"), ("r/b", "b"), ("r/c", "c"), ("r/d", "d")];
+    let new = [("r/a", "A"), ("r/b", "c"), ("r/c", "b"), ("r/d", "D")];
+    // Every name is checked before one changes.
+    for (budget, expected) in [(1, "a|bc|d"), (2, "a|bc|d"), (3, "a|bcd")] {
+        let mut db = Database::new();
+        db.apply(hosts(old)).unwrap();
+        assert_eq!(steps(&mut db, hosts(new), budget), expected, "{budget}");
+    }
+}
+
+#[test]
+fn s85_a_removed_virtual_host_goes_with_the_one_that_takes_its_domain() {
+    let mut db = Database::new();
+    let old = [
+        ("r/v", "v"),
+        ("r/w", "w"),
+        ("r/x", "x"),
+        ("r/y", "y"),
+        ("r/z", "z"),
+    ];
+    db.apply(hosts(old)).unwrap();
+    let new = hosts([("r/a", "a"), ("r/b", "y"), ("r/c", "c")]);
+    let new = new.into_iter().filter_map(|change| match change {
+        Change::Upsert(_, resource) => Some(resource),
+        _ => None,
+    });
+    let all = vec![Change::ReplaceAll(VHDS.into(), new.collect())];
+    assert_eq!(steps(&mut db, all, 1), "a|by|c|v|w|x|z");
+    assert_eq!(db.check(), Ok(()));
+}
