@@ -156,9 +156,11 @@ mod tests {
         db.subscribe(subscriber, &"a".into(), ParamsId::EMPTY);
         // One name, and the end of each type.
         let mut completion = Completion::default();
+        let before = db.work().entries;
         for progress in [Progress::More, Progress::More, Progress::Done] {
             assert_eq!(db.complete_slice(&mut completion, 1), progress);
         }
+        assert_eq!(db.work().entries - before, 1);
         assert_eq!(db.take_dirty(subscriber, usize::MAX).len(), 1);
     }
 }

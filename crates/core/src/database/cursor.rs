@@ -358,4 +358,25 @@ mod tests {
         assert_eq!(replaced_variant(&prod, Some(&other)), None);
         assert_eq!(replaced_variant(&all, None), None);
     }
+
+    #[test]
+    fn an_advance_costs_its_names_once_for_all_cursors() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let cursors = [(); 2].map(|()| {
+            let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+            db.open_cursor(subscriber, &Scope::All)
+        });
+        let named = |name: &str| Arc::new(Resource::new(Name::new(name), "x".into()));
+        let put = ["a", "b", "c"].map(|name| Change::Upsert("t".into(), named(name)));
+        db.apply(put.into()).unwrap();
+        let before = db.work().entries;
+        let changes = cursors.map(|cursor| db.view_changes(cursor, 0));
+        assert_eq!(changes[0].items.len(), 3);
+        assert!(Arc::ptr_eq(&changes[0], &changes[1]));
+        assert_eq!(db.work().entries - before, 3);
+        assert_eq!(db.view_changes(cursors[0], 2).items.len(), 1);
+        assert_eq!(db.work().entries - before, 4);
+    }
 }

@@ -172,8 +172,8 @@ mod tests {
             assert_eq!(sorted(&all), (0..=n).map(sub).collect::<Vec<_>>());
         }
         for n in 0..COUNT {
-            assert!(!all.is_empty());
             all.remove(sub(COUNT));
+            assert!(!all.is_empty());
             all.remove(sub(n));
             assert_eq!(sorted(&all), (n + 1..COUNT).map(sub).collect::<Vec<_>>());
         }

@@ -466,4 +466,23 @@ mod tests {
         let all: HashSet<_> = taken.iter_mut().flat_map(std::mem::take).collect();
         assert_eq!(all.len(), 10);
     }
+
+    #[test]
+    fn a_scope_is_demanded_from_its_first_cursor_to_its_last() {
+        let mut db = Database::cache();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let one = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let two = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let cursors = [one, two].map(|id| db.open_cursor(id, &Scope::All));
+        let change = |change| [(type_id, Selector::Wildcard, change)];
+        assert!(db.take_demand_changes().eq(change(DemandChange::Started)));
+        db.close_cursor(cursors[0]);
+        assert_eq!(db.take_demand_changes().count(), 0);
+        db.close_cursor(cursors[1]);
+        assert!(db.take_demand_changes().eq(change(DemandChange::Ended)));
+        db.remove_subscriber(one);
+        db.remove_subscriber(two);
+        assert_eq!(db.subscribers.list.len(), 0);
+    }
 }

@@ -264,6 +264,7 @@ mod tests {
     use crate::hosts::Domains;
     use crate::kind::{CDS, VHDS};
     use crate::params::Params;
+    use crate::resource::{ErrorCode, ResourceError};
 
     fn host(name: &str, clients: Option<&str>, domains: &[&str]) -> Change {
         let facts = Facts {
@@ -348,5 +349,28 @@ mod tests {
             // The requested name itself counts as well.
             assert_eq!(db.work().entries - before, 1 + visited, "{env}");
         }
+    }
+
+    #[test]
+    fn s61_a_host_of_a_virtual_host_with_an_error_gets_the_error() {
+        let mut db = Database::new();
+        let vhds = db.type_id(&VHDS.into());
+        let error = Arc::new(ResourceError {
+            code: ErrorCode::Unavailable,
+            message: "down".into(),
+        });
+        let put = host("r/a", None, &["a.com", "*.a.com"]);
+        let other = host("r/b", None, &["b.a.com"]);
+        db.apply(vec![put, other]).unwrap();
+        let fail = Change::Fail(VHDS.into(), "r/a".into(), Arc::clone(&error));
+        db.apply(vec![fail]).unwrap();
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, vhds, ParamsId::EMPTY);
+        let entry = db.subscribe(subscriber, &"r/a.com".into(), ParamsId::EMPTY);
+        let Choice::Failed(told, Some(kept)) = db.choose(vhds, entry, ParamsId::EMPTY) else {
+            panic!("the host has an error, and a virtual host that stays in use");
+        };
+        assert_eq!(told, error);
+        assert_eq!(kept.facts().domains, Domains::new(["a.com"]));
     }
 }

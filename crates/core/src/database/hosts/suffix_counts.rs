@@ -92,6 +92,10 @@ mod tests {
         counts.remove("r", Domain::of("*.b.foo.com"));
         assert_eq!(counts.count("r", ".foo.com"), 3);
         assert_eq!(counts.count("r", ".b.foo.com"), 0);
+        for text in ["a.foo.com", "*.foo.com", "*-x.foo.com", "foo.*", "*"] {
+            counts.remove("r", Domain::of(text));
+        }
+        assert_eq!(counts.counts.len(), 0);
         assert!(is_under(Domain::of("a.foo.com"), ".com"));
         assert!(!is_under(Domain::of("foo.*"), "."));
     }
