@@ -260,6 +260,7 @@ mod tests {
         replace(&mut db, vec![a, Arc::clone(&b)]);
         assert_eq!(choose(&mut db, type_id, "b"), Choice::Resource(b));
         let evaluations = db.work().evaluations;
+        assert_eq!(evaluations, 2);
         let (a, b) = (variant("env=a", "2"), variant("env=b", "2"));
         replace(&mut db, vec![Arc::clone(&a), Arc::clone(&b)]);
         assert_eq!(choose(&mut db, type_id, "b"), Choice::Resource(b));

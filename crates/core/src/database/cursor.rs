@@ -378,5 +378,23 @@ mod tests {
         assert_eq!(db.work().entries - before, 3);
         assert_eq!(db.view_changes(cursors[0], 2).items.len(), 1);
         assert_eq!(db.work().entries - before, 4);
+        assert_eq!(db.list(cursors[0]).len(), 3);
+        assert_eq!(db.work().entries - before, 7);
+    }
+
+    #[test]
+    fn a_view_costs_all_names_once_for_all_cursors() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        db.apply(vec![put("x")]).unwrap();
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        for name in ["absent", "absent too"] {
+            db.subscribe(subscriber, &name.into(), ParamsId::EMPTY);
+        }
+        let before = db.work().entries;
+        let cursors = [(); 2].map(|()| db.open_cursor(subscriber, &Scope::All));
+        assert_eq!(db.work().entries - before, 3);
+        assert!(cursors.iter().all(|cursor| db.head(*cursor) == 1));
     }
 }

@@ -342,6 +342,9 @@ mod tests {
         let subscriber = db.add_subscriber(stream, t, ParamsId::EMPTY);
         let entry = db.subscribe(subscriber, &"a".into(), ParamsId::EMPTY);
         assert_eq!(db.choose(t, entry, ParamsId::EMPTY), Choice::Unknown);
+        let other = db.subscribe(subscriber, &"b".into(), ParamsId::EMPTY);
+        db.unsubscribe(subscriber, other, ParamsId::EMPTY);
+        assert_eq!(db.memory_counts(t).names, 1);
         db.set_authoritative();
         assert!(!db.is_cache());
         assert_eq!(db.choose(t, entry, ParamsId::EMPTY), Choice::Absent);
@@ -368,5 +371,37 @@ mod tests {
         db.apply(vec![gone]).unwrap();
         let third = db.slice_of_resources(t, 2).map(Iterator::count);
         assert_eq!(third.unwrap_or_default(), 0);
+    }
+
+    #[test]
+    fn s85_the_work_between_two_ends_of_a_slice_is_counted() {
+        let mut db = Database::new();
+        for names in [["a", "b"], ["c", "c"], ["d", "e"]] {
+            db.apply(names.map(|name| put("t", name)).into()).unwrap();
+            db.end_slice();
+            assert_eq!(db.work().largest_slice, 2);
+        }
+        db.apply(vec![put("t", "f")]).unwrap();
+        db.apply(vec![put("t", "g"), put("t", "h")]).unwrap();
+        assert_eq!(db.work().largest_slice, 2);
+        db.end_slice();
+        assert_eq!(db.work().largest_slice, 3);
+    }
+
+    #[test]
+    fn a_set_of_parameters_is_kept_until_it_is_released_as_often_as_it_was_held() {
+        let mut db = Database::new();
+        let before = db.params_count();
+        let params = Params::new([("env", "a")]).unwrap();
+        let id = db.intern_params(params.clone());
+        db.hold_params(id);
+        db.hold_params(id);
+        db.release_params(id);
+        assert_eq!(db.find_params(&params), Some(id));
+        assert_eq!(*db.params(id), params);
+        assert_eq!(db.params_count(), before + 1);
+        db.release_params(id);
+        assert_eq!(db.find_params(&params), None);
+        assert_eq!(db.params_count(), before);
     }
 }

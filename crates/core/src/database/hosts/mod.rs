@@ -394,6 +394,9 @@ mod tests {
             texts(index.candidates("r", "x.foo.com"))
         };
         assert_eq!(candidates(&db), ["x.foo.com", "*.foo.com", "x.*", "*"]);
+        let index = db.table(vhds).hosts.as_ref().unwrap();
+        let longer = texts(index.candidates("r", "long.foo.com"));
+        assert_eq!(longer, ["long.foo.com", "*.foo.com", "lo*", "*"]);
         remove(&mut db, "r/a");
         assert_eq!(candidates(&db), ["x.foo.com", "*.foo.com"]);
         remove(&mut db, "r/b");

@@ -373,4 +373,18 @@ mod tests {
         assert_eq!(told, error);
         assert_eq!(kept.facts().domains, Domains::new(["a.com"]));
     }
+
+    #[test]
+    fn s51_a_cache_does_not_know_the_virtual_host_of_a_host_until_it_is_authoritative() {
+        let mut db = Database::cache();
+        let vhds = db.type_id(&VHDS.into());
+        db.apply(vec![host("r/a", None, &["a.com"])]).unwrap();
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, vhds, ParamsId::EMPTY);
+        let entry = db.subscribe(subscriber, &"r/a.com".into(), ParamsId::EMPTY);
+        assert_eq!(db.choose(vhds, entry, ParamsId::EMPTY), Choice::Unknown);
+        db.set_authoritative();
+        let choice = db.choose(vhds, entry, ParamsId::EMPTY);
+        assert_eq!(choice.resource().map(|r| r.name.as_str()), Some("r/a"));
+    }
 }
