@@ -122,12 +122,14 @@ impl Table {
 
     /// Returns the requested hosts that one of these domains matches.
     fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
-        let Some(hosts) = &self.hosts else {
-            return Vec::new();
-        };
-        let domains = domains.iter();
-        let matching = domains.flat_map(|d| hosts.requested.matching(route, *d));
-        matching.collect()
+        match &self.hosts {
+            Some(hosts) if !hosts.requested.is_empty() => {
+                let domains = domains.iter();
+                let matching = domains.flat_map(|d| hosts.requested.matching(route, *d));
+                matching.collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }
 

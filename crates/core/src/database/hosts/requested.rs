@@ -23,6 +23,10 @@ impl RequestedHosts {
         self.0.remove(&(reversed_key(route, host).into(), entry));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All requested hosts.
     pub(in super::super) fn entries(&self) -> impl Iterator<Item = EntryId> + '_ {
         self.0.iter().map(|(_, entry)| *entry)
