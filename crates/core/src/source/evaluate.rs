@@ -104,7 +104,10 @@ impl TypeStream {
         }
         let mut evaluation = Evaluation::default();
         let desired = desired_by(&matching);
-        let still = [self.own_resources(db, name), desired.clone()].concat();
+        let still = match self.quarantine.is_empty() && self.suspects.is_empty() {
+            true => Vec::new(),
+            false => [self.own_resources(db, name), desired.clone()].concat(),
+        };
         self.forget_nacks(name, &still);
         let mut undeliverable = Vec::new();
         for resource in &desired {

@@ -405,26 +405,14 @@ impl TypeStream {
         let is_over = |variant: &Variant, (version, of): &mut (Version, Name)| {
             of == requested_name && !is_still(variant, version)
         };
-        let released: Vec<Variant> = match self.quarantine.is_empty() {
-            true => Vec::new(),
-            false => self
-                .quarantine
-                .extract_if(.., is_over)
-                .map(|(v, _)| v)
-                .collect(),
-        };
+        let released = self.quarantine.extract_if(.., is_over);
+        let released: Vec<Variant> = released.map(|(variant, _)| variant).collect();
         // Without the one that changed, the client may accept the others.
         if !released.is_empty() && self.quarantined_together.remove(requested_name) {
             self.quarantine.retain(|_, (_, of)| of != requested_name);
         }
-        let cleared: Vec<Variant> = match self.suspects.is_empty() {
-            true => Vec::new(),
-            false => self
-                .suspects
-                .extract_if(.., is_over)
-                .map(|(v, _)| v)
-                .collect(),
-        };
+        let cleared = self.suspects.extract_if(.., is_over);
+        let cleared: Vec<Variant> = cleared.map(|(variant, _)| variant).collect();
         // With the one that changed, the others are sent again.
         if !cleared.is_empty() {
             self.suspects.retain(|_, (_, of)| of != requested_name);
