@@ -57,7 +57,7 @@ pub enum CanonicalError {
     TooDeep,
 }
 
-/// Encodes a body canonically. One of an unknown type stays as it is.
+/// Encodes a body canonically. A body of an unknown type stays as it is.
 ///
 /// # Errors
 /// The bytes are not of the type, or nest deeper than [`MAX_DEPTH`].
@@ -84,26 +84,31 @@ pub fn encode(message: &DynamicMessage) -> Result<Vec<u8>, CanonicalError> {
 
 type Written = Result<(), CanonicalError>;
 
-/// Appends the canonical bytes of a message; `depth` counts the messages around
-/// it, through every `Any`.
+/// Appends the canonical bytes of a message, or those of `prost-reflect` if it
+/// is one of proto2; `depth` counts the messages around it, through every
+/// `Any`.
 fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> Written {
     if depth >= MAX_DEPTH {
         return Err(CanonicalError::TooDeep);
     }
+
     let of = message.descriptor();
     if of.parent_file().syntax() != Syntax::Proto3 {
         out.extend(message.encode_to_vec());
         return Ok(());
     }
     let any_body = match of.full_name() {
-        "google.protobuf.Any" => any_body(message, depth)?,
+        "google.protobuf.Any" => encode_any_body(message, depth)?,
         _ => None,
     };
-    // Both come in the order of their numbers.
+
+    // Known and unknown fields both come in the order of their numbers, so that
+    // they are merged like two sorted lists.
     let mut unknown = message.unknown_fields().peekable();
     for (field, value) in message.fields() {
-        while let Some(before) = unknown.next_if(|u: &&UnknownField| u.number() < field.number()) {
-            before.encode(out);
+        let comes_first = |unknown: &&UnknownField| unknown.number() < field.number();
+        while let Some(unknown) = unknown.next_if(comes_first) {
+            unknown.encode(out);
         }
         match &any_body {
             Some(body) if field.number() == ANY_VALUE => {
@@ -112,13 +117,13 @@ fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> W
             _ => write_field(&field, value, depth, out)?,
         }
     }
-    unknown.for_each(|u| u.encode(out));
+    unknown.for_each(|unknown| unknown.encode(out));
     Ok(())
 }
 
 /// Encodes the body of an `Any` canonically. `None` if it stays as it is,
 /// because its type is not known or it is not of its type.
-fn any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, CanonicalError> {
+fn encode_any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, CanonicalError> {
     let Some((url, body)) = any_parts(any) else {
         return Ok(None);
     };
@@ -134,7 +139,8 @@ fn any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, Canon
     Ok(Some(bytes))
 }
 
-/// The type URL and the body of an `Any`.
+/// Returns the type URL and the body of an `Any`, each empty if it is not set.
+/// `None` if the message is no `Any`.
 pub(crate) fn any_parts(any: &DynamicMessage) -> Option<(String, Bytes)> {
     let url = any.get_field_by_number(ANY_TYPE_URL)?.as_str()?.to_owned();
     let body = any.get_field_by_number(ANY_VALUE)?.as_bytes()?.clone();
@@ -144,25 +150,27 @@ pub(crate) fn any_parts(any: &DynamicMessage) -> Option<(String, Bytes)> {
 /// Appends a field that is set: a map, a packed or plain list, or a single
 /// value.
 fn write_field(field: &FieldDescriptor, value: &Value, depth: usize, out: &mut Vec<u8>) -> Written {
-    let (number, kind) = (field.number(), field.kind());
+    let number = field.number();
+    let kind = field.kind();
     match value {
         Value::Map(map) => write_map(field, map, depth, out),
         Value::List(list) if field.is_packed() => {
             let mut packed = Vec::new();
-            list.iter()
-                .for_each(|v| write_packed(&kind, v, &mut packed));
+            for item in list {
+                write_number(&kind, item, &mut packed);
+            }
             wire::bytes::encode(number, &packed, out);
             Ok(())
         }
         Value::List(list) => list
             .iter()
-            .try_for_each(|v| write_value(number, &kind, v, depth, out)),
+            .try_for_each(|item| write_value(number, &kind, item, depth, out)),
         value => write_value(number, &kind, value, depth, out),
     }
 }
 
-/// Appends a map in the order of its keys, key and value of each always
-/// written.
+/// Appends a map in the order of its keys. Key and value of an entry are
+/// written even if they are defaults.
 fn write_map(
     field: &FieldDescriptor,
     map: &HashMap<MapKey, Value>,
@@ -174,11 +182,12 @@ fn write_map(
     };
     let key_kind = of.map_entry_key_field().kind();
     let value_kind = of.map_entry_value_field().kind();
+
     let mut pairs: Vec<_> = map.iter().collect();
     pairs.sort_by_key(|(key, _)| *key);
     for (key, value) in pairs {
         let mut entry = Vec::new();
-        write_value(ENTRY_KEY, &key_kind, &key_value(key), depth, &mut entry)?;
+        write_value(ENTRY_KEY, &key_kind, &key_to_value(key), depth, &mut entry)?;
         write_value(ENTRY_VALUE, &value_kind, value, depth, &mut entry)?;
         wire::bytes::encode(field.number(), &entry, out);
     }
@@ -186,7 +195,7 @@ fn write_map(
 }
 
 /// Turns the key of a map into a value, which is written like any other.
-fn key_value(key: &MapKey) -> Value {
+fn key_to_value(key: &MapKey) -> Value {
     match key {
         MapKey::Bool(v) => Value::Bool(*v),
         MapKey::I32(v) => Value::I32(*v),
@@ -197,7 +206,8 @@ fn key_value(key: &MapKey) -> Value {
     }
 }
 
-/// Appends a value that is no list and no map, with its key.
+/// Appends a value that is no list and no map, behind the key of its field.
+/// `kind` is the kind of the field, which tells how a number is written.
 fn write_value(
     number: u32,
     kind: &Kind,
@@ -220,14 +230,15 @@ fn write_value(
                 _ => WireType::Varint,
             };
             wire::encode_key(number, wire_type, out);
-            write_packed(kind, scalar, out);
+            write_number(kind, scalar, out);
         }
     }
     Ok(())
 }
 
-/// Appends a number without its key, as it is in a packed list.
-fn write_packed(kind: &Kind, value: &Value, out: &mut Vec<u8>) {
+/// Appends a number, a boolean or an enum without its key, as it is in a packed
+/// list.
+fn write_number(kind: &Kind, value: &Value, out: &mut Vec<u8>) {
     match (kind, value) {
         (_, Value::Bool(v)) => out.put_u8(u8::from(*v)),
         (Kind::Sint32, Value::I32(v)) => wire::encode_varint(zigzag(i64::from(*v)), out),

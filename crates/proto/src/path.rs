@@ -41,7 +41,8 @@ impl Path {
         self.steps.pop();
     }
 
-    /// Joins this path and then `inner`.
+    /// Returns the path that leads along this one, and from there along
+    /// `inner`.
     #[must_use]
     pub fn join(&self, inner: &Path) -> Path {
         let steps = [self.steps.as_slice(), &inner.steps].concat();
@@ -49,7 +50,8 @@ impl Path {
     }
 }
 
-/// Returns the text of a key of a map, as paths and JSON have it.
+/// Returns the key of a map as a text, in the form that paths and JSON have: a
+/// number in decimal, a boolean by its name.
 pub(crate) fn key_text(key: &MapKey) -> String {
     match key {
         MapKey::String(text) => text.clone(),
@@ -76,6 +78,7 @@ impl fmt::Debug for Step {
 }
 
 impl fmt::Display for Step {
+    /// Writes a field by its name, and an index or a key in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Field(field) => f.write_str(field.name()),
@@ -87,6 +90,8 @@ impl fmt::Display for Step {
 }
 
 impl fmt::Display for Path {
+    /// Writes the steps one after another, with a dot before the name of a
+    /// field unless it is the first step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, step) in self.steps.iter().enumerate() {
             if index > 0 && matches!(step, Step::Field(_) | Step::Name(_)) {

@@ -47,6 +47,7 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
     let mut hosts = Vec::new();
     let mut rest = Vec::new();
     let mut has_vhds = false;
+
     for field in fields(route) {
         let field = field?;
         if field.is(VIRTUAL_HOSTS) {
@@ -56,6 +57,7 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
             rest.extend_from_slice(field.whole);
         }
     }
+
     if !has_vhds || hosts.is_empty() {
         return Ok(None);
     }
@@ -69,11 +71,13 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
 /// # Errors
 /// The bytes are no message.
 pub fn rename(host: &[u8], name: &str) -> Result<Vec<u8>, DecodeError> {
-    // Of a repeated singular field the last one counts, so none is left.
+    // Of a repeated singular field the last one counts, so no name is left. An
+    // error is no name, and is returned below.
     let is_name = |field: &Field<'_>| field.is(NAME);
     let others = || fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name));
-    let others_len = others().map(|field| Ok(field?.whole.len()));
-    let others_len = others_len.sum::<Result<usize, DecodeError>>()?;
+    let other_lens = others().map(|field| Ok(field?.whole.len()));
+    let others_len = other_lens.sum::<Result<usize, DecodeError>>()?;
+
     // Of exact capacity: there may be a million of them.
     let mut renamed = Vec::with_capacity(name_field_len(name) + others_len);
     put_name_field(&mut renamed, name);
@@ -111,7 +115,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Whether it is length-delimited and has this number.
+    /// Returns whether the field is length-delimited and has this number.
     fn is(&self, number: u32) -> bool {
         self.number == number && self.wire_type == WireType::LengthDelimited
     }
@@ -125,7 +129,7 @@ pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, Dec
         if left.is_empty() {
             return None;
         }
-        let field = next(&mut left);
+        let field = take_field(&mut left);
         if field.is_err() {
             left = &[];
         }
@@ -133,12 +137,14 @@ pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, Dec
     })
 }
 
-/// Takes the first field off `left`, which must not be empty.
-fn next<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
-    let before = *left;
+/// Takes the first field off `left`, which must not be empty. The value of a
+/// field that is not length-delimited is empty.
+fn take_field<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
+    let unread = *left;
     let (number, wire_type) = wire::decode_key(left)?;
     let after_key = *left;
     wire::skip_field(wire_type, number, left, DecodeContext::default())?;
+
     let mut value = &after_key[..after_key.len() - left.len()];
     match wire_type {
         // The length before the value; skipping the field has read it already.
@@ -147,11 +153,12 @@ fn next<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
         }
         _ => value = &[],
     }
+
     Ok(Field {
         number,
         wire_type,
         value,
-        whole: &before[..before.len() - left.len()],
+        whole: &unread[..unread.len() - left.len()],
     })
 }
 

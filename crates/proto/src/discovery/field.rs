@@ -19,20 +19,23 @@ pub struct Field {
 }
 
 impl Field {
-    /// Encodes a resource as an entry of a delta response. A resource without a
-    /// body is a heartbeat (S59).
+    /// Encodes a resource as an entry of a delta response; the bytes of its
+    /// body are shared. A resource without a body is a heartbeat (S59).
     #[must_use]
     pub fn delta(resource: &Resource) -> Self {
         let mut rest = resource.clone();
         let any = rest.resource.take();
-        let (any_head, body) = any.as_ref().map(any_head).unwrap_or_default();
+
+        let (any_head, body) = any.as_ref().map(encode_any).unwrap_or_default();
         let any_len = any_head.len() + body.len();
         let body_field_len = match any {
             Some(_) => delimited_len(resource::BODY, any_len),
             None => 0,
         };
 
-        let mut head = entry_head(rest.encoded_len() + body_field_len, body.len());
+        // Fields may come in any order: the body is last, so that it is one
+        // piece.
+        let mut head = begin_entry(rest.encoded_len() + body_field_len, body.len());
         rest.encode_raw(&mut head);
         if any.is_some() {
             put_delimiter(&mut head, resource::BODY, any_len);
@@ -42,11 +45,11 @@ impl Field {
         Self { head, body }
     }
 
-    /// Encodes a body as an entry of a SotW response.
+    /// Encodes a body as an entry of a SotW response; its bytes are shared.
     #[must_use]
     pub fn sotw(any: &Any) -> Self {
-        let (any_head, body) = any_head(any);
-        let mut head = entry_head(any_head.len() + body.len(), body.len());
+        let (any_head, body) = encode_any(any);
+        let mut head = begin_entry(any_head.len() + body.len(), body.len());
         head.put_slice(&any_head);
         let head = head.freeze();
         Self { head, body }
@@ -104,21 +107,23 @@ impl Field {
     }
 }
 
-/// Begins the head of an entry of `resources` that has `entry_len` bytes. The
-/// buffer has room for all of them but the `body_len` bytes that are shared.
-fn entry_head(entry_len: usize, body_len: usize) -> BytesMut {
+/// Begins the head of an entry of `resources` that has `entry_len` bytes, with
+/// the key and the length of the entry. The buffer has room for all of its
+/// bytes but the `body_len` that are shared.
+fn begin_entry(entry_len: usize, body_len: usize) -> BytesMut {
     let field_len = delimited_len(response::RESOURCES, entry_len);
     let mut head = BytesMut::with_capacity(field_len - body_len);
     put_delimiter(&mut head, response::RESOURCES, entry_len);
     head
 }
 
-/// Splits an encoded `Any` in the bytes before its value, and the value, which
-/// is shared. An empty field is left out, as everywhere in proto3.
-fn any_head(any: &Any) -> (BytesMut, Bytes) {
+/// Encodes an `Any` in two parts: the bytes before its value, and the value,
+/// which is shared. An empty field is left out, as everywhere in proto3.
+fn encode_any(any: &Any) -> (BytesMut, Bytes) {
     let Any { type_url, value } = any;
-    let value_head = delimited_len(any::VALUE, value.len()) - value.len();
-    let mut head = BytesMut::with_capacity(text_field_len(any::TYPE_URL, type_url) + value_head);
+    let type_url_len = text_field_len(any::TYPE_URL, type_url);
+    let delimiter_len = delimited_len(any::VALUE, value.len()) - value.len();
+    let mut head = BytesMut::with_capacity(type_url_len + delimiter_len);
     put_text_field(&mut head, any::TYPE_URL, type_url);
     if !value.is_empty() {
         put_delimiter(&mut head, any::VALUE, value.len());

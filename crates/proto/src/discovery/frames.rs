@@ -89,7 +89,7 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The texts that are fields of the response, with their numbers.
+    /// Lists the texts that are fields of the response, with their numbers.
     fn texts(&self) -> [(u32, &'a str); 3] {
         [
             (response::VERSION, self.version),
@@ -98,21 +98,22 @@ impl<'a> Head<'a> {
         ]
     }
 
-    /// Returns the number of bytes that [`put`](Self::put) writes.
+    /// Returns the number of bytes that [`put`](Self::put) writes. The number
+    /// of the field `control_plane` differs between SotW and delta.
     fn encoded_len(&self, control_plane_number: u32) -> usize {
         let texts = self.texts().into_iter();
-        let texts_len: usize = texts
-            .map(|(number, text)| text_field_len(number, text))
-            .sum();
+        let text_lens = texts.map(|(number, text)| text_field_len(number, text));
+        let texts_len: usize = text_lens.sum();
         let control_plane_len = match text_field_len(control_plane::IDENTIFIER, self.identifier) {
+            // Without an identifier there is no `control_plane`.
             0 => 0,
             len => delimited_len(control_plane_number, len),
         };
         texts_len + control_plane_len
     }
 
-    /// Writes the fields of the head. The identifier is inside of
-    /// `control_plane`, whose number differs between SotW and delta.
+    /// Writes the fields of the head that are not empty. The identifier is
+    /// inside of `control_plane`, whose number differs between SotW and delta.
     fn put(&self, control_plane_number: u32, buf: &mut BytesMut) {
         for (number, text) in self.texts() {
             put_text_field(buf, number, text);
@@ -130,9 +131,9 @@ fn is_small(piece: &Bytes) -> bool {
     piece.len() < SPLICE_BYTES
 }
 
-/// Writes a response: the gRPC prefix, the head, the rest, and the pieces, in
+/// Encodes a response: the gRPC prefix, the head, the rest, and the pieces, in
 /// this order. All copied bytes go into one buffer of just the right size,
-/// because this is done for every stream.
+/// because every response of every stream is encoded here.
 fn encode<'a>(
     head: Head<'_>,
     control_plane_number: u32,
@@ -148,6 +149,7 @@ fn encode<'a>(
     put_prefix(&mut buf, len);
     head.put(control_plane_number, &mut buf);
     rest.encode_raw(&mut buf);
+
     let (first, rest) = splice(buf, pieces);
     Frames { first, rest, len }
 }
@@ -175,6 +177,7 @@ fn splice<'a>(mut buf: BytesMut, pieces: impl Iterator<Item = &'a Bytes>) -> (By
         }
         frames.push(piece.clone());
     }
+
     if frames.is_empty() {
         return (buf.freeze(), frames);
     }
@@ -195,8 +198,8 @@ pub fn encode_sotw<'a>(
     rest: &DiscoveryResponse,
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
-    let number = sotw_response::CONTROL_PLANE;
-    encode(head, number, rest, pieces.into_iter())
+    let control_plane_number = sotw_response::CONTROL_PLANE;
+    encode(head, control_plane_number, rest, pieces.into_iter())
 }
 
 /// Encodes a delta response as frames that share the bytes of `pieces`.
@@ -229,17 +232,18 @@ pub fn encode_delta<'a>(
     rest: &DeltaDiscoveryResponse,
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
-    let number = delta_response::CONTROL_PLANE;
-    encode(head, number, rest, pieces.into_iter())
+    let control_plane_number = delta_response::CONTROL_PLANE;
+    encode(head, control_plane_number, rest, pieces.into_iter())
 }
 
 /// Cuts a list of fields, given by their lengths, into runs of at most `max`
 /// bytes (S44, S80). Returns the indices of each run. A field that is larger
-/// than `max` alone gets a run of its own: it cannot be cut, and the sender
-/// knows from [`Field::len`](super::Field::len).
+/// than `max` alone gets a run of its own, which is then longer than `max`: it
+/// cannot be cut, and the sender sees it by [`Field::len`](super::Field::len).
 #[must_use]
 pub fn batches(lens: impl IntoIterator<Item = usize>, max: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
+    // The bytes that the last run can still take.
     let mut room = 0;
     for (index, len) in lens.into_iter().enumerate() {
         match runs.last_mut() {

@@ -13,7 +13,8 @@ use super::scan;
 const BODY_NAME: u32 = 1;
 
 /// Walks the length-delimited fields of an encoded message, in order: the
-/// number of each, and its bytes. Fields of other wire types are passed over.
+/// number of each, and its bytes. Fields of other wire types are passed over,
+/// and the first malformed field ends the walk.
 ///
 /// ```
 /// use trunkline_proto::discovery::fields;
@@ -24,7 +25,7 @@ const BODY_NAME: u32 = 1;
 pub fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     std::iter::from_fn(move || {
         while !bytes.is_empty() {
-            if let (number, Some(value)) = scan::next(&mut bytes)? {
+            if let (number, Some(value)) = scan::take_field(&mut bytes)? {
                 return Some((number, value));
             }
         }
@@ -32,34 +33,37 @@ pub fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// Reads the name in the body of a resource. `None` if it has none, or an empty
-/// one.
+/// Reads the name in the body of a resource. `None` if it has none, an empty
+/// one, or one that is no UTF-8.
 ///
-/// Every type of xDS has it in its first field, so the body may be of an
-/// unknown type. It is no proof that the rest of the body is good.
+/// Every type of xDS has its name in field 1, so the body may be of an unknown
+/// type. A name is no proof that the rest of the body is good.
 #[must_use]
 pub fn name_of(body: &[u8]) -> Option<&str> {
     // Of a repeated singular field, the last one counts.
-    let last = fields(body)
-        .filter(|(number, _)| *number == BODY_NAME)
-        .last();
-    let name = std::str::from_utf8(last?.1).ok()?;
+    let names = fields(body).filter(|(number, _)| *number == BODY_NAME);
+    let (_, last) = names.last()?;
+    let name = std::str::from_utf8(last).ok()?;
     Some(name).filter(|name| !name.is_empty())
 }
 
 /// Takes the entries of `initial_resource_versions` out of an encoded delta
-/// request: `each` is called with the bytes of every entry, and the request
-/// without them is returned. `None` if the bytes are no message.
+/// request: `each` is called with the bytes of every entry, in order, and the
+/// request without them is returned. `None` if the bytes are no message; `each`
+/// may have been called before that was found.
 ///
 /// A client that reconnects lists its whole cache, and the caches of a fleet
 /// are equal: the entries need not be decoded to be recognised.
 pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<Vec<u8>> {
     let mut rest = Vec::new();
     while !bytes.is_empty() {
-        let before = bytes;
-        match scan::next(&mut bytes)? {
+        let unread = bytes;
+        match scan::take_field(&mut bytes)? {
             (delta_request::INITIAL_RESOURCE_VERSIONS, Some(entry)) => each(entry),
-            _ => rest.extend_from_slice(&before[..before.len() - bytes.len()]),
+            _ => {
+                let field = &unread[..unread.len() - bytes.len()];
+                rest.extend_from_slice(field);
+            }
         }
     }
     Some(rest)
@@ -102,8 +106,8 @@ impl<'a> Glance<'a> {
         Self::read(bytes, false)
     }
 
-    /// Reads the texts, which have the same numbers in both responses. A text
-    /// that is missing or no UTF-8 is empty.
+    /// Reads type, nonce and version, which have the same numbers in both
+    /// responses. A text that is missing or no UTF-8 is empty.
     fn read(bytes: &'a [u8], delta: bool) -> Self {
         let mut glance = Self {
             bytes,
@@ -112,6 +116,7 @@ impl<'a> Glance<'a> {
             nonce: "",
             version: "",
         };
+
         for (number, value) in fields(bytes) {
             match number {
                 response::VERSION => glance.version = text(value),
@@ -123,17 +128,19 @@ impl<'a> Glance<'a> {
         glance
     }
 
-    /// Reads its resources one by one, in order.
+    /// Reads the resources of the response one by one, in order. A malformed
+    /// field ends the list.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
         let delta = self.delta;
         let resources = fields(self.bytes).filter(|(number, _)| *number == response::RESOURCES);
         resources.map(move |(_, value)| match delta {
-            true => entry_of_resource(value),
-            false => entry_of_any(value),
+            true => read_resource_entry(value),
+            false => read_sotw_entry(value),
         })
     }
 
-    /// Reads the names that a delta response removes; SotW lists none.
+    /// Reads the names that a delta response removes, in order. A SotW response
+    /// lists none: it removes a name by leaving it out.
     pub fn removed(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let delta = self.delta;
         let is_removed = move |number| delta && number == delta_response::REMOVED_RESOURCES;
@@ -192,8 +199,9 @@ impl<'a> Answer<'a> {
         Self::read(bytes, &SOTW_ACK)
     }
 
-    /// Reads a request that has no fields but these, and both a type and a
-    /// nonce.
+    /// Reads a request that has no fields but those of an ACK, and both a type
+    /// and a nonce. `None` for any other: one with more fields subscribes or
+    /// NACKs, and one without a nonce is the first for its type.
     fn read(mut bytes: &'a [u8], fields: &AckFields) -> Option<Self> {
         let text = |value| std::str::from_utf8(value).ok();
         let mut answer = Self {
@@ -202,8 +210,9 @@ impl<'a> Answer<'a> {
             nonce: "",
             version: "",
         };
+
         while !bytes.is_empty() {
-            let (number, value) = scan::next(&mut bytes)?;
+            let (number, value) = scan::take_field(&mut bytes)?;
             match number {
                 _ if number == fields.node => answer.node = Some(value?),
                 _ if number == fields.type_url => answer.type_url = text(value?)?,
@@ -212,15 +221,18 @@ impl<'a> Answer<'a> {
                 _ => return None,
             }
         }
-        Some(answer).filter(|a| !a.type_url.is_empty() && !a.nonce.is_empty())
+
+        let is_ack = !answer.type_url.is_empty() && !answer.nonce.is_empty();
+        is_ack.then_some(answer)
     }
 }
 
-/// Reads an entry of a SotW response, which may be wrapped (S58).
-fn entry_of_any(any: &[u8]) -> Entry<'_> {
+/// Reads an entry of a SotW response: a body, or a wrapper around one, which is
+/// how SotW carries a TTL (S58).
+fn read_sotw_entry(any: &[u8]) -> Entry<'_> {
     let (type_url, body) = any_parts(any);
     if type_url == Resource::TYPE_URL {
-        return entry_of_resource(body);
+        return read_resource_entry(body);
     }
     Entry {
         name: name_of(body).unwrap_or_default(),
@@ -229,9 +241,9 @@ fn entry_of_any(any: &[u8]) -> Entry<'_> {
     }
 }
 
-/// Reads a `Resource`: an entry of a delta response, or a wrapper. A wrapper
-/// without a name has that of its body.
-fn entry_of_resource(bytes: &[u8]) -> Entry<'_> {
+/// Reads a `Resource`: an entry of a delta response, or a wrapper in SotW. If
+/// it has no name, the name in its body counts.
+fn read_resource_entry(bytes: &[u8]) -> Entry<'_> {
     let mut entry = Entry::default();
     for (number, value) in fields(bytes) {
         match number {
@@ -247,10 +259,11 @@ fn entry_of_resource(bytes: &[u8]) -> Entry<'_> {
     entry
 }
 
-/// Reads the type and the value of an `Any`; both are empty if they are
-/// missing.
+/// Reads the type and the value of an encoded `Any`; one that is missing is
+/// empty.
 fn any_parts(bytes: &[u8]) -> (&str, &[u8]) {
-    let (mut type_url, mut body) = ("", &bytes[..0]);
+    let mut type_url = "";
+    let mut body = &bytes[..0];
     for (number, value) in fields(bytes) {
         match number {
             any::TYPE_URL => type_url = text(value),
@@ -261,7 +274,7 @@ fn any_parts(bytes: &[u8]) -> (&str, &[u8]) {
     (type_url, body)
 }
 
-/// The text, or an empty one if the bytes are no UTF-8.
+/// Reads bytes as a text, which is empty if they are no UTF-8.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }

@@ -99,7 +99,8 @@ pub enum DecodeError {
 /// The four messages that a client or a server can send, and the wrapper inside
 /// one of them.
 pub trait Inbound: Sized {
-    /// Reads `raw`; bodies in the result are slices of it.
+    /// Reads `raw`; bodies in the result are slices of it. A name that is too
+    /// long is taken out of the message and listed beside it.
     ///
     /// # Errors
     /// The bytes are no such message, or pass a limit that no real client
@@ -117,13 +118,17 @@ pub(super) trait Bounded: prost::Message + Default {
 }
 
 impl<M: Bounded> Inbound for M {
+    /// Scans the bytes, decodes them, and then refuses names one by one: the
+    /// scan allocates nothing, so that a limit is met before memory is used.
     fn decode_checked(raw: Bytes, limits: &Limits) -> Result<Checked<Self>, DecodeError> {
         let shape = M::SHAPE;
         scan::check(shape, &raw, limits.message_bytes, limits)?;
+
         let mut message = M::decode(raw).map_err(|source| DecodeError::Malformed {
             message: shape.name,
             source,
         })?;
+
         let mut names = NameLimit {
             limits,
             refused: Vec::new(),
@@ -144,29 +149,37 @@ pub(super) struct NameLimit<'a> {
 }
 
 impl NameLimit<'_> {
-    /// Takes the items whose name is too long out of a list.
-    fn list<T>(&mut self, field: &'static str, list: &mut Vec<T>, name: impl Fn(&T) -> &str) {
-        list.retain(|item| self.fits(field, name(item)));
+    /// Takes the items whose name is too long out of a list, and records a
+    /// refusal for each. `field` is the name of the list.
+    fn refuse_long_names<T>(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<T>,
+        name: impl Fn(&T) -> &str,
+    ) {
+        list.retain(|item| self.accepts(field, name(item)));
     }
 
     /// Returns whether a name is short enough, and records a refusal if not.
-    fn fits(&mut self, field: &'static str, name: &str) -> bool {
+    fn accepts(&mut self, field: &'static str, name: &str) -> bool {
         let (len, max) = (name.len(), self.limits.name_bytes);
-        if len > max {
-            let start = name.chars().take(QUOTED).collect();
-            self.refused.push(Refusal {
-                field,
-                start,
-                len,
-                max,
-            });
+        if len <= max {
+            return true;
         }
-        len <= max
+        let start = name.chars().take(QUOTED).collect();
+        self.refused.push(Refusal {
+            field,
+            start,
+            len,
+            max,
+        });
+        false
     }
 
-    /// Shortens the text of an error to its limit, at the end of a character.
-    /// The text is for people (S64), so the part that fits serves them.
-    fn clip(&self, status: Option<&mut Status>) {
+    /// Shortens the text of an error, if there is one, to its limit, at the end
+    /// of a character. The text is for people (S64), so the part that fits
+    /// serves them.
+    fn shorten_error(&self, status: Option<&mut Status>) {
         let Some(status) = status else { return };
         let text = &mut status.message;
         let mut end = text.len().min(self.limits.error_bytes);
@@ -180,11 +193,13 @@ impl NameLimit<'_> {
 impl Bounded for DiscoveryRequest {
     const SHAPE: &'static Shape = &shape::DISCOVERY_REQUEST;
 
+    /// Refuses names of subscriptions that are too long, and shortens the error
+    /// of a NACK.
     fn enforce(&mut self, names: &mut NameLimit<'_>) {
-        names.list("resource_names", &mut self.resource_names, |n| n);
+        names.refuse_long_names("resource_names", &mut self.resource_names, |name| name);
         let locators = &mut self.resource_locators;
-        names.list("resource_locators", locators, |l| &l.name);
-        names.clip(self.error_detail.as_mut());
+        names.refuse_long_names("resource_locators", locators, |l| &l.name);
+        names.shorten_error(self.error_detail.as_mut());
     }
 }
 
@@ -197,27 +212,34 @@ impl Bounded for DiscoveryResponse {
 impl Bounded for DeltaDiscoveryRequest {
     const SHAPE: &'static Shape = &shape::DELTA_REQUEST;
 
+    /// Refuses names that are too long, of subscriptions and of resources that
+    /// the client holds, and shortens the error of a NACK.
     fn enforce(&mut self, names: &mut NameLimit<'_>) {
         let subscribe = &mut self.resource_names_subscribe;
-        names.list("resource_names_subscribe", subscribe, |n| n);
+        names.refuse_long_names("resource_names_subscribe", subscribe, |name| name);
         let unsubscribe = &mut self.resource_names_unsubscribe;
-        names.list("resource_names_unsubscribe", unsubscribe, |n| n);
+        names.refuse_long_names("resource_names_unsubscribe", unsubscribe, |name| name);
+
         let subscribe = &mut self.resource_locators_subscribe;
-        names.list("resource_locators_subscribe", subscribe, |l| &l.name);
+        names.refuse_long_names("resource_locators_subscribe", subscribe, |l| &l.name);
         let unsubscribe = &mut self.resource_locators_unsubscribe;
-        names.list("resource_locators_unsubscribe", unsubscribe, |l| &l.name);
-        let held = &mut self.initial_resource_versions;
-        names.list("initial_resource_versions", held, |h| &h.name);
-        names.clip(self.error_detail.as_mut());
+        names.refuse_long_names("resource_locators_unsubscribe", unsubscribe, |l| &l.name);
+
+        let versions = &mut self.initial_resource_versions;
+        names.refuse_long_names("initial_resource_versions", versions, |v| &v.name);
+        names.shorten_error(self.error_detail.as_mut());
     }
 }
 
 impl Bounded for DeltaDiscoveryResponse {
     const SHAPE: &'static Shape = &shape::DELTA_RESPONSE;
 
+    /// Refuses names that are too long, of resources and of removals.
     fn enforce(&mut self, names: &mut NameLimit<'_>) {
-        names.list("resources", &mut self.resources, |r| &r.name);
-        names.list("removed_resources", &mut self.removed_resources, |n| n);
+        names.refuse_long_names("resources", &mut self.resources, |r| &r.name);
+        names.refuse_long_names("removed_resources", &mut self.removed_resources, |name| {
+            name
+        });
     }
 }
 

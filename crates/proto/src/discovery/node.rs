@@ -133,7 +133,8 @@ static CONTEXT: Shape = Shape {
 };
 
 impl Node {
-    /// Reads the raw node of a request.
+    /// Reads the raw node of a request: the fields that are declared here, and
+    /// no others.
     ///
     /// # Errors
     /// The bytes are no protobuf message, or pass one of `limits`.

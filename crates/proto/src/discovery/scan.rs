@@ -34,25 +34,27 @@ enum Kind {
     Constraints(&'static Shape),
 }
 
-/// A text of at most `max` bytes.
+/// Makes the entry of a text; one longer than `max` is an error.
 pub(super) const fn text(number: u32, name: &'static str, max: fn(&Limits) -> usize) -> Entry {
     let kind = Kind::Text(max);
     Entry { number, name, kind }
 }
 
-/// The name of a resource.
+/// Makes the entry of a resource's name, which is counted and may have any
+/// length.
 pub(super) const fn name(number: u32, name: &'static str) -> Entry {
     let kind = Kind::Name;
     Entry { number, name, kind }
 }
 
-/// A nested message.
+/// Makes the entry of a nested message, whose fields are scanned as well.
 pub(super) const fn message(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
     let kind = Kind::Message(shape);
     Entry { number, name, kind }
 }
 
-/// A nested message that is one level of constraints.
+/// Makes the entry of a nested message that is one level of constraints, of
+/// which only so many may be inside each other.
 pub(super) const fn constraints(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
     let kind = Kind::Constraints(shape);
     Entry { number, name, kind }
@@ -67,7 +69,8 @@ pub(super) static ENTRY: Shape = Shape {
     ],
 };
 
-/// Walks a whole message, which may have `max` bytes.
+/// Checks the limits of a whole message before it is decoded: its length, which
+/// may be `max` bytes, and the fields in it.
 ///
 /// # Errors
 /// The first limit that is passed, or the first malformed field.
@@ -90,7 +93,7 @@ pub(super) fn check(
         entries: 0,
         root: shape.name,
     };
-    scan.message(shape, bytes, 0)
+    scan.scan_message(shape, bytes, 0)
 }
 
 struct Scan<'a> {
@@ -102,31 +105,33 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Walks the fields of one message. Recursion is bounded by the shapes:
-    /// only constraints nest in themselves, and `depth` counts those.
-    fn message(
+    /// Scans the fields of one message; those that are not in the shape are
+    /// passed over. Recursion is bounded by the shapes: only constraints nest
+    /// in themselves, and `depth` counts those.
+    fn scan_message(
         &mut self,
         shape: &'static Shape,
         mut bytes: &[u8],
         depth: usize,
     ) -> Result<(), DecodeError> {
         while !bytes.is_empty() {
-            let (number, value) = next(&mut bytes).ok_or(DecodeError::Truncated {
+            let (number, value) = take_field(&mut bytes).ok_or(DecodeError::Truncated {
                 message: shape.name,
             })?;
+
             // A field of another wire type than expected is the decoder's to refuse.
             let Some(value) = value else { continue };
             let Some(entry) = shape.fields.iter().find(|e| e.number == number) else {
                 continue;
             };
-            self.entry(shape, entry, value, depth)?;
+            self.scan_entry(shape, entry, value, depth)?;
         }
         Ok(())
     }
 
-    /// Counts one field that is in the shape, checks its length, and walks it
-    /// if it is a message.
-    fn entry(
+    /// Counts one field that is in the shape, checks the length of a text, and
+    /// scans the fields of a nested message.
+    fn scan_entry(
         &mut self,
         shape: &'static Shape,
         entry: &Entry,
@@ -140,25 +145,33 @@ impl Scan<'_> {
                 max: self.limits.entries,
             });
         }
+
         match entry.kind {
             Kind::Name => Ok(()),
-            Kind::Text(max) if value.len() > max(self.limits) => Err(DecodeError::TextTooLong {
-                message: shape.name,
-                field: entry.name,
-                len: value.len(),
-                max: max(self.limits),
-            }),
-            Kind::Text(_) => Ok(()),
-            Kind::Message(inner) => self.message(inner, value, depth),
+            Kind::Text(max) => check_len(shape, entry, value.len(), max(self.limits)),
+            Kind::Message(inner) => self.scan_message(inner, value, depth),
             Kind::Constraints(_) if depth >= self.limits.constraint_depth => {
                 Err(DecodeError::TooDeep {
                     message: self.root,
                     max: self.limits.constraint_depth,
                 })
             }
-            Kind::Constraints(inner) => self.message(inner, value, depth + 1),
+            Kind::Constraints(inner) => self.scan_message(inner, value, depth + 1),
         }
     }
+}
+
+/// Checks that a text has at most `max` bytes.
+fn check_len(shape: &Shape, entry: &Entry, len: usize, max: usize) -> Result<(), DecodeError> {
+    if len <= max {
+        return Ok(());
+    }
+    Err(DecodeError::TextTooLong {
+        message: shape.name,
+        field: entry.name,
+        len,
+        max,
+    })
 }
 
 /// The bits of a key that are the wire type, and its values.
@@ -171,34 +184,36 @@ const FIXED_32: u64 = 5;
 /// Takes the first field off the bytes, which must not be empty: its number,
 /// and its value if it is length-delimited. `None` if the bytes end inside of
 /// it, or if it has no valid key.
-pub(super) fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
-    let key = varint(bytes)?;
+pub(super) fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
+    let key = take_varint(bytes)?;
     let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
+
     match key & WIRE_TYPE {
-        VARINT => varint(bytes).map(|_| (number, None)),
-        FIXED_64 => take(bytes, 8).map(|_| (number, None)),
+        VARINT => take_varint(bytes).map(|_| (number, None)),
+        FIXED_64 => take_bytes(bytes, 8).map(|_| (number, None)),
         DELIMITED => {
-            let len = usize::try_from(varint(bytes)?).ok()?;
-            take(bytes, len).map(|value| (number, Some(value)))
+            let len = usize::try_from(take_varint(bytes)?).ok()?;
+            take_bytes(bytes, len).map(|value| (number, Some(value)))
         }
-        FIXED_32 => take(bytes, 4).map(|_| (number, None)),
+        FIXED_32 => take_bytes(bytes, 4).map(|_| (number, None)),
         // Groups: no message here has one, and no known client sends one.
         _ => None,
     }
 }
 
-/// Takes `len` bytes off.
-fn take<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+/// Takes the first `len` bytes off; `None` if there are fewer.
+fn take_bytes<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
     let (head, tail) = bytes.split_at_checked(len)?;
     *bytes = tail;
     Some(head)
 }
 
-/// Takes a varint off. Bits beyond the 64th are the decoder's to refuse.
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
+/// Takes a varint off. `None` if it does not end within ten bytes. Bits beyond
+/// the 64th are dropped here: the decoder refuses them.
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
-        let byte = *take(bytes, 1)?.first()?;
+        let byte = *take_bytes(bytes, 1)?.first()?;
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Some(value);

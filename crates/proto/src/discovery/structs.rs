@@ -8,6 +8,7 @@
 use bytes::Bytes;
 use prost::Message;
 
+use super::glance::fields;
 use super::scan;
 
 /// The field of a `Struct` that holds its entries.
@@ -52,19 +53,19 @@ pub fn values_at<P: AsRef<[String]>>(raw: &Bytes, paths: &[P]) -> Vec<Option<Str
     found
 }
 
-/// Reads the entries of a `Struct`. All of `paths` agree in their first `depth`
-/// keys, which lead to it, and go on.
+/// Reads the values at `paths` in an encoded `Struct` into `found`, which has a
+/// place for each path. All paths agree in their first `depth` keys, which lead
+/// to this `Struct`, and have at least one key more. A malformed entry is
+/// passed over; a malformed field ends the reading.
 fn read_struct<P: AsRef<[String]>>(
     raw: &Bytes,
     paths: &[P],
     depth: usize,
     found: &mut [Option<String>],
 ) {
-    let mut rest = &raw[..];
-    while let Some((number, entry)) = (!rest.is_empty()).then(|| scan::next(&mut rest)).flatten() {
-        let Some((key, value)) = entry.filter(|_| number == FIELDS).and_then(entry_parts) else {
-            continue;
-        };
+    let entries = fields(raw).filter(|(number, _)| *number == FIELDS);
+    for (key, value) in entries.filter_map(|(_, entry)| entry_parts(entry)) {
+        // The paths are sorted, so those that lead through this key are a run.
         let from = paths.partition_point(|path| key_of(path, depth) < key);
         let to = paths.partition_point(|path| key_of(path, depth) <= key);
         if from < to {
@@ -74,17 +75,19 @@ fn read_struct<P: AsRef<[String]>>(
     }
 }
 
-/// The key of a path at a depth. Every path is longer than that, because
-/// [`read_value`] cuts off those that end there.
+/// Returns the key of a path at a depth. Every path is longer than that,
+/// because [`read_value`] does not pass on those that end there.
 fn key_of<P: AsRef<[String]>>(path: &P, depth: usize) -> &[u8] {
     path.as_ref().get(depth).map_or(&[], String::as_bytes)
 }
 
-/// Reads the key and the value of an entry; `None` if it is malformed.
+/// Reads the key and the encoded value of an entry; one that is missing is
+/// empty. `None` if the entry is malformed.
 fn entry_parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (mut key, mut value) = (&b""[..], &entry[..0]);
+    let mut key = &entry[..0];
+    let mut value = &entry[..0];
     while !entry.is_empty() {
-        match scan::next(&mut entry)? {
+        match scan::take_field(&mut entry)? {
             (KEY, Some(bytes)) => key = bytes,
             (VALUE, Some(bytes)) => value = bytes,
             _ => {}
@@ -109,12 +112,13 @@ fn read_value<P: AsRef<[String]>>(
         Some(Kind::Struct(inner)) => {
             read_struct(&inner, &paths[ending..], depth, &mut found[ending..]);
         }
-        kind => found[..ending].fill(kind.and_then(scalar)),
+        kind => found[..ending].fill(kind.and_then(scalar_text)),
     }
 }
 
-/// Returns the text of a value that can be a parameter; `None` for the others.
-fn scalar(kind: Kind) -> Option<String> {
+/// Returns the text of a value that can be a parameter: a text, a boolean or a
+/// finite number. `None` for the others.
+fn scalar_text(kind: Kind) -> Option<String> {
     match kind {
         Kind::Text(text) => Some(text),
         Kind::Bool(value) => Some(value.to_string()),

@@ -108,8 +108,9 @@ impl<R: Read + Seek> Pieces<R> {
         }
     }
 
-    /// Reads the next piece, and returns it with the index of its resource.
-    /// After an error, further calls have no meaning.
+    /// Reads the next piece, and returns it with the index of its resource;
+    /// `None` after the last one. After an error, further calls have no
+    /// meaning.
     ///
     /// The bytes of small pieces are slices of larger ones: copy them to keep a
     /// few.
@@ -124,30 +125,33 @@ impl<R: Read + Seek> Pieces<R> {
         if let Some(piece) = self.next_host()? {
             return Ok(Some((self.index - 1, piece)));
         }
+
         let mut left = self.at..self.window.end()?;
         while !left.is_empty() {
-            let field = self.window.next(&mut left)?;
+            let field = self.window.take_field(&mut left)?;
             self.at = left.start;
             if let Some(resource) = field.value_of(INSIDE) {
+                let index = self.index;
                 self.index += 1;
-                return Ok(Some((self.index - 1, self.resource(resource)?)));
+                return Ok(Some((index, self.read_resource(resource)?)));
             }
         }
         Ok(None)
     }
 
-    /// Reads the next virtual host of the route configuration before it. `None`
-    /// if there is no more.
+    /// Reads the next virtual host of the route configuration that was read
+    /// last. `None` if it has no more, or if the last resource was another.
     fn next_host(&mut self) -> Result<Option<Piece>, PiecesError> {
         let Some(hosts) = &mut self.hosts else {
             return Ok(None);
         };
         while !hosts.left.is_empty() {
-            let field = self.window.next(&mut hosts.left)?;
+            let field = self.window.take_field(&mut hosts.left)?;
             if let Some(host) = field.value_of(VIRTUAL_HOSTS) {
+                let index = hosts.next;
                 hosts.next += 1;
                 let body = self.window.load(host)?;
-                return Ok(Some(Piece::Host(hosts.next - 1, body)));
+                return Ok(Some(Piece::Host(index, body)));
             }
         }
         self.hosts = None;
@@ -156,7 +160,7 @@ impl<R: Read + Seek> Pieces<R> {
 
     /// Reads a resource: a route configuration with VHDS without its virtual
     /// hosts, anything else as it stands.
-    fn resource(&mut self, range: Range<u64>) -> Result<Piece, PiecesError> {
+    fn read_resource(&mut self, range: Range<u64>) -> Result<Piece, PiecesError> {
         match self.split_route(range.clone())? {
             Some(route) => Ok(Piece::Route(Box::new(route))),
             None => Ok(Piece::Whole(Any::decode(self.window.load(range)?)?)),
@@ -167,25 +171,27 @@ impl<R: Read + Seek> Pieces<R> {
     /// wrapper if it has one; its virtual hosts come next. `None` if the
     /// resource is something else, or is not encoded as plainly as encoders do.
     fn split_route(&mut self, range: Range<u64>) -> Result<Option<Route>, PiecesError> {
-        let Some((mut type_url, mut body)) = self.any(range)? else {
+        let Some((mut type_url, mut body)) = self.find_any_parts(range)? else {
             return Ok(None);
         };
+
         let mut wrapper = None;
         if full_name(&type_url) == full_name(types::RESOURCE) {
-            let Some((own_fields, inner)) = self.wrapper(body)? else {
+            let Some((own_fields, inner)) = self.split_wrapper(body)? else {
                 return Ok(None);
             };
-            let Some(any) = self.any(inner)? else {
+            let Some(inner_parts) = self.find_any_parts(inner)? else {
                 return Ok(None);
             };
-            (type_url, body) = any;
+            (type_url, body) = inner_parts;
             wrapper = Some(own_fields);
         }
         if full_name(&type_url) != full_name(types::ROUTE_CONFIGURATION) {
             return Ok(None);
         }
+
         let wrapper = wrapper.map(Resource::decode).transpose()?;
-        let rest = self.route_without_hosts(body)?;
+        let rest = self.read_route_without_hosts(body)?;
         Ok(rest.map(|rest| Route {
             type_url,
             rest,
@@ -193,22 +199,30 @@ impl<R: Read + Seek> Pieces<R> {
         }))
     }
 
-    /// Finds the type of an `Any` and the range of its body. `None` if they are
-    /// not there exactly once, or if there is another field.
-    fn any(&mut self, range: Range<u64>) -> Result<Option<(String, Range<u64>)>, PiecesError> {
-        let (mut url, mut value) = (None, None);
+    /// Reads the type of the `Any` in a range, and finds the range of its body.
+    /// `None` if they are not there exactly once, if there is another field, or
+    /// if the type is no UTF-8.
+    fn find_any_parts(
+        &mut self,
+        range: Range<u64>,
+    ) -> Result<Option<(String, Range<u64>)>, PiecesError> {
+        let mut url = None;
+        let mut value = None;
         let mut left = range;
         while !left.is_empty() {
-            let field = self.window.next(&mut left)?;
-            let before = match (field.value_of(TYPE_URL), field.value_of(INSIDE)) {
-                (Some(range), _) => url.replace(range),
-                (_, Some(range)) => value.replace(range),
-                (None, None) => return Ok(None),
+            let field = self.window.take_field(&mut left)?;
+            let earlier = if let Some(range) = field.value_of(TYPE_URL) {
+                url.replace(range)
+            } else if let Some(range) = field.value_of(INSIDE) {
+                value.replace(range)
+            } else {
+                return Ok(None);
             };
-            if before.is_some() {
+            if earlier.is_some() {
                 return Ok(None);
             }
         }
+
         let (Some(url), Some(value)) = (url, value) else {
             return Ok(None);
         };
@@ -216,32 +230,39 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(url.ok().map(|url| (url, value)))
     }
 
-    /// Finds a wrapper's own fields, encoded, and the range of the wrapped
-    /// resource. `None` if that is not there exactly once.
-    fn wrapper(&mut self, range: Range<u64>) -> Result<Option<(Bytes, Range<u64>)>, PiecesError> {
-        let mut rest = Vec::new();
+    /// Reads the encoded fields of a wrapper other than its resource, and finds
+    /// the range of that resource. `None` if it is not there exactly once.
+    fn split_wrapper(
+        &mut self,
+        range: Range<u64>,
+    ) -> Result<Option<(Bytes, Range<u64>)>, PiecesError> {
+        let mut own_fields = Vec::new();
         let mut inner = None;
         let mut left = range;
         while !left.is_empty() {
-            let field = self.window.next(&mut left)?;
+            let field = self.window.take_field(&mut left)?;
             match field.value_of(INSIDE) {
                 Some(_) if inner.is_some() => return Ok(None),
                 Some(range) => inner = Some(range),
-                None => rest.extend_from_slice(&self.window.load(field.whole)?),
+                None => own_fields.extend_from_slice(&self.window.load(field.whole)?),
             }
         }
-        Ok(inner.map(|inner| (rest.into(), inner)))
+        Ok(inner.map(|inner| (own_fields.into(), inner)))
     }
 
-    /// Reads a route configuration without its virtual hosts, and lets them
-    /// come next. `None` if it keeps them, because it has none or does not use
-    /// VHDS.
-    fn route_without_hosts(&mut self, range: Range<u64>) -> Result<Option<Bytes>, PiecesError> {
+    /// Reads a route configuration without its virtual hosts, which are the
+    /// next pieces. `None` if it stays whole, because it has no virtual hosts
+    /// or does not use VHDS.
+    fn read_route_without_hosts(
+        &mut self,
+        range: Range<u64>,
+    ) -> Result<Option<Bytes>, PiecesError> {
         let mut rest = Vec::new();
-        let (mut has_hosts, mut has_vhds) = (false, false);
+        let mut has_hosts = false;
+        let mut has_vhds = false;
         let mut left = range.clone();
         while !left.is_empty() {
-            let field = self.window.next(&mut left)?;
+            let field = self.window.take_field(&mut left)?;
             has_vhds |= field.number == VHDS;
             match field.value_of(VIRTUAL_HOSTS) {
                 Some(_) => has_hosts = true,
@@ -251,6 +272,7 @@ impl<R: Read + Seek> Pieces<R> {
         if !has_vhds || !has_hosts {
             return Ok(None);
         }
+
         self.hosts = Some(Hosts {
             left: range,
             next: 0,

@@ -54,7 +54,7 @@ impl<R: Read + Seek> Window<R> {
         }
     }
 
-    /// Returns the length of the source.
+    /// Returns the length of the source, which is found once and remembered.
     pub(super) fn end(&mut self) -> Result<u64, PiecesError> {
         if let Some(end) = self.end {
             return Ok(end);
@@ -68,54 +68,67 @@ impl<R: Read + Seek> Window<R> {
     /// not in memory, the window moves to the start of the range, and a chunk
     /// is read, or the range if that is larger.
     pub(super) fn load(&mut self, range: Range<u64>) -> Result<Bytes, PiecesError> {
-        let have = self.start..self.start + self.bytes.len() as u64;
-        if range.start < have.start || range.end > have.end {
-            let end = self.end()?;
-            let until = range.end.max(end.min(range.start + CHUNK));
-            let len = usize::try_from(until - range.start);
-            let mut bytes = vec![0; len.map_err(|_| PiecesError::Cut(end))?];
-            self.source.seek(SeekFrom::Start(range.start))?;
-            // A source that became shorter meanwhile ends too early.
-            self.source.read_exact(&mut bytes)?;
-            (self.start, self.bytes) = (range.start, bytes.into());
+        let loaded = self.start..self.start + self.bytes.len() as u64;
+        if range.start < loaded.start || range.end > loaded.end {
+            self.move_to(&range)?;
         }
         let from = (range.start - self.start) as usize;
         let to = (range.end - self.start) as usize;
         Ok(self.bytes.slice(from..to))
     }
 
-    /// Takes the first field out of a range that is not empty.
-    pub(super) fn next(&mut self, left: &mut Range<u64>) -> Result<Field, PiecesError> {
-        let field = self.field(left.clone(), 0)?;
+    /// Moves the window to the start of a range, and reads a chunk of the
+    /// source there, or the range if that is larger.
+    fn move_to(&mut self, range: &Range<u64>) -> Result<(), PiecesError> {
+        let end = self.end()?;
+        let until = range.end.max(end.min(range.start + CHUNK));
+        let len = usize::try_from(until - range.start).map_err(|_| PiecesError::Cut(end))?;
+        let mut bytes = vec![0; len];
+
+        self.source.seek(SeekFrom::Start(range.start))?;
+        // A source that became shorter meanwhile ends too early.
+        self.source.read_exact(&mut bytes)?;
+        self.start = range.start;
+        self.bytes = bytes.into();
+        Ok(())
+    }
+
+    /// Takes the first field off a range that is not empty: the range begins
+    /// behind it then.
+    pub(super) fn take_field(&mut self, left: &mut Range<u64>) -> Result<Field, PiecesError> {
+        let field = self.find_field(left.clone(), 0)?;
         left.start = field.whole.end;
         Ok(field)
     }
 
-    /// Finds the first field within a range that is not empty; `depth` counts
-    /// the groups around it.
-    fn field(&mut self, within: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
+    /// Finds the first field within a range that is not empty, without reading
+    /// its value; `depth` counts the groups around it. A field that does not
+    /// end within the range is an error.
+    fn find_field(&mut self, within: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
         let start = within.start;
         let no_field = || PiecesError::NoField(start);
-        let (key, mut at) = self.varint(within.clone())?;
+        let (key, mut at) = self.read_varint(within.clone())?;
         let number = u32::try_from(key >> 3).map_err(|_| no_field())?;
         if number == 0 {
             return Err(no_field());
         }
+
         let mut value = None;
         match WireType::try_from(key & 7) {
-            Ok(WireType::Varint) => at = self.varint(at..within.end)?.1,
+            Ok(WireType::Varint) => at = self.read_varint(at..within.end)?.1,
             Ok(WireType::SixtyFourBit) => at += 8,
             Ok(WireType::LengthDelimited) => {
-                let (len, from) = self.varint(at..within.end)?;
+                let (len, from) = self.read_varint(at..within.end)?;
                 at = from.checked_add(len).ok_or_else(no_field)?;
                 value = Some(from..at);
             }
             Ok(WireType::StartGroup) if depth < DEEPEST => {
-                at = self.group(key, at..within.end, depth)?;
+                at = self.find_group_end(key, at..within.end, depth)?;
             }
             Ok(WireType::ThirtyTwoBit) => at += 4,
             _ => return Err(no_field()),
         }
+
         if at > within.end {
             return Err(PiecesError::Cut(within.end));
         }
@@ -126,22 +139,29 @@ impl<R: Read + Seek> Window<R> {
         })
     }
 
-    /// Finds the end of a group that began before the range, with `key`.
-    fn group(&mut self, key: u64, mut left: Range<u64>, depth: usize) -> Result<u64, PiecesError> {
+    /// Finds the end of a group whose first `key` is before the range `left`;
+    /// `depth` counts the groups around it.
+    fn find_group_end(
+        &mut self,
+        key: u64,
+        mut left: Range<u64>,
+        depth: usize,
+    ) -> Result<u64, PiecesError> {
         // Its last key differs from its first in the wire type only, and the one
         // of an end is the next after that of a start.
-        let last = key + 1;
+        let last_key = key + 1;
         loop {
-            let (next, after) = self.varint(left.clone())?;
-            if next == last {
-                return Ok(after);
+            let (next_key, after_key) = self.read_varint(left.clone())?;
+            if next_key == last_key {
+                return Ok(after_key);
             }
-            left.start = self.field(left.clone(), depth + 1)?.whole.end;
+            left.start = self.find_field(left.clone(), depth + 1)?.whole.end;
         }
     }
 
-    /// Reads a varint at the start of a range; returns it and its end.
-    fn varint(&mut self, within: Range<u64>) -> Result<(u64, u64), PiecesError> {
+    /// Reads a varint at the start of a range; returns it and the offset after
+    /// it. One that does not end in ten bytes, or in the range, is an error.
+    fn read_varint(&mut self, within: Range<u64>) -> Result<(u64, u64), PiecesError> {
         let bytes = self.load(within.start..within.end.min(within.start + LONGEST))?;
         let mut number = 0;
         for (place, byte) in bytes.iter().enumerate() {
@@ -150,6 +170,7 @@ impl<R: Read + Seek> Window<R> {
                 return Ok((number, within.start + place as u64 + 1));
             }
         }
+
         match bytes.len() as u64 {
             LONGEST => Err(PiecesError::NoField(within.start)),
             _ => Err(PiecesError::Cut(within.end)),
