@@ -1,6 +1,8 @@
 //! Finds conditions, and the mistakes in them.
 
-use prost_reflect::{DynamicMessage, ReflectMessage as _, Value};
+use std::collections::HashMap;
+
+use prost_reflect::{DynamicMessage, MapKey, ReflectMessage as _, Value};
 
 use super::{
     Condition, ConditionError, ConditionProblem, FILTER_METADATA, KEYS, METADATA, WHEN,
@@ -15,13 +17,14 @@ use crate::text::nearest;
 /// Finds every condition in a resource, from the outside in.
 ///
 /// # Errors
-/// The first mistake in a part's metadata.
+/// The first mistake in a part's metadata for this server, a body that is not
+/// of its type, or messages that nest too deep.
 pub fn find(message: &DynamicMessage) -> Result<Vec<Condition>, ConditionError> {
     let mut walk = Walk {
         path: Path::default(),
         found: Vec::new(),
     };
-    walk.message(message, Place::Root, 0)?;
+    walk.walk_message(message, Place::Root, 0)?;
     Ok(walk.found)
 }
 
@@ -43,74 +46,89 @@ struct Walk {
 type Walked = Result<(), ConditionError>;
 
 impl Walk {
-    /// Walks a part that is one step further in.
-    fn at(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> Walked) -> Walked {
+    /// Walks a part that is one step further in, with the path of that part.
+    fn walk_at(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> Walked) -> Walked {
         self.path.push(step);
         let walked = walk(self);
         self.path.pop();
         walked
     }
 
-    fn wrong(&self, problem: ConditionProblem) -> Walked {
+    /// Returns a mistake of the part where the walk is.
+    fn fail(&self, problem: ConditionProblem) -> Walked {
         let path = self.path.clone();
         Err(ConditionError { path, problem })
     }
 
-    /// Finds the conditions on a message and in it; `depth` counts the messages
-    /// around it, through every `Any`.
-    fn message(&mut self, message: &DynamicMessage, place: Place, depth: usize) -> Walked {
+    /// Adds the conditions on a message, and then those on the messages in it.
+    /// `depth` counts the messages around it, through every `Any`.
+    fn walk_message(&mut self, message: &DynamicMessage, place: Place, depth: usize) -> Walked {
         if depth > MAX_DEPTH {
-            return self.wrong(ConditionProblem::TooDeep);
+            return self.fail(ConditionProblem::TooDeep);
         }
-        let of = message.descriptor();
-        if of.full_name() == "google.protobuf.Any" {
-            return self.any(message, depth);
+        if message.descriptor().full_name() == "google.protobuf.Any" {
+            return self.walk_any(message, depth);
         }
+
         if let Some(annotations) = annotations(message) {
-            self.annotated(message, annotations, place)?;
+            self.check_annotations(message, annotations, place)?;
         }
+
         for (field, value) in message.fields() {
-            if !matches!(value, Value::Message(_) | Value::List(_) | Value::Map(_)) {
-                continue;
+            let may_hold_messages =
+                matches!(value, Value::Message(_) | Value::List(_) | Value::Map(_));
+            if may_hold_messages {
+                self.walk_at(Step::Field(field), |walk| walk.walk_value(value, depth))?;
             }
-            self.at(Step::Field(field), |walk| walk.inside(value, depth))?;
         }
         Ok(())
     }
 
-    /// Walks the messages in a value, those of a map in the order of its keys.
-    fn inside(&mut self, value: &Value, depth: usize) -> Walked {
+    /// Walks the messages in a value; `depth` counts the messages around the
+    /// value.
+    fn walk_value(&mut self, value: &Value, depth: usize) -> Walked {
         match value {
-            Value::Message(message) => self.message(message, Place::Part, depth + 1),
-            Value::List(list) => {
-                let messages = list.iter().enumerate();
-                for (index, item) in messages {
-                    let Value::Message(item) = item else { break };
-                    self.at(Step::Index(index), |walk| {
-                        walk.message(item, Place::Part, depth + 1)
-                    })?;
-                }
-                Ok(())
-            }
-            Value::Map(map) => {
-                let mut pairs: Vec<_> = map.iter().collect();
-                pairs.sort_by_key(|(key, _)| *key);
-                for (key, value) in pairs {
-                    let (Value::Message(value), Some(key)) = (value, key.as_str()) else {
-                        break;
-                    };
-                    self.at(Step::Key(key.to_owned()), |walk| {
-                        walk.message(value, Place::Other, depth + 1)
-                    })?;
-                }
-                Ok(())
-            }
+            Value::Message(message) => self.walk_message(message, Place::Part, depth + 1),
+            Value::List(list) => self.walk_list(list, depth),
+            Value::Map(map) => self.walk_map(map, depth),
             _ => Ok(()),
         }
     }
 
-    /// Walks the body of an `Any`, which stands in place of it, as in the text.
-    fn any(&mut self, any: &DynamicMessage, depth: usize) -> Walked {
+    /// Walks the messages in a list; a list of anything else is passed over.
+    fn walk_list(&mut self, list: &[Value], depth: usize) -> Walked {
+        for (index, item) in list.iter().enumerate() {
+            // All items of a list are of one kind.
+            let Value::Message(item) = item else { break };
+            self.walk_at(Step::Index(index), |walk| {
+                walk.walk_message(item, Place::Part, depth + 1)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Walks the messages in a map in the order of its keys, so that the first
+    /// mistake is always the same one. A map of anything else, or with keys
+    /// that are no texts, is passed over.
+    fn walk_map(&mut self, map: &HashMap<MapKey, Value>, depth: usize) -> Walked {
+        let mut pairs: Vec<_> = map.iter().collect();
+        pairs.sort_by_key(|(key, _)| *key);
+        for (key, value) in pairs {
+            // All entries of a map are of one kind.
+            let (Some(key), Value::Message(value)) = (key.as_str(), value) else {
+                break;
+            };
+            self.walk_at(Step::Key(key.to_owned()), |walk| {
+                walk.walk_message(value, Place::Other, depth + 1)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Walks the body of an `Any`, whose path is that of the `Any`, as in the
+    /// text. A body of an unknown type, or one that cannot have a condition in
+    /// it, is not decoded.
+    fn walk_any(&mut self, any: &DynamicMessage, depth: usize) -> Walked {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(());
         };
@@ -118,20 +136,21 @@ impl Walk {
             return Ok(());
         };
         match DynamicMessage::decode(of, body) {
-            Ok(message) => self.message(&message, Place::Other, depth + 1),
-            Err(source) => self.wrong(ConditionProblem::Malformed { type_url, source }),
+            Ok(message) => self.walk_message(&message, Place::Other, depth + 1),
+            Err(source) => self.fail(ConditionProblem::Malformed { type_url, source }),
         }
     }
 
-    /// Checks the annotations of a message, at their own path.
-    fn annotated(
+    /// Checks the annotations of a message, each at its own path, and adds the
+    /// conditions among them.
+    fn check_annotations(
         &mut self,
         message: &DynamicMessage,
         annotations: Vec<(String, Value)>,
         place: Place,
     ) -> Walked {
+        let path_before = self.path.clone();
         let mut of = Some(message.descriptor());
-        let before = self.path.clone();
         for name in [METADATA, FILTER_METADATA] {
             let Some(field) = of.as_ref().and_then(|of| of.get_field_by_name(name)) else {
                 break;
@@ -140,19 +159,22 @@ impl Walk {
             self.path.push(Step::Field(field));
         }
         self.path.push(Step::Key(NAMESPACE.to_owned()));
+
         for (key, value) in annotations {
-            self.at(Step::Key(key.clone()), |walk| {
-                walk.annotation(&key, &value, place)
+            self.walk_at(Step::Key(key.clone()), |walk| {
+                walk.check_annotation(&key, &value, place)
             })?;
         }
-        self.path = before;
+        self.path = path_before;
         Ok(())
     }
 
-    /// Checks one annotation, and adds it if it is a condition.
-    fn annotation(&mut self, key: &str, value: &Value, place: Place) -> Walked {
+    /// Checks one annotation, and adds it if it is a condition. A key that this
+    /// server does not know is a mistake, and so is a condition on a part that
+    /// cannot be left out.
+    fn check_annotation(&mut self, key: &str, value: &Value, place: Place) -> Walked {
         if !KEYS.contains(&key) {
-            return self.wrong(ConditionProblem::UnknownKey {
+            return self.fail(ConditionProblem::UnknownKey {
                 key: key.to_owned(),
                 near: nearest(key, KEYS.map(str::to_owned)),
             });
@@ -160,11 +182,12 @@ impl Walk {
         if key != WHEN {
             return Ok(());
         }
+
         if place == Place::Other {
-            return self.wrong(ConditionProblem::Misplaced);
+            return self.fail(ConditionProblem::Misplaced);
         }
         let Some(text) = text(value) else {
-            return self.wrong(ConditionProblem::NotText);
+            return self.fail(ConditionProblem::NotText);
         };
         self.found.push(Condition {
             path: self.path.clone(),

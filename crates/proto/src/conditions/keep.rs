@@ -9,23 +9,24 @@ use crate::descriptor;
 use crate::facts::NAMESPACE;
 
 /// Returns the resource without the parts whose condition does not hold, and
-/// without conditions. A condition on the resource as a whole counts as true.
+/// without conditions; `holds` is called with the text of each. A condition on
+/// the resource as a whole counts as true.
 ///
 /// # Errors
-/// A body inside it is not of its type, or nests too deep.
+/// A body inside it is not of its type, or messages nest too deep.
 pub fn keep(
     message: &DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
 ) -> Result<DynamicMessage, CanonicalError> {
     let mut kept = message.clone();
-    keep_in_message(&mut kept, holds, 0)?;
+    prune_message(&mut kept, holds, 0)?;
     Ok(kept)
 }
 
 /// Removes the parts of a message whose condition does not hold, and the
 /// conditions on it and in it; `depth` counts the messages around it, through
 /// every `Any`.
-fn keep_in_message(
+fn prune_message(
     message: &mut DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
     depth: usize,
@@ -34,47 +35,53 @@ fn keep_in_message(
         return Err(CanonicalError::TooDeep);
     }
     if message.descriptor().full_name() == "google.protobuf.Any" {
-        return keep_in_any(message, holds, depth);
+        return prune_any(message, holds, depth);
     }
+
     remove_condition(message);
     let fields: Vec<FieldDescriptor> = message.fields().map(|(field, _)| field).collect();
     for field in fields {
         match message.get_field_mut(&field) {
-            Value::Message(inner) if !stays(inner, holds) => message.clear_field(&field),
-            Value::Message(inner) => keep_in_message(inner, holds, depth + 1)?,
+            Value::Message(inner) if !is_kept(inner, holds) => message.clear_field(&field),
+            Value::Message(inner) => prune_message(inner, holds, depth + 1)?,
             Value::List(list) => {
-                list.retain(|item| item.as_message().is_none_or(|item| stays(item, holds)));
-                keep_in_each(list.iter_mut(), holds, depth)?;
+                // An item that is no message has no condition.
+                list.retain(|item| item.as_message().is_none_or(|item| is_kept(item, holds)));
+                prune_each(list.iter_mut(), holds, depth)?;
             }
-            Value::Map(map) => keep_in_each(map.values_mut(), holds, depth)?,
+            Value::Map(map) => prune_each(map.values_mut(), holds, depth)?,
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Does that in each message of a list or a map, all of which stay.
-fn keep_in_each<'a>(
+/// Calls [`prune_message`] for each message of a list or a map. None of them
+/// is removed: the caller has removed those whose own condition does not hold.
+fn prune_each<'a>(
     values: impl Iterator<Item = &'a mut Value>,
     holds: &dyn Fn(&str) -> bool,
     depth: usize,
 ) -> Result<(), CanonicalError> {
     for message in values.filter_map(Value::as_message_mut) {
-        keep_in_message(message, holds, depth + 1)?;
+        prune_message(message, holds, depth + 1)?;
     }
     Ok(())
 }
 
-/// Returns whether a part has no condition, or one that holds.
-fn stays(part: &DynamicMessage, holds: &dyn Fn(&str) -> bool) -> bool {
+/// Returns whether a part has no condition, or one that holds. The condition
+/// must still be on it.
+fn is_kept(part: &DynamicMessage, holds: &dyn Fn(&str) -> bool) -> bool {
     let annotations = annotations(part).unwrap_or_default();
-    let when = annotations.iter().find(|(key, _)| key == WHEN);
-    let when = when.and_then(|(_, value)| text(value));
-    when.is_none_or(|when| holds(&when))
+    let annotation = annotations.iter().find(|(key, _)| key == WHEN);
+    let condition = annotation.and_then(|(_, value)| text(value));
+    condition.is_none_or(|condition| holds(&condition))
 }
 
-/// Does that in the body of an `Any`, if it may have a condition in it.
-fn keep_in_any(
+/// Removes conditions, and parts whose condition does not hold, in the body of
+/// an `Any`, and encodes it again. A body of an unknown type, or one that
+/// cannot have a condition in it, stays as it is.
+fn prune_any(
     any: &mut DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
     depth: usize,
@@ -87,13 +94,15 @@ fn keep_in_any(
     };
     let mut message = DynamicMessage::decode(of, body)
         .map_err(|source| CanonicalError::Malformed { type_url, source })?;
-    keep_in_message(&mut message, holds, depth + 1)?;
+
+    prune_message(&mut message, holds, depth + 1)?;
     let body = canonical::encode(&message)?;
     any.set_field_by_name("value", Value::Bytes(body.into()));
     Ok(())
 }
 
-/// Removes the condition on a message, and metadata that is empty without it.
+/// Removes the condition on a message, and its metadata if that is empty
+/// without the condition.
 fn remove_condition(message: &mut DynamicMessage) {
     if !has_metadata(message) {
         return;
@@ -102,7 +111,8 @@ fn remove_condition(message: &mut DynamicMessage) {
     let Some(metadata) = metadata.and_then(Value::as_message_mut) else {
         return;
     };
-    if remove_annotation(metadata) == Some(true) && is_empty(metadata) {
+    let namespace_removed = remove_from_metadata(metadata) == Some(true);
+    if namespace_removed && is_empty(metadata) {
         message.clear_field_by_name(METADATA);
     }
 }
@@ -110,12 +120,13 @@ fn remove_condition(message: &mut DynamicMessage) {
 /// Removes the condition from metadata, and this server's namespace if that is
 /// empty without it. Returns whether the namespace was removed; `None` if there
 /// is no such namespace.
-fn remove_annotation(metadata: &mut DynamicMessage) -> Option<bool> {
+fn remove_from_metadata(metadata: &mut DynamicMessage) -> Option<bool> {
     let ours = MapKey::String(NAMESPACE.to_owned());
     let namespaces = metadata.get_field_by_name_mut(FILTER_METADATA)?;
     let namespaces = namespaces.as_map_mut()?;
     let annotations = namespaces.get_mut(&ours)?.as_message_mut()?;
     let annotations = annotations.get_field_by_name_mut("fields")?.as_map_mut()?;
+
     let removed = annotations.remove(&MapKey::String(WHEN.to_owned()));
     if removed.is_none() || !annotations.is_empty() {
         return Some(false);

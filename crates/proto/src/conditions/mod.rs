@@ -104,7 +104,8 @@ pub enum ConditionProblem {
 /// does not mean that there is one, false means that there is none.
 #[must_use]
 pub fn mentions(body: &[u8]) -> bool {
-    // A key of a map: field 1, and its length.
+    // The namespace as the key of a map entry: field 1, and its length. A body
+    // without these bytes has no metadata for this server.
     const KEY: &[u8] = b"\x0a\x09trunkline";
     debug_assert_eq!(&KEY[2..], NAMESPACE.as_bytes());
     body.windows(KEY.len()).any(|part| part == KEY)
@@ -115,36 +116,41 @@ const METADATA: &str = "metadata";
 /// The field of the metadata that has the annotations, by namespace.
 const FILTER_METADATA: &str = "filter_metadata";
 
-/// Whether the author has annotated a message.
+/// Returns whether metadata of Envoy's type is set in a message. Some messages
+/// have a field of that name and another type.
 fn has_metadata(message: &DynamicMessage) -> bool {
-    let field = message.descriptor().get_field_by_name(METADATA);
-    field.is_some_and(|field| {
-        let kind = field.kind();
-        let of = kind.as_message().map(|of| of.full_name());
-        !field.is_list() && of == Some("envoy.config.core.v3.Metadata") && message.has_field(&field)
-    })
+    let Some(field) = message.descriptor().get_field_by_name(METADATA) else {
+        return false;
+    };
+    let kind = field.kind();
+    let of = kind.as_message().map(|of| of.full_name());
+    let is_metadata = of == Some("envoy.config.core.v3.Metadata") && !field.is_list();
+    is_metadata && message.has_field(&field)
 }
 
-/// Reads the annotations of a message for this server, in the order of their
-/// keys. `None` if it has none.
+/// Reads the annotations of a message for this server, each a key and its
+/// value, in the order of their keys. `None` if the message has no metadata for
+/// this server.
 fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     if !has_metadata(message) {
         return None;
     }
+
     let metadata = message.get_field_by_name(METADATA)?;
-    let all = metadata.as_message()?.get_field_by_name(FILTER_METADATA)?;
-    let ours = all.as_map()?.get(&MapKey::String(NAMESPACE.to_owned()))?;
+    let namespaces = metadata.as_message()?.get_field_by_name(FILTER_METADATA)?;
+    let ours = MapKey::String(NAMESPACE.to_owned());
+    let ours = namespaces.as_map()?.get(&ours)?;
     let fields = ours.as_message()?.get_field_by_name("fields")?;
+
     let pairs = fields.as_map()?.iter();
-    let mut pairs: Vec<_> = pairs
-        .filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.clone())))
-        .collect();
-    pairs.sort_by(|a, b| a.0.cmp(&b.0));
-    Some(pairs)
+    let pairs = pairs.filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.clone())));
+    let mut annotations: Vec<_> = pairs.collect();
+    annotations.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Some(annotations)
 }
 
-/// Returns the text of a `google.protobuf.Value`; `None` if it is something
-/// else.
+/// Returns the text in a `google.protobuf.Value`; `None` if that holds
+/// something else.
 fn text(value: &Value) -> Option<String> {
     let value = value.as_message()?;
     let field = value.descriptor().get_field_by_name("string_value")?;

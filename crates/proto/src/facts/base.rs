@@ -6,51 +6,55 @@ use prost_reflect::{DynamicMessage, MapKey, Value};
 use super::{BASE_SETS, FactsError, NAMESPACE};
 
 /// Reads the base sets in `metadata.filter_metadata["trunkline"].base_sets`,
-/// sorted, each once.
+/// sorted, each once. A virtual host without that key is in no base set.
 ///
 /// # Errors
-/// The value is no list of texts that are not empty.
-pub(super) fn sets(host: &DynamicMessage) -> Result<Vec<String>, FactsError> {
-    let Some(written) = base_sets_value(host) else {
+/// The value is no list of texts, or one of them is empty.
+pub(super) fn read_base_sets(host: &DynamicMessage) -> Result<Vec<String>, FactsError> {
+    let Some(value) = base_sets_value(host) else {
         return Ok(Vec::new());
     };
-    let mut names = texts(&written).ok_or(FactsError::BaseSets)?;
+    let mut names = read_texts(&value).ok_or(FactsError::BaseSets)?;
     names.sort();
     names.dedup();
     Ok(names)
 }
 
-/// Reads a `google.protobuf.Value` that is a list of texts. `None` if it is
-/// none, or if one of them is empty.
-fn texts(value: &DynamicMessage) -> Option<Vec<String>> {
-    let list = message(value, "list_value")?;
+/// Reads a `google.protobuf.Value` that is a list of texts. `None` if it is no
+/// list, or if an item is no text or an empty one.
+fn read_texts(value: &DynamicMessage) -> Option<Vec<String>> {
+    let list = get_message(value, "list_value")?;
     let values = list.get_field_by_name("values");
     let values = values.as_deref().and_then(Value::as_list);
-    let text = |value: &Value| {
-        let text = value.as_message()?.get_field_by_name("string_value")?;
-        let text = text.as_str().filter(|text| !text.is_empty());
-        text.map(str::to_owned)
-    };
-    values.unwrap_or_default().iter().map(text).collect()
+    values.unwrap_or_default().iter().map(read_text).collect()
 }
 
-/// The `google.protobuf.Value` of the base sets, if there is one.
+/// Reads a `google.protobuf.Value` that is a text. `None` if it is none, or if
+/// it is empty.
+fn read_text(value: &Value) -> Option<String> {
+    let text = value.as_message()?.get_field_by_name("string_value")?;
+    let text = text.as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned)
+}
+
+/// Finds the `google.protobuf.Value` of the base sets in the metadata of a
+/// virtual host; `None` if its author wrote none.
 fn base_sets_value(host: &DynamicMessage) -> Option<DynamicMessage> {
-    let metadata = message(host, "metadata")?;
-    let ours = entry(&metadata, "filter_metadata", NAMESPACE)?;
-    entry(&ours, "fields", BASE_SETS)
+    let metadata = get_message(host, "metadata")?;
+    let ours = get_entry(&metadata, "filter_metadata", NAMESPACE)?;
+    get_entry(&ours, "fields", BASE_SETS)
 }
 
 /// Returns the message in a field; `None` if it is not set.
-fn message(of: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
+fn get_message(of: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
     if !of.has_field_by_name(field) {
         return None;
     }
     of.get_field_by_name(field)?.as_message().cloned()
 }
 
-/// A message in a map.
-fn entry(of: &DynamicMessage, field: &str, key: &str) -> Option<DynamicMessage> {
+/// Returns the message at a key of a map; `None` if the map has no such key.
+fn get_entry(of: &DynamicMessage, field: &str, key: &str) -> Option<DynamicMessage> {
     let map = of.get_field_by_name(field)?;
     let value = map.as_map()?.get(&MapKey::String(key.to_owned()));
     value?.as_message().cloned()

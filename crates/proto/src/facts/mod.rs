@@ -103,7 +103,8 @@ impl From<CanonicalError> for FactsError {
 /// none.
 ///
 /// # Errors
-/// The bytes are not of the type, or pass a limit.
+/// The bytes, or a body inside them, are not of their type, a limit is
+/// exceeded, or the base sets of a virtual host are no list of names.
 pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
     match descriptor::message(type_url) {
         None => Ok(Facts::default()),
@@ -111,37 +112,43 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
     }
 }
 
-/// Reads the facts of a decoded resource.
+/// Reads the facts of a decoded resource, in its own fields and in all messages
+/// inside it.
 ///
 /// # Errors
-/// A body inside it is not of its type, or a limit is exceeded.
+/// A body inside it is not of its type, a limit is exceeded, or the base sets
+/// of a virtual host are no list of names.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let of = message.descriptor();
     let references::Found { references, leaves } = references::find(message)?;
+
     let mut facts = Facts {
         name: name_field(of.full_name()).and_then(|field| text(message, field)),
         references,
         leaves,
         ..Facts::default()
     };
+
     if of.full_name() == full_name(types::VIRTUAL_HOST) {
         facts.domains = texts(message, "domains");
-        facts.base_sets = base::sets(message)?;
+        facts.base_sets = base::read_base_sets(message)?;
     }
     if of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
-        facts.vhds = vhds(message)?;
+        facts.vhds = encode_vhds(message)?;
         facts.ignores_port = ignores_port(message);
     }
     Ok(facts)
 }
 
+/// Returns whether a route configuration matches hosts without their port.
 fn ignores_port(route: &DynamicMessage) -> bool {
     let field = route.get_field_by_name("ignore_port_in_host_matching");
     field.and_then(|value| value.as_bool()).unwrap_or_default()
 }
 
-/// Encodes the `vhds` of a route configuration canonically, if it is set.
-fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
+/// Encodes the `vhds` of a route configuration canonically; `None` if it is not
+/// set.
+fn encode_vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     if !route.has_field_by_name("vhds") {
         return Ok(None);
     }
@@ -150,21 +157,23 @@ fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     Ok(message.map(canonical::encode).transpose()?)
 }
 
-/// Returns whether a resource of this type has its own name in its body.
+/// Returns whether a resource of this type has in its body the name that
+/// clients subscribe to. False for a type that is not known.
 ///
-/// A virtual host does not: its body has a name, but VHDS subscribes by the
-/// route configuration and a domain (S36).
+/// A virtual host does not: its body has a name, but clients subscribe to it by
+/// the route configuration and a domain (S36).
 #[must_use]
 pub fn names_itself(type_url: &str) -> bool {
     let message = full_name(type_url);
     message != full_name(types::VIRTUAL_HOST) && name_field(message).is_some()
 }
 
-/// Returns the field that holds the name of a resource, by the full name of its
-/// message. `None` for a type without a name, and for one that is not xDS.
+/// Returns the name of the field that holds the name of a resource, by the full
+/// name of its message. `None` for a type without a name, and for one that xDS
+/// does not carry.
 pub(crate) fn name_field(message: &str) -> Option<&'static str> {
-    let named = |url: &&&str| full_name(url) == message;
-    let field = match *types::ALL.iter().find(named)? {
+    let is_of_message = |url: &&&str| full_name(url) == message;
+    let field = match *types::ALL.iter().find(is_of_message)? {
         types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",
         // It has no name of its own: its name is in the collection.
         types::LB_ENDPOINT => return None,
@@ -173,14 +182,15 @@ pub(crate) fn name_field(message: &str) -> Option<&'static str> {
     Some(field)
 }
 
-/// A text that is set and not empty.
+/// Returns the text of a field; `None` if it is not set, empty, or no text.
 fn text(message: &DynamicMessage, field: &str) -> Option<String> {
     let value = message.get_field_by_name(field)?;
     let text = value.as_str().filter(|text| !text.is_empty());
     text.map(str::to_owned)
 }
 
-/// Returns the texts of a list; none if it is not set.
+/// Returns the texts of a field that is a list; none if it is not set, or if it
+/// is no list of texts.
 fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
     let value = message.get_field_by_name(field);
     let list = value.as_ref().and_then(|v| v.as_list()).unwrap_or_default();

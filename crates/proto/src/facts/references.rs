@@ -66,8 +66,9 @@ struct Named {
 }
 
 impl Named {
-    /// Whether the name is a reference, by the source that goes with it.
-    fn counts(&self, source: &Source) -> bool {
+    /// Returns whether the name is a reference, by the source that goes with
+    /// it: nobody serves a file.
+    fn is_reference(&self, source: &Source) -> bool {
         match source {
             Source::Server => true,
             Source::File => false,
@@ -107,17 +108,23 @@ pub(super) struct Found {
     pub(super) leaves: Vec<String>,
 }
 
-/// Finds the references of a message and of everything inside it.
+/// Finds the references of a message and of everything inside it, and the
+/// route configurations inside it that use VHDS.
+///
+/// # Errors
+/// A body inside it is not of its type, messages nest too deep, or there are
+/// more than [`MAX_REFERENCES`].
 pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
     let mut walk = Walk::default();
-    walk.message(message, 0)?;
+    walk.walk_message(message, 0)?;
     Ok(Found {
         references: walk.found.into_iter().collect(),
         leaves: walk.leaves.into_iter().collect(),
     })
 }
 
-/// Whether a field of a message names a cluster, or a list of them.
+/// Returns whether a field of a message names a cluster, or a list of them. The
+/// message is given by its full name.
 pub(crate) fn names_cluster(message: &str, field: &str) -> bool {
     CLUSTERS.contains(&(message, field))
 }
@@ -129,8 +136,8 @@ const EXTENSION: &str = "config_discovery";
 /// field that names a cluster.
 pub(crate) const ODD_FIELDS: [&str; 2] = [EXTENSION, "route_config"];
 
-/// Whether a message has references otherwise than by a field that names a
-/// cluster.
+/// Returns whether a message has references otherwise than by a field that
+/// names a cluster. The message is given by its full name.
 pub(crate) fn is_odd(message: &str) -> bool {
     NAMED.iter().any(|named| named.message == message)
         || [CLUSTER, SCOPED_ROUTE, SCOPED_RDS].contains(&message)
@@ -140,7 +147,7 @@ const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 const SCOPED_ROUTE: &str = "envoy.config.route.v3.ScopedRouteConfiguration";
 const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds";
 
-/// Decodes a body, or says of which type it is not.
+/// Decodes a body as the message `of`. The error names its `type_url`.
 pub(super) fn decode(
     of: MessageDescriptor,
     type_url: &str,
@@ -159,126 +166,138 @@ struct Walk {
 }
 
 impl Walk {
-    /// Walks a message; `depth` counts the messages around it, through every
-    /// `Any`.
-    fn message(&mut self, message: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
+    /// Adds the references of a message and of the messages inside it; `depth`
+    /// counts the messages around it, through every `Any`.
+    fn walk_message(&mut self, message: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         if depth > MAX_DEPTH {
             return Err(FactsError::TooDeep);
         }
+
         let of = message.descriptor();
         if of.full_name() == "google.protobuf.Any" {
-            return self.any(message, depth);
+            return self.walk_any(message, depth);
         }
-        self.own(of.full_name(), message);
-        if depth > 0 && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
-            self.inner_route(message);
+
+        self.add_own_references(of.full_name(), message);
+        let is_inside = depth > 0;
+        if is_inside && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
+            self.add_leaf(message);
         }
         if self.found.len() > MAX_REFERENCES {
             return Err(FactsError::TooMany);
         }
+
         for (_, value) in message.fields() {
-            self.inside(value, depth)?;
+            self.walk_value(value, depth)?;
         }
         Ok(())
     }
 
-    /// Walks the messages in a value.
-    fn inside(&mut self, value: &Value, depth: usize) -> Result<(), FactsError> {
+    /// Walks the messages in a value: itself, the items of a list or the values
+    /// of a map.
+    fn walk_value(&mut self, value: &Value, depth: usize) -> Result<(), FactsError> {
         match value {
-            Value::Message(message) => self.message(message, depth + 1),
-            Value::List(list) => list.iter().try_for_each(|v| self.inside(v, depth)),
-            Value::Map(map) => map.values().try_for_each(|v| self.inside(v, depth)),
+            Value::Message(message) => self.walk_message(message, depth + 1),
+            Value::List(list) => list.iter().try_for_each(|v| self.walk_value(v, depth)),
+            Value::Map(map) => map.values().try_for_each(|v| self.walk_value(v, depth)),
             _ => Ok(()),
         }
     }
 
-    /// Walks the body of an `Any`. One of an unknown type has no known
-    /// references.
-    fn any(&mut self, any: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
+    /// Walks the body of an `Any`. A body of an unknown type is passed over:
+    /// its references are not known.
+    fn walk_any(&mut self, any: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         let Some((url, body)) = any_parts(any) else {
             return Ok(());
         };
         let Some(of) = descriptor::message(&url) else {
             return Ok(());
         };
-        self.message(&decode(of, &url, body)?, depth + 1)
+        self.walk_message(&decode(of, &url, body)?, depth + 1)
     }
 
     /// Adds the references in the message's own fields; `name` is its full
     /// name.
-    fn own(&mut self, name: &str, message: &DynamicMessage) {
+    fn add_own_references(&mut self, name: &str, message: &DynamicMessage) {
         if let Some((_, field)) = CLUSTERS.iter().find(|(m, _)| *m == name) {
+            // The field is a text or a list of texts; the other has nothing.
             self.add(types::CLUSTER, text(message, field));
-            texts(message, field)
-                .into_iter()
-                .for_each(|name| self.add(types::CLUSTER, Some(name)));
+            for cluster in texts(message, field) {
+                self.add(types::CLUSTER, Some(cluster));
+            }
         }
+
         if let Some(named) = NAMED.iter().find(|n| n.message == name)
-            && named.counts(&source(message, named.source))
+            && named.is_reference(&read_source(message, named.source))
         {
             self.add(named.type_url, text(message, named.name));
         }
         if message.has_field_by_name(EXTENSION) {
-            self.extension(message);
+            self.add_extension_config(message);
         }
+
         match name {
-            CLUSTER => self.cluster(message),
+            CLUSTER => self.add_endpoints(message),
             SCOPED_ROUTE => {
                 let name = text(message, "route_configuration_name");
                 self.add(types::ROUTE_CONFIGURATION, name);
             }
-            SCOPED_RDS => self.scoped_rds(message),
+            SCOPED_RDS => self.add_scoped_routes(message),
             _ => {}
         }
     }
 
-    /// Adds the scopes of a listener: a collection, or the wildcard if there is
-    /// no locator.
-    fn scoped_rds(&mut self, scopes: &DynamicMessage) {
-        if source(scopes, "scoped_rds_config_source") == Source::Server {
+    /// Adds the scoped routes of a listener that come from a server: a
+    /// collection, or the wildcard if there is no locator.
+    fn add_scoped_routes(&mut self, scopes: &DynamicMessage) {
+        if read_source(scopes, "scoped_rds_config_source") == Source::Server {
             let name = text(scopes, "srds_resources_locator").unwrap_or("*".into());
             self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
         }
     }
 
     /// Adds a route configuration inside another message to the leaves, if it
-    /// uses VHDS.
-    fn inner_route(&mut self, route: &DynamicMessage) {
+    /// uses VHDS and its virtual hosts come from a server.
+    fn add_leaf(&mut self, route: &DynamicMessage) {
         let vhds = route.get_field_by_name("vhds");
         let vhds = vhds.as_ref().and_then(|value| value.as_message());
-        if vhds.is_some_and(|vhds| source(vhds, "config_source") == Source::Server) {
+        if vhds.is_some_and(|vhds| read_source(vhds, "config_source") == Source::Server) {
             self.leaves.extend(text(route, "name"));
         }
     }
 
-    /// Adds the endpoints of a cluster of type EDS. A client subscribes to them
-    /// by the service name of the cluster, or by its own name if it has none.
-    fn cluster(&mut self, cluster: &DynamicMessage) {
+    /// Adds the endpoints of a cluster of type EDS, unless they come from a
+    /// file. A client subscribes to them by the service name of the cluster, or
+    /// by its own name if it has none.
+    fn add_endpoints(&mut self, cluster: &DynamicMessage) {
         const EDS: i32 = 3;
         let kind = cluster.get_field_by_name("type");
         if kind.and_then(|v| v.as_enum_number()) != Some(EDS) {
             return;
         }
+
         let config = cluster.get_field_by_name("eds_cluster_config");
         let config = config.as_ref().and_then(|v| v.as_message());
-        if config.is_some_and(|config| source(config, "eds_config") == Source::File) {
+        if config.is_some_and(|config| read_source(config, "eds_config") == Source::File) {
             return;
         }
+
         let service = config.and_then(|config| text(config, "service_name"));
         let name = service.or_else(|| text(cluster, "name"));
         self.add(types::CLUSTER_LOAD_ASSIGNMENT, name);
     }
 
-    /// Adds the configuration of a filter, if a client subscribes to it by the
-    /// filter's name (ECDS).
-    fn extension(&mut self, filter: &DynamicMessage) {
+    /// Adds the configuration of a filter, if it comes from a server: a client
+    /// subscribes to it by the filter's name (ECDS).
+    fn add_extension_config(&mut self, filter: &DynamicMessage) {
         let config = filter.get_field_by_name(EXTENSION);
         let config = config.as_ref().and_then(|v| v.as_message());
-        if config.is_some_and(|config| source(config, "config_source") == Source::Server) {
+        if config.is_some_and(|config| read_source(config, "config_source") == Source::Server) {
             self.add(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));
         }
     }
 
+    /// Adds a reference, if there is a name.
     fn add(&mut self, type_url: &'static str, name: Option<String>) {
         self.found.extend(name.map(|name| (type_url, name)));
     }
@@ -294,15 +313,16 @@ enum Source {
     Missing,
 }
 
-/// Reads a field of the type `ConfigSource`.
-fn source(message: &DynamicMessage, field: &str) -> Source {
-    let set = message.has_field_by_name(field);
-    let value = message.get_field_by_name(field).filter(|_| set);
+/// Reads the source in a field of the type `ConfigSource`. A source that is no
+/// file is a server, this one or another.
+fn read_source(message: &DynamicMessage, field: &str) -> Source {
+    let is_set = message.has_field_by_name(field);
+    let value = message.get_field_by_name(field).filter(|_| is_set);
     let Some(source) = value.as_ref().and_then(|v| v.as_message()) else {
         return Source::Missing;
     };
-    let from = |name| source.has_field_by_name(name);
-    if from("path") || from("path_config_source") {
+    let has = |name| source.has_field_by_name(name);
+    if has("path") || has("path_config_source") {
         Source::File
     } else {
         Source::Server

@@ -63,17 +63,20 @@ pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError
         let type_url = type_url.to_owned();
         RedactError::Malformed { type_url, source }
     })?;
+
     redact_message(&mut message);
     Ok(message)
 }
 
-/// Takes the secrets out of a message.
+/// Takes the secrets out of a message, and everything that is not known to be
+/// harmless: unknown fields, and bodies of unknown types.
 pub fn redact_message(message: &mut DynamicMessage) {
-    clean(message, 0);
+    hide_secrets(message, 0);
 }
 
-/// Cuts a client's text where it begins to quote a secret: the error of Envoy's
-/// NACK can end with a dump of the resource.
+/// Cuts a client's text where it begins to quote a secret, and marks the cut
+/// with [`REDACTED`]. The error of Envoy's NACK can end with a dump of the
+/// resource. A text without a secret stays as it is.
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
     match table::quoted_at(text) {
@@ -82,27 +85,32 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Hides the secrets in a message, and its unknown fields; `depth` counts the
-/// messages around it, through every `Any`.
-fn clean(message: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in a message and in the messages inside it, and removes
+/// unknown fields. `depth` counts the messages around it, through every `Any`;
+/// a message that is too deep is hidden as a whole.
+fn hide_secrets(message: &mut DynamicMessage, depth: usize) {
     if depth >= MAX_DEPTH {
         return hide_all(message, depth);
     }
+
     message.take_unknown_fields().for_each(drop);
     match message.descriptor().full_name() {
-        ANY => return change_body(message, |inner| clean(inner, depth + 1)),
-        name if structs::is_typed_struct(name) => return structs::clean(message, depth),
+        ANY => return change_body(message, |inner| hide_secrets(inner, depth + 1)),
+        name if structs::is_typed_struct(name) => return structs::hide_secrets(message, depth),
         _ => {}
     }
+
     for (field, value) in message.fields_mut() {
         match table::is_secret(&field) {
             true => hide(value, depth),
-            false => each_message(value, &mut |inner| clean(inner, depth + 1)),
+            false => each_message(value, &mut |inner| hide_secrets(inner, depth + 1)),
         }
     }
 }
 
-/// Calls `each` with the messages in a value, one by one.
+/// Calls `each` with the messages in a value, one by one: itself, the items of
+/// a list or the values of a map. It is not called for the messages inside
+/// those.
 fn each_message(value: &mut Value, each: &mut impl FnMut(&mut DynamicMessage)) {
     match value {
         Value::Message(message) => each(message),
@@ -112,14 +120,15 @@ fn each_message(value: &mut Value, each: &mut impl FnMut(&mut DynamicMessage)) {
     }
 }
 
-/// Changes the body of an `Any` with `change`. A body that cannot be read is
-/// hidden as a whole, unless it is empty.
+/// Changes the body of an `Any` with `change`, and encodes it again. A body of
+/// an unknown type, or one that is not of its type, is hidden as a whole,
+/// unless it is empty.
 fn change_body(any: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
     let Some((type_url, body)) = any_parts(any) else {
         return;
     };
-    let decoded =
-        descriptor::message(&type_url).and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+    let of = descriptor::message(&type_url);
+    let decoded = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
     let changed: Bytes = match decoded {
         Some(mut message) => {
             change(&mut message);
@@ -131,8 +140,9 @@ fn change_body(any: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage
     any.set_field_by_number(ANY_VALUE, Value::Bytes(changed));
 }
 
-/// Hides a value that is secret as a whole: a text becomes [`REDACTED`],
-/// anything else empty.
+/// Hides a value that is secret as a whole: texts and bytes become
+/// [`REDACTED`], numbers zero, and messages are hidden value by value. `depth`
+/// counts the messages around the value.
 fn hide(value: &mut Value, depth: usize) {
     match value {
         Value::String(text) => REDACTED.clone_into(text),
@@ -150,8 +160,8 @@ fn hide(value: &mut Value, depth: usize) {
     }
 }
 
-/// Hides every value of a message that is secret as a whole, and its unknown
-/// fields.
+/// Hides every value of a message that is secret as a whole, and removes its
+/// unknown fields. A message that is too deep becomes empty.
 fn hide_all(message: &mut DynamicMessage, depth: usize) {
     message.take_unknown_fields().for_each(drop);
     if depth >= MAX_DEPTH {
@@ -167,8 +177,8 @@ fn hide_all(message: &mut DynamicMessage, depth: usize) {
     }
 }
 
-/// Hides the secret of a `DataSource` that has it inline. The place of a secret
-/// elsewhere is kept.
+/// Hides the secret of a `DataSource` that has it inline. The name of a file or
+/// a variable that holds the secret is kept.
 fn hide_inline(source: &mut DynamicMessage) {
     let inline = ["inline_bytes", "inline_string"];
     if inline.iter().any(|field| source.has_field_by_name(field)) {

@@ -22,11 +22,13 @@ pub(super) fn is_typed_struct(name: &str) -> bool {
     ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"].contains(&name)
 }
 
-/// Hides the secrets in a `TypedStruct`; all of it, if its type is not known.
-pub(super) fn clean(message: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in the value of a `TypedStruct`; all of the value, if its
+/// type is not known. `depth` counts the messages around it.
+pub(super) fn hide_secrets(message: &mut DynamicMessage, depth: usize) {
     let url = message.get_field_by_name(TYPE_URL);
     let url = url.as_deref().and_then(Value::as_str);
     let of = url.and_then(descriptor::message);
+
     if !message.has_field_by_name(VALUE) {
         return;
     }
@@ -34,27 +36,30 @@ pub(super) fn clean(message: &mut DynamicMessage, depth: usize) {
         return;
     };
     match of {
-        Some(of) => clean_struct(&of, value, depth + 1),
+        Some(of) => hide_in_struct(&of, value, depth + 1),
         None => hide_all(value, depth + 1),
     }
 }
 
-/// Hides the secrets in a `Struct` that stands for the message `of`. A key that
-/// is no field of it is hidden as well.
-fn clean_struct(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in a `Struct` that stands for the message `of`. The value
+/// of a key that is no field of it is hidden as well. `depth` counts the
+/// messages around it; a `Struct` that is too deep is hidden as a whole.
+fn hide_in_struct(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usize) {
     if depth >= MAX_DEPTH {
         return hide_all(message, depth);
     }
+
     match of.full_name() {
         ANY => match text_at(message, ANY_TYPE).and_then(|url| descriptor::message(&url)) {
             // The depth bounds an `Any` in an `Any`.
-            Some(inner) => clean_struct(&inner, message, depth + 1),
+            Some(inner) => hide_in_struct(&inner, message, depth + 1),
             None => hide_all(message, depth),
         },
-        name if is_typed_struct(name) => clean_nested(message, depth),
+        name if is_typed_struct(name) => hide_in_typed_struct(message, depth),
+        // No message of this package has a secret field.
         name if name.starts_with("google.protobuf.") => {}
         _ => each_entry(message, |key, value| match find_field(of, key) {
-            Some(field) if !table::is_secret(&field) => clean_field(&field, value, depth),
+            Some(field) if !table::is_secret(&field) => hide_in_field(&field, value, depth),
             // The type of an `Any` stands among its fields.
             None if key == ANY_TYPE => {}
             _ => hide(value),
@@ -62,47 +67,51 @@ fn clean_struct(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usi
     }
 }
 
-/// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`.
-fn clean_nested(message: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`;
+/// all of its value, if its type is not known.
+fn hide_in_typed_struct(message: &mut DynamicMessage, depth: usize) {
     let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
     let of = url.and_then(|url| descriptor::message(&url));
     each_entry(message, |key, value| match (key, &of) {
-        (VALUE, Some(of)) => in_struct(value, |inner| clean_struct(of, inner, depth + 1)),
+        (VALUE, Some(of)) => change_struct(value, |inner| hide_in_struct(of, inner, depth + 1)),
         (VALUE, None) => hide(value),
         _ => {}
     });
 }
 
-/// The field of a key, which is its name or its name in JSON.
+/// Finds the field of a key, which is its name or its name in JSON.
 fn find_field(of: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
     let by_name = of.get_field_by_name(key);
     by_name.or_else(|| of.get_field_by_json_name(key))
 }
 
-/// Hides the secrets in the value of a field that is none itself: in a message,
-/// in each of a list, or in each value of a map.
-fn clean_field(field: &FieldDescriptor, value: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in the value of a field that is not secret itself: in a
+/// message, in each item of a list, or in each value of a map.
+fn hide_in_field(field: &FieldDescriptor, value: &mut DynamicMessage, depth: usize) {
     let Kind::Message(of) = field.kind() else {
         return;
     };
-    let clean_value = |of: &MessageDescriptor, value: &mut DynamicMessage| {
-        in_struct(value, |message| clean_struct(of, message, depth + 1));
+    let hide_in_value = |of: &MessageDescriptor, value: &mut DynamicMessage| {
+        change_struct(value, |message| hide_in_struct(of, message, depth + 1));
     };
+
     if field.is_map() {
         if let Kind::Message(of) = of.map_entry_value_field().kind() {
-            in_struct(value, |map| {
-                each_entry(map, |_, value| clean_value(&of, value))
+            change_struct(value, |map| {
+                each_entry(map, |_, value| hide_in_value(&of, value))
             });
         }
         return;
     }
-    clean_value(&of, value);
-    each_item(value, |item| clean_value(&of, item));
+
+    // Of the two, one finds nothing: a value is a message or a list.
+    hide_in_value(&of, value);
+    each_item(value, |item| hide_in_value(&of, item));
 }
 
-/// Calls `change` with the `Struct` in a `google.protobuf.Value`, if it holds
-/// one.
-fn in_struct(value: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
+/// Calls `change` with the `Struct` in a `google.protobuf.Value`; not at all,
+/// if that holds something else.
+fn change_struct(value: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
     if value.has_field_by_name(STRUCT)
         && let Some(Value::Message(inner)) = value.get_field_by_name_mut(STRUCT)
     {
@@ -110,8 +119,8 @@ fn in_struct(value: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage
     }
 }
 
-/// Calls `change` with the items of the list in a `google.protobuf.Value`, if
-/// it holds one.
+/// Calls `change` with each item of the list in a `google.protobuf.Value`; not
+/// at all, if that holds something else.
 fn each_item(value: &mut DynamicMessage, change: impl FnMut(&mut DynamicMessage)) {
     if value.has_field_by_name(LIST)
         && let Some(Value::Message(list)) = value.get_field_by_name_mut(LIST)
@@ -122,7 +131,7 @@ fn each_item(value: &mut DynamicMessage, change: impl FnMut(&mut DynamicMessage)
     }
 }
 
-/// Calls `change` with the entries of a `Struct`, each a key and its value.
+/// Calls `change` with the key and the value of each entry of a `Struct`.
 fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut DynamicMessage)) {
     if let Some(Value::Map(map)) = message.get_field_by_name_mut("fields") {
         for (key, value) in map {
@@ -133,14 +142,13 @@ fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut Dy
     }
 }
 
-/// Returns the text at a key of a `Struct`; `None` if there is none.
-fn text_at(message: &mut DynamicMessage, at: &str) -> Option<String> {
+/// Returns the text at a key of a `Struct`; `None` if it has no such key.
+fn text_at(message: &mut DynamicMessage, wanted: &str) -> Option<String> {
     let mut found = None;
     each_entry(message, |key, value| {
-        if key == at {
-            found = value
-                .get_field_by_name(TEXT)
-                .and_then(|text| Some(text.as_str()?.to_owned()));
+        if key == wanted {
+            let text = value.get_field_by_name(TEXT);
+            found = text.and_then(|text| Some(text.as_str()?.to_owned()));
         }
     });
     found

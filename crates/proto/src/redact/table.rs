@@ -67,7 +67,8 @@ static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
     printed.chain(json).chain(pem).collect()
 });
 
-/// Finds the offset at which a text begins to quote a secret.
+/// Finds the offset at which a text begins to quote a secret; `None` if it
+/// quotes none.
 pub(super) fn quoted_at(text: &str) -> Option<usize> {
     BEFORE.iter().filter_map(|name| text.find(name)).min()
 }
