@@ -33,16 +33,18 @@ const DOMAINS: u32 = 2;
 const IGNORE_PORT: u32 = 14;
 
 /// Returns the facts of a body that is canonical and valid. `None` if that is
-/// not certain: then the descriptors decide.
+/// not certain, or if the type is not known: then the descriptors decide.
 #[must_use]
 pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     let plans = plan::all();
     let message = full_name(type_url);
     let plan = plans.find(message)?;
+
     let mut walk = walk::Walk::new(plans);
-    walk.message(plan, body, 0)?;
+    walk.walk_message(plan, body, 0)?;
+
     let mut facts = Facts {
-        references: walk.references(),
+        references: walk.into_references(),
         ..Facts::default()
     };
     let name_number = name_field(message).and_then(|field| plan.number(field));
@@ -50,8 +52,10 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     Some(facts)
 }
 
-/// Reads the facts that are in the body's own fields. `name_number` is the
-/// number of the field that holds the name of such a message.
+/// Adds the facts that are in the body's own fields: name, domains, VHDS. The
+/// body was found canonical before. `message` is the full name of its type, and
+/// `name_number` the number of the field that holds the resource's name. `None`
+/// if a field cannot be read.
 fn read_own_facts(
     message: &str,
     name_number: Option<u32>,
@@ -60,6 +64,7 @@ fn read_own_facts(
 ) -> Option<()> {
     let is_host = message == full_name(types::VIRTUAL_HOST);
     let is_route = message == full_name(types::ROUTE_CONFIGURATION);
+
     for field in vhosts::fields(body) {
         let field = field.ok()?;
         match field.number {

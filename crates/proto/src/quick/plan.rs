@@ -81,22 +81,23 @@ pub(super) fn all() -> &'static Plans {
 }
 
 impl Plans {
-    /// Makes the plans of all messages that have a descriptor.
+    /// Makes the plans of all messages that have a descriptor. A plan refers to
+    /// others by index, so the indices are given out first.
     fn new() -> Self {
         let messages: Vec<_> = pool().all_messages().collect();
-        let by_name: HashMap<_, _> = messages
-            .iter()
-            .enumerate()
-            .map(|(index, of)| (of.full_name().to_owned(), index))
-            .collect();
+        let indexed = messages.iter().enumerate();
+        let named = indexed.map(|(index, of)| (of.full_name().to_owned(), index));
+        let by_name: HashMap<_, _> = named.collect();
         let plans = messages.iter().map(|of| Plan::new(of, &by_name)).collect();
         Self { by_name, plans }
     }
 
+    /// Finds the plan of a message by its full name; `None` if it is not known.
     pub(super) fn find(&'static self, message: &str) -> Option<&'static Plan> {
         self.plans.get(*self.by_name.get(message)?)
     }
 
+    /// Returns the plan at an index, which is that of an [`Of::Message`].
     pub(super) fn get(&'static self, index: usize) -> Option<&'static Plan> {
         self.plans.get(index)
     }
@@ -105,40 +106,53 @@ impl Plans {
 impl Plan {
     /// Makes the plan of a message; `by_name` has the indices of all plans.
     fn new(of: &MessageDescriptor, by_name: &HashMap<String, usize>) -> Self {
-        let name = of.full_name();
         let rules = validate::rules(of);
         let fields = of.fields().map(|field| {
-            let own = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
-            Field::new(&field, own.map(|(_, rules)| rules), by_name)
+            let own_rules = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
+            Field::new(&field, own_rules.map(|(_, rules)| rules), by_name)
         });
         let mut fields: Vec<_> = fields.collect();
         fields.sort_by_key(|field| field.number);
+
         let oneofs = rules.map(|rules| rules.oneofs.as_slice());
-        let required = oneofs.unwrap_or_default().iter();
-        let required = required.filter_map(|oneof| oneof.fields().next());
+        let oneofs = oneofs.unwrap_or_default().iter();
+        // Any field of a oneof has the bit of the oneof.
+        let first_fields = oneofs.filter_map(|oneof| oneof.fields().next());
+        let required = first_fields.fold(0, |bits, field| bits | oneof_bit(&field));
+
         Self {
-            special: match name {
+            special: match of.full_name() {
                 "google.protobuf.Any" => Special::Any,
                 "google.protobuf.Duration" => Special::Duration,
                 _ => Special::No,
             },
             fields: fields.into(),
-            required: required.fold(0, |bits, field| bits | oneof_bit(&field)),
-            odd: of.parent_file().syntax() != Syntax::Proto3
-                || of.oneofs().len() > u64::BITS as usize
-                || of.is_map_entry()
-                || references::is_odd(name),
+            required,
+            odd: is_odd_message(of),
         }
     }
 
-    /// The number of a field.
+    /// Returns the number of a field by its name; `None` if there is no such
+    /// field.
     pub(super) fn number(&self, field: &str) -> Option<u32> {
         let field = self.fields.iter().find(|f| &*f.name == field)?;
         Some(field.number)
     }
 }
 
-/// Returns the bit of the oneof that a field is in; zero if it is in none.
+/// Returns whether the walk leaves a message to the descriptors, because of its
+/// syntax, of more oneofs than there are bits, or of references that only they
+/// can find.
+fn is_odd_message(of: &MessageDescriptor) -> bool {
+    of.parent_file().syntax() != Syntax::Proto3
+        || of.oneofs().len() > u64::BITS as usize
+        || of.is_map_entry()
+        || references::is_odd(of.full_name())
+}
+
+/// Returns the bit of the oneof that a field is in: the first oneof of its
+/// message has the lowest bit. Zero if the field is in none, or if there are
+/// more oneofs than bits.
 fn oneof_bit(field: &FieldDescriptor) -> u64 {
     let Some(oneof) = field.containing_oneof() else {
         return 0;
@@ -148,14 +162,16 @@ fn oneof_bit(field: &FieldDescriptor) -> u64 {
 }
 
 impl Field {
-    /// Makes the plan of a field; `by_name` has the indices of all plans.
+    /// Makes the plan of a field, which has the rules `rules` if it has some;
+    /// `by_name` has the indices of all plans.
     fn new(
         field: &FieldDescriptor,
         rules: Option<&'static Rules>,
         by_name: &HashMap<String, usize>,
     ) -> Self {
-        let (shape, kind) = shape(field);
+        let (shape, kind) = shape_and_kind(field);
         let of = Of::new(kind, by_name);
+
         let parent = field.parent_message();
         let empty = DynamicMessage::new(parent.clone());
         Self {
@@ -168,18 +184,15 @@ impl Field {
             oneof: oneof_bit(field),
             rules,
             cluster: references::names_cluster(parent.full_name(), field.name()),
-            odd: field.is_group()
-                || rules.is_some_and(|rules| rules.skip)
-                || references::ODD_FIELDS.contains(&field.name())
-                || has_odd_keys(field)
-                || of.is_none(),
+            odd: is_odd_field(field, rules) || of.is_none(),
             of: of.unwrap_or(Of::Message(usize::MAX)),
         }
     }
 }
 
-/// Returns how the values of a field are repeated, and the kind of each.
-fn shape(field: &FieldDescriptor) -> (Shape, Kind) {
+/// Returns how the values of a field are repeated, and the kind of each; for a
+/// map, the kind of its values.
+fn shape_and_kind(field: &FieldDescriptor) -> (Shape, Kind) {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {
             (Shape::Map, entry.map_entry_value_field().kind())
@@ -190,7 +203,17 @@ fn shape(field: &FieldDescriptor) -> (Shape, Kind) {
     }
 }
 
-/// Whether a field is a map whose keys are no text.
+/// Returns whether the walk leaves a field to the descriptors, because of its
+/// form, of the messages in it that are not validated, or of references that
+/// only they can find.
+fn is_odd_field(field: &FieldDescriptor, rules: Option<&Rules>) -> bool {
+    field.is_group()
+        || rules.is_some_and(|rules| rules.skip)
+        || references::ODD_FIELDS.contains(&field.name())
+        || has_odd_keys(field)
+}
+
+/// Returns whether a field is a map whose keys are no texts.
 fn has_odd_keys(field: &FieldDescriptor) -> bool {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::rules::Format;
 
-/// Returns whether a text has a form.
+/// Returns whether a text has the form that a rule asks for.
 pub(super) fn matches(format: Format, text: &str) -> bool {
     match format {
         Format::Ip => text.parse::<IpAddr>().is_ok(),
@@ -31,7 +31,7 @@ pub(super) fn matches(format: Format, text: &str) -> bool {
     }
 }
 
-/// Describes a form in words, for an error after "must".
+/// Describes a form in words, for an error after "must", such as "be a UUID".
 pub(super) fn describe(format: Format) -> &'static str {
     match format {
         Format::Ip => "be an IP address",
@@ -63,39 +63,38 @@ fn is_no_break(c: char) -> bool {
     !matches!(c, '\0' | '\n' | '\r')
 }
 
-/// Whether a text is a host name by RFC 1123: labels with dots between them.
+/// Returns whether a text is a host name by RFC 1123: labels with dots between
+/// them, and maybe one at the end.
 fn is_hostname(text: &str) -> bool {
     let text = text.strip_suffix('.').unwrap_or(text);
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
-    };
-    (1..=253).contains(&text.len()) && text.split('.').all(label)
+    (1..=253).contains(&text.len()) && text.split('.').all(is_label)
 }
 
-/// Whether a text is a local part and a host name. Quoted local parts, which
-/// RFC 5322 allows, may have no space here.
+/// Returns whether a text is a label of a host name: letters, digits and
+/// hyphens, with no hyphen at either end.
+fn is_label(text: &str) -> bool {
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+    let has_end_hyphen = text.starts_with('-') || text.ends_with('-');
+    (1..=63).contains(&text.len()) && !has_end_hyphen && text.bytes().all(is_allowed)
+}
+
+/// Returns whether a text is an e-mail address: a local part, `@` and a host
+/// name. Quoted local parts, which RFC 5322 allows, may have no space here.
 fn is_email(text: &str) -> bool {
-    text.len() <= 254
-        && text.rsplit_once('@').is_some_and(|(local, host)| {
-            (1..=64).contains(&local.len())
-                && !local.contains(char::is_whitespace)
-                && is_hostname(host)
-        })
+    let Some((local, host)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let is_local = (1..=64).contains(&local.len()) && !local.contains(char::is_whitespace);
+    text.len() <= 254 && is_local && is_hostname(host)
 }
 
-/// Whether a text begins with a scheme of RFC 3986 and a colon.
+/// Returns whether a text begins with a scheme of RFC 3986 and a colon.
 fn has_scheme(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
-    })
+    let Some((scheme, _)) = text.split_once(':') else {
+        return false;
+    };
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(is_allowed)
 }
 
 /// Whether a text could be a URI or a part of one: it has no space and no
@@ -104,15 +103,15 @@ fn is_uri_part(text: &str) -> bool {
     !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-/// Whether a text is five groups of hexadecimal digits.
+/// Returns whether a text is five groups of hexadecimal digits, of the lengths
+/// of a UUID, with hyphens between them.
 fn is_uuid(text: &str) -> bool {
     let lens = [8, 4, 4, 4, 12];
-    let parts: Vec<_> = text.split('-').collect();
-    parts.len() == lens.len()
-        && parts
-            .iter()
-            .zip(lens)
-            .all(|(p, len)| p.len() == len && p.bytes().all(|b| b.is_ascii_hexdigit()))
+    let groups: Vec<_> = text.split('-').collect();
+    let is_group = |(group, len): (&&str, usize)| {
+        group.len() == len && group.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    groups.len() == lens.len() && groups.iter().zip(lens).all(is_group)
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub enum ValidateError {
 /// Finds the violations of a message, at most [`MAX_VIOLATIONS`].
 #[must_use]
 pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
-    walk::run(message)
+    walk::find_violations(message)
 }
 
 /// Finds the violations of an encoded message, at most [`MAX_VIOLATIONS`].
@@ -76,8 +76,8 @@ pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
 /// # Errors
 /// The type is not known, or the bytes are not of it.
 pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, ValidateError> {
-    let of = descriptor::message(type_url);
-    let of = of.ok_or_else(|| ValidateError::UnknownType(type_url.to_owned()))?;
+    let of = descriptor::message(type_url)
+        .ok_or_else(|| ValidateError::UnknownType(type_url.to_owned()))?;
     let message = DynamicMessage::decode(of, body.clone()).map_err(|source| {
         let type_url = type_url.to_owned();
         ValidateError::Malformed { type_url, source }
@@ -86,15 +86,16 @@ pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, Va
 }
 
 impl text::Resource {
-    /// Finds the violations of the resource, at their places in the file.
+    /// Finds the violations of the resource, at their places in the file; at
+    /// most [`MAX_VIOLATIONS`].
     #[must_use]
     pub fn validate(&self) -> Vec<TextError> {
-        let place = |violation: Violation| TextError {
+        let to_error = |violation: Violation| TextError {
             file: self.file().to_owned(),
             at: self.position(&violation.path),
             path: self.path.join(&violation.path).to_string(),
             problem: text::Problem::Rule(violation.broken),
         };
-        validate(&self.message).into_iter().map(place).collect()
+        validate(&self.message).into_iter().map(to_error).collect()
     }
 }

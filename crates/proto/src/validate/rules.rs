@@ -69,6 +69,8 @@ fn total_nanos(seconds: i64, nanos: i32) -> i128 {
 }
 
 impl fmt::Display for Number {
+    /// Writes the number in the form in which a file has it: a duration as
+    /// `1.5s`, a timestamp by RFC 3339.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NANOS: i128 = NANOS_OF_SECOND;
         match *self {
@@ -175,114 +177,118 @@ pub(crate) struct Anys {
 }
 
 impl Rules {
-    /// Reads a `validate.FieldRules`, which has one field for the kind of
-    /// value, and one for rules on messages.
+    /// Reads a `validate.FieldRules`. It has one field for the rules of its
+    /// kind of value, and one more for `required` and `skip` of messages.
     pub(super) fn read(message: &DynamicMessage) -> Self {
         let mut rules = Self::default();
         for (field, value) in message.fields() {
             let Some(inner) = value.as_message() else {
                 continue;
             };
-            let from = From(inner);
-            rules.required |= from.flag("required");
-            rules.skip |= from.flag("skip");
-            rules.ignore_empty |= from.flag("ignore_empty");
-            rules.check = rules.check.or(from.check(field.name()));
+            let reader = RulesReader(inner);
+            rules.required |= reader.is_set("required");
+            rules.skip |= reader.is_set("skip");
+            rules.ignore_empty |= reader.is_set("ignore_empty");
+            rules.check = rules.check.or(reader.read_check(field.name()));
         }
         rules
     }
 }
 
-/// Reads one message of rules; an unset field is no rule.
-struct From<'a>(&'a DynamicMessage);
+/// Reads one message of rules, such as `validate.StringRules`; an unset field
+/// is no rule.
+struct RulesReader<'a>(&'a DynamicMessage);
 
-impl From<'_> {
+impl RulesReader<'_> {
     /// Reads the rules of one kind of value: the name of a field of
     /// `validate.FieldRules`. All that are not listed are numbers, durations or
-    /// timestamps.
-    fn check(&self, kind: &str) -> Option<Check> {
+    /// timestamps. `None` if there is no check: for messages, and for a boolean
+    /// of any value.
+    fn read_check(&self, kind: &str) -> Option<Check> {
         Some(match kind {
             "message" => return None,
             "bool" => Check::Bool(self.get("const")?.as_bool()?),
-            "string" => Check::Text(self.text()),
-            "bytes" => Check::Bytes(self.octets()),
-            "enum" => Check::Enum(self.enums()),
+            "string" => Check::Text(self.read_text()),
+            "bytes" => Check::Bytes(self.read_bytes()),
+            "enum" => Check::Enum(self.read_enums()),
             "repeated" => Check::List(Lists {
-                items: self.count(None, "min_items", "max_items"),
-                unique: self.flag("unique"),
-                each: self.nested("items"),
+                items: self.read_count(None, "min_items", "max_items"),
+                unique: self.is_set("unique"),
+                each: self.read_nested("items"),
             }),
             "map" => Check::Map(Maps {
-                pairs: self.count(None, "min_pairs", "max_pairs"),
-                keys: self.nested("keys"),
-                values: self.nested("values"),
+                pairs: self.read_count(None, "min_pairs", "max_pairs"),
+                keys: self.read_nested("keys"),
+                values: self.read_nested("values"),
             }),
             "any" => Check::Any(Anys {
-                within: self.texts("in"),
-                without: self.texts("not_in"),
+                within: self.read_texts("in"),
+                without: self.read_texts("not_in"),
             }),
-            _ => Check::Number(self.numbers()),
+            _ => Check::Number(self.read_numbers()),
         })
     }
 
     /// Reads the rules of numbers, durations and timestamps.
-    fn numbers(&self) -> Numbers {
-        let bound = |name| number(&self.get(name)?);
+    fn read_numbers(&self) -> Numbers {
+        let bound = |name| read_number(&self.get(name)?);
         Numbers {
             equal: bound("const"),
             lt: bound("lt"),
             lte: bound("lte"),
             gt: bound("gt"),
             gte: bound("gte"),
-            within: self.list("in", number),
-            without: self.list("not_in", number),
+            within: self.read_list("in", read_number),
+            without: self.read_list("not_in", read_number),
         }
     }
 
     /// Reads the rules of an enum.
-    fn enums(&self) -> Enums {
+    fn read_enums(&self) -> Enums {
         Enums {
             equal: self.get("const").and_then(|v| v.as_i32()),
-            defined_only: self.flag("defined_only"),
-            within: self.list("in", Value::as_i32),
-            without: self.list("not_in", Value::as_i32),
+            defined_only: self.is_set("defined_only"),
+            within: self.read_list("in", Value::as_i32),
+            without: self.read_list("not_in", Value::as_i32),
         }
     }
 
     /// Reads the rules of a text.
-    fn text(&self) -> Text {
+    fn read_text(&self) -> Text {
         let string = |name| Some(self.get(name)?.as_str()?.to_owned());
         Text {
             equal: string("const"),
-            chars: self.count(Some("len"), "min_len", "max_len"),
-            bytes: self.count(Some("len_bytes"), "min_bytes", "max_bytes"),
+            chars: self.read_count(Some("len"), "min_len", "max_len"),
+            bytes: self.read_count(Some("len_bytes"), "min_bytes", "max_bytes"),
             // A pattern that does not compile is no rule; a test proves that all do.
             pattern: string("pattern").and_then(|p| Regex::new(&p).ok()),
             prefix: string("prefix"),
             suffix: string("suffix"),
             contains: string("contains"),
             not_contains: string("not_contains"),
-            within: self.texts("in"),
-            without: self.texts("not_in"),
-            format: self.format(),
+            within: self.read_texts("in"),
+            without: self.read_texts("not_in"),
+            format: self.read_format(),
         }
     }
 
-    /// Reads the form that a text must have. `strict` is true unless it is set.
-    fn format(&self) -> Option<Format> {
+    /// Reads the form that a text must have; `None` if any form will do. A
+    /// header is checked strictly unless `strict` is set to false.
+    fn read_format(&self) -> Option<Format> {
         /// The values of `validate.KnownRegex`.
         const HTTP_HEADER_NAME: i32 = 1;
         const HTTP_HEADER_VALUE: i32 = 2;
-        let strict = self
-            .get("strict")
-            .is_none_or(|v| v.as_bool() != Some(false));
+
+        let strict = self.get("strict");
+        let strict = strict.is_none_or(|v| v.as_bool() != Some(false));
         let known = self.get("well_known_regex");
         match known.and_then(|v| v.as_enum_number()) {
             Some(HTTP_HEADER_NAME) => return Some(Format::HeaderName { strict }),
             Some(HTTP_HEADER_VALUE) => return Some(Format::HeaderValue { strict }),
             _ => {}
         }
-        [
+
+        let flags = [
             ("email", Format::Email),
             ("hostname", Format::Hostname),
             ("ip", Format::Ip),
@@ -292,42 +298,48 @@ impl From<'_> {
             ("uri_ref", Format::UriRef),
             ("address", Format::Address),
             ("uuid", Format::Uuid),
-        ]
-        .into_iter()
-        .find_map(|(name, format)| self.flag(name).then_some(format))
+        ];
+        let mut formats = flags.into_iter();
+        formats.find_map(|(flag, format)| self.is_set(flag).then_some(format))
     }
 
-    /// Reads the rules of bytes.
-    fn octets(&self) -> Octets {
+    /// Reads the rules of bytes. Of those on addresses, the lengths are kept: 4
+    /// and 16 bytes.
+    fn read_bytes(&self) -> Octets {
         let bytes = |name| Some(self.get(name)?.as_bytes()?.clone());
-        let list = |name| self.list(name, |v| v.as_bytes().cloned());
-        let address_len = |flag, len| (self.flag("ip") || self.flag(flag)).then_some(len);
-        let ip = [address_len("ipv4", 4), address_len("ipv6", 16)];
+        let list = |name| self.read_list(name, |v| v.as_bytes().cloned());
+        let address_len = |flag, len| (self.is_set("ip") || self.is_set(flag)).then_some(len);
+        let address_lens = [address_len("ipv4", 4), address_len("ipv6", 16)];
+
         Octets {
             equal: bytes("const"),
-            len: self.count(Some("len"), "min_len", "max_len"),
+            len: self.read_count(Some("len"), "min_len", "max_len"),
             prefix: bytes("prefix"),
             suffix: bytes("suffix"),
             contains: bytes("contains"),
             within: list("in"),
             without: list("not_in"),
-            ip: ip.into_iter().flatten().collect(),
+            ip: address_lens.into_iter().flatten().collect(),
         }
     }
 
-    /// The value of a rule that is set.
+    /// Returns the value of a rule; `None` if it is not set.
     fn get(&self, name: &str) -> Option<Value> {
-        let set = self.0.has_field_by_name(name);
-        set.then(|| self.0.get_field_by_name(name))?
-            .map(|value| value.into_owned())
+        if !self.0.has_field_by_name(name) {
+            return None;
+        }
+        let value = self.0.get_field_by_name(name)?;
+        Some(value.into_owned())
     }
 
-    fn flag(&self, name: &str) -> bool {
+    /// Returns whether a rule that is a boolean is set to true.
+    fn is_set(&self, name: &str) -> bool {
         self.get(name).and_then(|v| v.as_bool()).unwrap_or(false)
     }
 
-    /// Reads the bounds on a number of items, by the names of their rules.
-    fn count(&self, equal: Option<&str>, min: &str, max: &str) -> Count {
+    /// Reads the bounds on a number of items, by the names of their rules. Some
+    /// kinds have no rule for an exact number.
+    fn read_count(&self, equal: Option<&str>, min: &str, max: &str) -> Count {
         let get = |name: &str| self.get(name)?.as_u64();
         Count {
             equal: equal.and_then(get),
@@ -336,26 +348,31 @@ impl From<'_> {
         }
     }
 
-    fn list<T>(&self, name: &str, read: impl Fn(&Value) -> Option<T>) -> Vec<T> {
+    /// Reads a rule that is a list with `read`, which returns `None` for an
+    /// item to leave out.
+    fn read_list<T>(&self, name: &str, read: impl Fn(&Value) -> Option<T>) -> Vec<T> {
         let list = self.get(name);
         let list = list.as_ref().and_then(Value::as_list).unwrap_or_default();
         list.iter().filter_map(read).collect()
     }
 
-    fn texts(&self, name: &str) -> BTreeSet<String> {
-        let list = self.list(name, |v| v.as_str().map(str::to_owned));
+    /// Reads a rule that is a list of texts.
+    fn read_texts(&self, name: &str) -> BTreeSet<String> {
+        let list = self.read_list(name, |v| v.as_str().map(str::to_owned));
         list.into_iter().collect()
     }
 
-    fn nested(&self, name: &str) -> Option<Box<Rules>> {
+    /// Reads the rules of the items of a list, or of the keys or values of a
+    /// map.
+    fn read_nested(&self, name: &str) -> Option<Box<Rules>> {
         let rules = self.get(name)?;
         Some(Box::new(Rules::read(rules.as_message()?)))
     }
 }
 
-/// Reads a value as a number: itself, in a wrapper, or as a duration or a
-/// timestamp.
-pub(super) fn number(value: &Value) -> Option<Number> {
+/// Reads a value as a number: a number itself, one in a wrapper, a duration or
+/// a timestamp. `None` if it is none of these.
+pub(super) fn read_number(value: &Value) -> Option<Number> {
     Some(match value {
         Value::I32(v) => Number::Int(i128::from(*v)),
         Value::I64(v) => Number::Int(i128::from(*v)),
@@ -363,13 +380,14 @@ pub(super) fn number(value: &Value) -> Option<Number> {
         Value::U64(v) => Number::Int(i128::from(*v)),
         Value::F32(v) => Number::Float(f64::from(*v)),
         Value::F64(v) => Number::Float(*v),
-        Value::Message(message) => return message_number(message),
+        Value::Message(message) => return read_message_number(message),
         _ => return None,
     })
 }
 
-/// Reads the number in a duration, a timestamp or a wrapper.
-fn message_number(message: &DynamicMessage) -> Option<Number> {
+/// Reads the number that a message stands for: a duration, a timestamp or a
+/// wrapper. `None` if it is none of these.
+fn read_message_number(message: &DynamicMessage) -> Option<Number> {
     let nanos = || {
         let seconds = message.get_field_by_name("seconds")?.as_i64()?;
         let nanos = message.get_field_by_name("nanos")?.as_i32()?;
@@ -378,6 +396,6 @@ fn message_number(message: &DynamicMessage) -> Option<Number> {
     match message.descriptor().full_name() {
         "google.protobuf.Duration" => nanos().map(Number::Duration),
         "google.protobuf.Timestamp" => nanos().map(Number::Timestamp),
-        _ => number(&*message.get_field_by_name("value")?),
+        _ => read_number(&*message.get_field_by_name("value")?),
     }
 }

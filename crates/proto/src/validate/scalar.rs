@@ -5,7 +5,7 @@ use prost_reflect::{DynamicMessage, EnumDescriptor, FieldDescriptor, Kind, MapKe
 use super::{
     broken::Broken,
     format,
-    rules::{Anys, Check, Count, Enums, Maps, Number, Numbers, Octets, Rules, Text, number},
+    rules::{Anys, Check, Count, Enums, Maps, Number, Numbers, Octets, Rules, Text, read_number},
     walk::Walk,
 };
 use crate::canonical::any_parts;
@@ -13,86 +13,93 @@ use crate::canonical::any_parts;
 impl Walk {
     /// Checks a value that is no list and no map. A wrapper such as
     /// `UInt32Value` follows the rules of its value. `kind` is the kind of the
-    /// field, which tells the names of an enum.
-    pub(super) fn scalar(&mut self, value: &Value, kind: &Kind, rules: &Rules) {
+    /// field, which tells the names of an enum. A value of another kind than
+    /// the rules are for is not checked.
+    pub(super) fn check_scalar(&mut self, value: &Value, kind: &Kind, rules: &Rules) {
         let Some(check) = &rules.check else { return };
-        let inner;
-        let value = match (check, value) {
-            (Check::Any(rules), Value::Message(any)) => return self.any_rules(any, rules),
+        match (check, value) {
+            (Check::Any(rules), Value::Message(any)) => self.check_any(any, rules),
             (Check::Number(rules), value) => {
-                return number(value).map_or((), |n| self.number(n, rules));
-            }
-            (_, Value::Message(wrapper)) => match wrapper.get_field_by_name("value") {
-                Some(value) => {
-                    inner = value.into_owned();
-                    &inner
+                if let Some(found) = read_number(value) {
+                    self.check_number(found, rules);
                 }
-                None => return,
-            },
-            (_, value) => value,
-        };
+            }
+            (_, Value::Message(wrapper)) => {
+                if let Some(inner) = wrapper.get_field_by_name("value") {
+                    self.check_plain(&inner, kind, rules.ignore_empty, check);
+                }
+            }
+            _ => self.check_plain(value, kind, rules.ignore_empty, check),
+        }
+    }
+
+    /// Checks a boolean, a text, bytes or an enum. With `ignore_empty`, an
+    /// empty text or empty bytes break no rule.
+    fn check_plain(&mut self, value: &Value, kind: &Kind, ignore_empty: bool, check: &Check) {
         match (check, value) {
             (Check::Bool(wanted), Value::Bool(found)) if found != wanted => {
-                self.broken(range(found, wanted))
+                self.report(range_broken(found, wanted));
             }
-            (Check::Text(_), Value::String(text)) if text.is_empty() && rules.ignore_empty => {}
-            (Check::Text(rules), Value::String(text)) => self.text(text, rules),
-            (Check::Bytes(_), Value::Bytes(bytes)) if bytes.is_empty() && rules.ignore_empty => {}
-            (Check::Bytes(rules), Value::Bytes(bytes)) => self.octets(bytes, rules),
+            (Check::Text(_), Value::String(text)) if text.is_empty() && ignore_empty => {}
+            (Check::Text(rules), Value::String(text)) => self.check_text(text, rules),
+            (Check::Bytes(_), Value::Bytes(bytes)) if bytes.is_empty() && ignore_empty => {}
+            (Check::Bytes(rules), Value::Bytes(bytes)) => self.check_bytes(bytes, rules),
             (Check::Enum(rules), Value::EnumNumber(number)) => {
                 if let Kind::Enum(of) = kind {
-                    self.enumeration(*number, of, rules);
+                    self.check_enum(*number, of, rules);
                 }
             }
             _ => {}
         }
     }
 
-    /// Checks the key and the value of an entry of a map. Only keys that are
-    /// text are checked.
-    pub(super) fn pair(
+    /// Checks the key and the value of an entry of a map, both at the path of
+    /// the entry. Only keys that are texts are checked.
+    pub(super) fn check_entry(
         &mut self,
         key: &MapKey,
         value: &Value,
         field: &FieldDescriptor,
-        maps: &Maps,
+        rules: &Maps,
     ) {
         let Kind::Message(entry) = field.kind() else {
             return;
         };
-        if let (Some(rules), MapKey::String(text)) = (&maps.keys, key) {
+        if let (Some(key_rules), MapKey::String(text)) = (&rules.keys, key) {
             let key = Value::String(text.clone());
-            self.scalar(&key, &entry.map_entry_key_field().kind(), rules);
+            self.check_scalar(&key, &entry.map_entry_key_field().kind(), key_rules);
         }
-        if let Some(rules) = &maps.values {
-            self.scalar(value, &entry.map_entry_value_field().kind(), rules);
+        if let Some(value_rules) = &rules.values {
+            self.check_scalar(value, &entry.map_entry_value_field().kind(), value_rules);
         }
     }
 
-    /// Checks a number, a duration or a timestamp.
-    pub(super) fn number(&mut self, found: Number, rules: &Numbers) {
-        if !rules.contain(found) {
-            self.broken(range(found, rules.bounds()));
+    /// Checks a number, a duration or a timestamp, and reports every rule that
+    /// it breaks.
+    pub(super) fn check_number(&mut self, found: Number, rules: &Numbers) {
+        if !rules.bounds_contain(found) {
+            self.report(range_broken(found, rules.describe_bounds()));
         }
         if let Some(wanted) = rules.equal.filter(|wanted| *wanted != found) {
-            self.broken(range(found, wanted));
+            self.report(range_broken(found, wanted));
         }
-        self.member(rules.within.iter(), &found, false);
-        self.member(rules.without.iter(), &found, true);
+        self.check_membership(rules.within.iter(), &found, false);
+        self.check_membership(rules.without.iter(), &found, true);
     }
 
     /// Checks that a value is in a list, or if `negated`, that it is not. An
     /// empty list is no rule.
-    fn member<'a, T: PartialEq + std::fmt::Display + ?Sized + 'a>(
+    fn check_membership<'a, T: PartialEq + std::fmt::Display + ?Sized + 'a>(
         &mut self,
         list: impl Iterator<Item = &'a T> + Clone,
         found: &T,
         negated: bool,
     ) {
-        let contained = list.clone().any(|item| item == found);
-        if list.clone().next().is_some() && contained == negated {
+        let is_rule = list.clone().next().is_some();
+        let is_listed = list.clone().any(|item| item == found);
+        if is_rule && is_listed == negated {
             let list: Vec<_> = list.map(T::to_string).collect();
-            self.broken(Broken::In {
+            self.report(Broken::In {
                 found: found.to_string(),
                 list: list.join(", "),
                 negated,
@@ -100,8 +107,9 @@ impl Walk {
         }
     }
 
-    /// Checks the number of characters, bytes, items or entries.
-    pub(super) fn count(&mut self, found: usize, unit: &'static str, rules: &Count) {
+    /// Checks the number of characters, bytes, items or entries; `unit` says
+    /// which, for the report. Only the first broken bound is reported.
+    pub(super) fn check_count(&mut self, found: usize, unit: &'static str, rules: &Count) {
         let found = found as u64;
         let bound = match (rules.equal, rules.min, rules.max) {
             (Some(equal), _, _) if found != equal => format!("exactly {equal}"),
@@ -109,89 +117,100 @@ impl Walk {
             (_, _, Some(max)) if found > max => format!("at most {max}"),
             _ => return,
         };
-        self.broken(Broken::Length { found, unit, bound });
+        self.report(Broken::Length { found, unit, bound });
     }
 
     /// Checks a text, and reports every rule that it breaks.
-    pub(super) fn text(&mut self, text: &str, rules: &Text) {
-        self.count(text.chars().count(), "characters", &rules.chars);
-        self.count(text.len(), "bytes", &rules.bytes);
+    pub(super) fn check_text(&mut self, text: &str, rules: &Text) {
+        self.check_count(text.chars().count(), "characters", &rules.chars);
+        self.check_count(text.len(), "bytes", &rules.bytes);
+
         let quoted = |word: &str, rule: &str| format!("{word} {rule:?}");
         if let Some(rule) = rules.equal.as_deref().filter(|r| *r != text) {
-            self.wrong(text, quoted("be", rule));
+            self.report_text(text, quoted("be", rule));
         }
         if let Some(rule) = rules.pattern.as_ref().filter(|r| !r.is_match(text)) {
-            self.wrong(text, format!("match {rule}"));
+            self.report_text(text, format!("match {rule}"));
         }
         if let Some(rule) = rules.prefix.as_deref().filter(|r| !text.starts_with(r)) {
-            self.wrong(text, quoted("begin with", rule));
+            self.report_text(text, quoted("begin with", rule));
         }
         if let Some(rule) = rules.suffix.as_deref().filter(|r| !text.ends_with(r)) {
-            self.wrong(text, quoted("end with", rule));
+            self.report_text(text, quoted("end with", rule));
         }
         if let Some(rule) = rules.contains.as_deref().filter(|r| !text.contains(r)) {
-            self.wrong(text, quoted("contain", rule));
+            self.report_text(text, quoted("contain", rule));
         }
         if let Some(rule) = rules.not_contains.as_deref().filter(|r| text.contains(r)) {
-            self.wrong(text, quoted("not contain", rule));
+            self.report_text(text, quoted("not contain", rule));
         }
-        self.member(rules.within.iter().map(String::as_str), text, false);
-        self.member(rules.without.iter().map(String::as_str), text, true);
+
+        self.check_membership(rules.within.iter().map(String::as_str), text, false);
+        self.check_membership(rules.without.iter().map(String::as_str), text, true);
         if let Some(format) = rules.format.filter(|f| !format::matches(*f, text)) {
-            self.wrong(text, format::describe(format).to_owned());
+            self.report_text(text, format::describe(format).to_owned());
         }
     }
 
-    /// Reports a text, of which the beginning is quoted.
-    fn wrong(&mut self, text: &str, rule: String) {
+    /// Reports a text that breaks a rule, and quotes the beginning of it.
+    /// `rule` is in words for an error after "must".
+    fn report_text(&mut self, text: &str, rule: String) {
         const QUOTED: usize = 60;
         let found = text.chars().take(QUOTED).collect();
-        self.broken(Broken::Text { found, rule });
+        self.report(Broken::Text { found, rule });
     }
 
-    /// Checks bytes. Errors quote neither them nor the constants of the rules.
-    fn octets(&mut self, bytes: &[u8], rules: &Octets) {
-        self.count(bytes.len(), "bytes", &rules.len);
+    /// Checks bytes, and reports every rule that they break. Reports quote
+    /// neither the bytes nor the constants of the rules.
+    fn check_bytes(&mut self, bytes: &[u8], rules: &Octets) {
+        self.check_count(bytes.len(), "bytes", &rules.len);
+
         let found = format!("{} bytes", bytes.len());
         for rule in rules.broken_by(bytes) {
-            self.wrong(&found, rule.to_owned());
+            self.report_text(&found, rule.to_owned());
         }
     }
 
-    /// Checks the number of an enum; errors have the names.
-    pub(super) fn enumeration(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) {
+    /// Checks the number of an enum, and reports every rule that it breaks.
+    /// Reports have the names in place of the numbers, where there are some.
+    pub(super) fn check_enum(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) {
         let name = |number: i32| match of.get_value(number) {
             Some(value) => value.name().to_owned(),
             None => number.to_string(),
         };
         let names = |numbers: &[i32]| numbers.iter().map(|n| name(*n)).collect::<Vec<_>>();
+
         if rules.defined_only && of.get_value(number).is_none() {
             let known: Vec<_> = of.values().map(|v| v.name().to_owned()).collect();
-            self.broken(Broken::UndefinedEnum {
+            self.report(Broken::UndefinedEnum {
                 number,
                 of: of.name().to_owned(),
                 known: known.join(", "),
             });
         }
         if let Some(wanted) = rules.equal.filter(|wanted| *wanted != number) {
-            self.broken(range(name(number), name(wanted)));
+            self.report(range_broken(name(number), name(wanted)));
         }
         for (list, negated) in [(&rules.within, false), (&rules.without, true)] {
+            // Compared by number first, so that names are made for a report
+            // only.
             if !list.is_empty() && list.contains(&number) == negated {
-                self.member(names(list).iter(), &name(number), negated);
+                self.check_membership(names(list).iter(), &name(number), negated);
             }
         }
     }
 
-    fn any_rules(&mut self, any: &DynamicMessage, rules: &Anys) {
+    /// Checks the type of an `Any`.
+    fn check_any(&mut self, any: &DynamicMessage, rules: &Anys) {
         if let Some((url, _)) = any_parts(any) {
-            self.any_type(&url, rules);
+            self.check_any_type(&url, rules);
         }
     }
 
-    pub(super) fn any_type(&mut self, url: &str, rules: &Anys) {
-        self.member(rules.within.iter().map(String::as_str), url, false);
-        self.member(rules.without.iter().map(String::as_str), url, true);
+    /// Checks the type URL of an `Any`.
+    pub(super) fn check_any_type(&mut self, url: &str, rules: &Anys) {
+        self.check_membership(rules.within.iter().map(String::as_str), url, false);
+        self.check_membership(rules.without.iter().map(String::as_str), url, true);
     }
 }
 
@@ -237,16 +256,17 @@ impl Octets {
 }
 
 impl Numbers {
-    /// Whether a lower bound is above the upper one, which means that a number
-    /// has to be outside of the two.
+    /// Returns whether the lower bound is above the upper one, which means that
+    /// a number has to be outside of the two.
     fn is_outside(&self) -> bool {
         let lower = self.gt.or(self.gte);
         let upper = self.lt.or(self.lte);
         matches!((lower, upper), (Some(lower), Some(upper)) if lower > upper)
     }
 
-    /// Whether a number is within the bounds.
-    fn contain(&self, found: Number) -> bool {
+    /// Returns whether a number is within the bounds. A bound that is not set
+    /// allows every number.
+    fn bounds_contain(&self, found: Number) -> bool {
         let above = self.gt.is_none_or(|b| found > b) && self.gte.is_none_or(|b| found >= b);
         let below = self.lt.is_none_or(|b| found < b) && self.lte.is_none_or(|b| found <= b);
         match self.is_outside() {
@@ -256,22 +276,24 @@ impl Numbers {
     }
 
     /// Describes the bounds in words, for an error after "must be".
-    fn bounds(&self) -> String {
+    fn describe_bounds(&self) -> String {
         let bounds = [
             ("greater than", self.gt),
             ("at least", self.gte),
             ("less than", self.lt),
             ("at most", self.lte),
         ];
-        let bounds = bounds.iter();
-        let bounds = bounds.filter_map(|(words, bound)| Some(format!("{words} {}", (*bound)?)));
-        let bounds: Vec<_> = bounds.collect();
-        bounds.join(if self.is_outside() { " or " } else { " and " })
+        let described = bounds
+            .iter()
+            .filter_map(|(words, bound)| Some(format!("{words} {}", (*bound)?)));
+        let described: Vec<_> = described.collect();
+        described.join(if self.is_outside() { " or " } else { " and " })
     }
 }
 
-/// Puts the report of a value together that is not within its bound.
-fn range(found: impl ToString, bound: impl ToString) -> Broken {
+/// Makes the report of a value that is not within its bound, which is in words
+/// for an error after "must be".
+fn range_broken(found: impl ToString, bound: impl ToString) -> Broken {
     Broken::Range {
         found: found.to_string(),
         bound: bound.to_string(),

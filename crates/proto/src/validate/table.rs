@@ -21,13 +21,13 @@ static TABLE: LazyLock<HashMap<String, MessageRules>> = LazyLock::new(|| {
     let options = Options::find();
     let messages = pool().all_messages();
     let entry = |of: MessageDescriptor| {
-        let rules = options.as_ref()?.message(&of)?;
+        let rules = options.as_ref()?.read_message(&of)?;
         Some((of.full_name().to_owned(), rules))
     };
     messages.filter_map(entry).collect()
 });
 
-/// The rules of a message, if it has any.
+/// Returns the rules of a message; `None` if it has none.
 pub(crate) fn rules(of: &MessageDescriptor) -> Option<&'static MessageRules> {
     TABLE.get(of.full_name())
 }
@@ -47,7 +47,7 @@ struct Options {
 }
 
 impl Options {
-    /// Finds the options in the descriptors.
+    /// Finds the options in the descriptors; `None` if one is missing there.
     fn find() -> Option<Self> {
         let get = |name: &str| pool().get_extension_by_name(&format!("validate.{name}"));
         Some(Self {
@@ -60,20 +60,22 @@ impl Options {
 
     /// Reads the rules of a message. `None` if it has none, or if they are
     /// turned off.
-    fn message(&self, of: &MessageDescriptor) -> Option<MessageRules> {
+    fn read_message(&self, of: &MessageDescriptor) -> Option<MessageRules> {
         let options = of.options();
-        let off = |option| options.get_extension(option).as_bool() == Some(true);
-        if off(&self.disabled) || off(&self.ignored) {
+        let has = |option| options.get_extension(option).as_bool() == Some(true);
+        if has(&self.disabled) || has(&self.ignored) {
             return None;
         }
-        let fields: Vec<_> = of.fields().filter_map(|f| self.field(f)).collect();
-        let oneofs: Vec<_> = of.oneofs().filter(|o| self.required(o)).collect();
-        let any = !fields.is_empty() || !oneofs.is_empty();
-        any.then_some(MessageRules { fields, oneofs })
+
+        let fields: Vec<_> = of.fields().filter_map(|f| self.read_field(f)).collect();
+        let oneofs: Vec<_> = of.oneofs().filter(|o| self.is_required(o)).collect();
+        let has_rules = !fields.is_empty() || !oneofs.is_empty();
+        has_rules.then_some(MessageRules { fields, oneofs })
     }
 
-    /// Reads the rules of a field, if it has any.
-    fn field(&self, field: FieldDescriptor) -> Option<(FieldDescriptor, Rules)> {
+    /// Reads the rules of a field, and returns them with it; `None` if it has
+    /// none.
+    fn read_field(&self, field: FieldDescriptor) -> Option<(FieldDescriptor, Rules)> {
         let options = field.options();
         if !options.has_extension(&self.rules) {
             return None;
@@ -83,7 +85,8 @@ impl Options {
         Some((field, rules))
     }
 
-    fn required(&self, oneof: &OneofDescriptor) -> bool {
+    /// Returns whether one field of a oneof must be set.
+    fn is_required(&self, oneof: &OneofDescriptor) -> bool {
         let options = oneof.options();
         options.get_extension(&self.required).as_bool() == Some(true)
     }

@@ -5,12 +5,16 @@
 //! set is checked with its default. Messages inside are walked whether or not
 //! their field has rules.
 
-use prost_reflect::{DynamicMessage, FieldDescriptor, OneofDescriptor, ReflectMessage, Value};
+use std::collections::{HashMap, HashSet};
+
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, MapKey, OneofDescriptor, ReflectMessage, Value,
+};
 
 use super::{
     MAX_VIOLATIONS, Violation,
     broken::Broken,
-    rules::{Check, NANOS_OF_SECOND, Rules},
+    rules::{Check, Lists, Maps, NANOS_OF_SECOND, Rules},
     table,
 };
 use crate::{
@@ -20,10 +24,11 @@ use crate::{
     text::{MAX_SECONDS, print_duration},
 };
 
-/// Walks a whole message.
-pub(super) fn run(message: &DynamicMessage) -> Vec<Violation> {
+/// Finds the violations of a message and of everything inside it, at most
+/// [`MAX_VIOLATIONS`], in the order of the walk.
+pub(super) fn find_violations(message: &DynamicMessage) -> Vec<Violation> {
     let mut walk = Walk::default();
-    walk.message(message, 0);
+    walk.walk_message(message, 0);
     walk.violations
 }
 
@@ -34,59 +39,66 @@ pub(super) struct Walk {
 }
 
 impl Walk {
+    /// Returns whether no rule was broken so far.
     pub(super) fn is_clean(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// Reports a broken rule of the part where the walk is.
-    pub(super) fn broken(&mut self, broken: Broken) {
+    /// Reports a broken rule of the part where the walk is. Beyond the limit of
+    /// reports, it is dropped.
+    pub(super) fn report(&mut self, broken: Broken) {
         if self.violations.len() < MAX_VIOLATIONS {
             let path = self.path.clone();
             self.violations.push(Violation { path, broken });
         }
     }
 
-    /// Walks a part that is one step further in.
-    pub(super) fn at(&mut self, step: Step, walk: impl FnOnce(&mut Self)) {
+    /// Walks a part that is one step further in, with the path of that part.
+    pub(super) fn walk_at(&mut self, step: Step, walk: impl FnOnce(&mut Self)) {
         self.path.push(step);
         walk(self);
         self.path.pop();
     }
 
-    /// Checks the fields and oneofs of a message, and then the messages inside;
-    /// `depth` counts the messages around it, through every `Any`.
-    fn message(&mut self, message: &DynamicMessage, depth: usize) {
+    /// Checks the fields and oneofs of a message, and then the messages inside,
+    /// but for fields that a rule says to skip. `depth` counts the messages
+    /// around it, through every `Any`.
+    fn walk_message(&mut self, message: &DynamicMessage, depth: usize) {
         if depth > MAX_DEPTH {
-            return self.broken(Broken::TooDeep(MAX_DEPTH));
+            return self.report(Broken::TooDeep(MAX_DEPTH));
         }
+
         let of = message.descriptor();
         match of.full_name() {
-            "google.protobuf.Any" => return self.any(message, depth),
-            "google.protobuf.Duration" => self.duration(message),
+            "google.protobuf.Any" => return self.walk_any(message, depth),
+            "google.protobuf.Duration" => self.check_duration(message),
             _ => {}
         }
+
         let rules = table::rules(&of);
         if let Some(rules) = rules {
             for (field, rules) in &rules.fields {
-                self.field(message, field, rules);
+                self.check_field(message, field, rules);
             }
             for oneof in &rules.oneofs {
-                self.required_oneof(message, oneof);
+                self.check_required_oneof(message, oneof);
             }
         }
+
         for (field, value) in message.fields() {
-            let own = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
-            if !own.is_some_and(|(_, rules)| rules.skip) {
-                self.at(Step::Field(field), |w| w.inside(value, depth));
+            let own_rules = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
+            let is_skipped = own_rules.is_some_and(|(_, rules)| rules.skip);
+            if !is_skipped {
+                self.walk_at(Step::Field(field), |w| w.walk_value(value, depth));
             }
         }
     }
 
-    /// Checks that one field of a oneof is set.
-    fn required_oneof(&mut self, message: &DynamicMessage, oneof: &OneofDescriptor) {
+    /// Reports a oneof of which no field is set.
+    fn check_required_oneof(&mut self, message: &DynamicMessage, oneof: &OneofDescriptor) {
         if !oneof.fields().any(|field| message.has_field(&field)) {
             let fields: Vec<_> = oneof.fields().map(|f| f.name().to_owned()).collect();
-            self.broken(Broken::Oneof {
+            self.report(Broken::Oneof {
                 oneof: oneof.name().to_owned(),
                 fields: fields.join(", "),
             });
@@ -94,29 +106,30 @@ impl Walk {
     }
 
     /// Walks the messages inside a value, those of a map in the order of its
-    /// keys.
-    fn inside(&mut self, value: &Value, depth: usize) {
+    /// keys. A value without messages is passed over.
+    fn walk_value(&mut self, value: &Value, depth: usize) {
         match value {
-            Value::Message(message) => self.message(message, depth + 1),
+            Value::Message(message) => self.walk_message(message, depth + 1),
             Value::List(list) if matches!(list.first(), Some(Value::Message(_))) => {
                 for (index, item) in list.iter().enumerate() {
-                    self.at(Step::Index(index), |w| w.inside(item, depth));
+                    self.walk_at(Step::Index(index), |w| w.walk_value(item, depth));
                 }
             }
             Value::Map(map) if matches!(map.values().next(), Some(Value::Message(_))) => {
                 let mut pairs: Vec<_> = map.iter().collect();
                 pairs.sort_by_key(|(key, _)| *key);
                 for (key, value) in pairs {
-                    self.at(Step::Key(key_text(key)), |w| w.inside(value, depth));
+                    self.walk_at(Step::Key(key_text(key)), |w| w.walk_value(value, depth));
                 }
             }
             _ => {}
         }
     }
 
-    /// Walks the body of an `Any`, which stands in place of it, as in the text.
-    /// A body of an unknown type is not checked.
-    fn any(&mut self, any: &DynamicMessage, depth: usize) {
+    /// Walks the body of an `Any`, whose path is that of the `Any`, as in the
+    /// text. A body of an unknown type is not checked; one that is not of its
+    /// type is reported.
+    fn walk_any(&mut self, any: &DynamicMessage, depth: usize) {
         let Some((type_url, body)) = any_parts(any) else {
             return;
         };
@@ -124,17 +137,19 @@ impl Walk {
             return;
         };
         match DynamicMessage::decode(of, body) {
-            Ok(message) => self.message(&message, depth + 1),
+            Ok(message) => self.walk_message(&message, depth + 1),
             Err(error) => {
                 let reason = error.to_string();
-                self.broken(Broken::Body { type_url, reason });
+                self.report(Broken::Body { type_url, reason });
             }
         }
     }
 
-    /// Checks the rules of one field, set or not. The module's documentation
-    /// says which of them count for a field that is not set.
-    pub(super) fn field(
+    /// Checks the rules of one field, set or not. A field that is not set can
+    /// only break `required` if it has presence, and nothing if it is in a
+    /// oneof; any other is checked with its default, unless a rule says to
+    /// ignore the empty value.
+    pub(super) fn check_field(
         &mut self,
         message: &DynamicMessage,
         field: &FieldDescriptor,
@@ -142,96 +157,114 @@ impl Walk {
     ) {
         let is_set = message.has_field(field);
         let in_oneof = field.containing_oneof().is_some_and(|o| !o.is_synthetic());
-        if !is_set && (in_oneof || field.supports_presence()) {
+        let is_absent = !is_set && (in_oneof || field.supports_presence());
+        if is_absent {
             if rules.required && !in_oneof {
-                self.at(Step::Field(field.clone()), |w| w.broken(Broken::Required));
+                self.walk_at(Step::Field(field.clone()), |w| w.report(Broken::Required));
             }
             return;
         }
         if !is_set && rules.ignore_empty {
             return;
         }
+
         let value = message.get_field(field);
-        self.at(Step::Field(field.clone()), |w| {
-            w.value(&value, field, rules)
+        self.walk_at(Step::Field(field.clone()), |w| {
+            w.check_value(&value, field, rules)
         });
     }
 
-    /// Checks the rules of a field's value: a list and its items, a map and its
-    /// entries, or a single value.
-    fn value(&mut self, value: &Value, field: &FieldDescriptor, rules: &Rules) {
+    /// Checks the rules of a field's value, by its kind: a list, a map, or a
+    /// single value.
+    fn check_value(&mut self, value: &Value, field: &FieldDescriptor, rules: &Rules) {
         match (&rules.check, value) {
-            (Some(Check::List(lists)), Value::List(list)) => {
-                self.count(list.len(), "items", &lists.items);
-                if lists.unique {
-                    self.unique(list);
-                }
-                let Some(each) = &lists.each else { return };
-                for (index, item) in list.iter().enumerate() {
-                    self.at(Step::Index(index), |w| w.scalar(item, &field.kind(), each));
-                }
-            }
-            (Some(Check::Map(maps)), Value::Map(map)) => {
-                self.count(map.len(), "entries", &maps.pairs);
-                let mut pairs: Vec<_> = map.iter().collect();
-                pairs.sort_by_key(|(key, _)| *key);
-                for (key, value) in pairs {
-                    self.at(Step::Key(key_text(key)), |w| {
-                        w.pair(key, value, field, maps);
-                    });
-                }
-            }
-            _ => self.scalar(value, &field.kind(), rules),
+            (Some(Check::List(rules)), Value::List(list)) => self.check_list(list, field, rules),
+            (Some(Check::Map(rules)), Value::Map(map)) => self.check_map(map, field, rules),
+            _ => self.check_scalar(value, &field.kind(), rules),
         }
     }
 
-    /// Reports the first item that equals one before it.
-    fn unique(&mut self, list: &[Value]) {
+    /// Checks the number of items of a list, that they differ if they must, and
+    /// the rules of each item.
+    fn check_list(&mut self, list: &[Value], field: &FieldDescriptor, rules: &Lists) {
+        self.check_count(list.len(), "items", &rules.items);
+        if rules.unique {
+            self.check_unique(list);
+        }
+        let Some(item_rules) = &rules.each else {
+            return;
+        };
+        for (index, item) in list.iter().enumerate() {
+            self.walk_at(Step::Index(index), |w| {
+                w.check_scalar(item, &field.kind(), item_rules);
+            });
+        }
+    }
+
+    /// Checks the number of entries of a map, and the rules of each entry, in
+    /// the order of the keys.
+    fn check_map(&mut self, map: &HashMap<MapKey, Value>, field: &FieldDescriptor, rules: &Maps) {
+        self.check_count(map.len(), "entries", &rules.pairs);
+        let mut pairs: Vec<_> = map.iter().collect();
+        pairs.sort_by_key(|(key, _)| *key);
+        for (key, value) in pairs {
+            self.walk_at(Step::Key(key_text(key)), |w| {
+                w.check_entry(key, value, field, rules);
+            });
+        }
+    }
+
+    /// Reports the first item of a list that equals one before it. Messages are
+    /// not compared.
+    fn check_unique(&mut self, list: &[Value]) {
         // Items that can be unique are scalars; a printed scalar is its value.
-        let mut seen = std::collections::HashSet::new();
-        let twice = list.iter().position(|item| match item {
+        let mut seen = HashSet::new();
+        let duplicate = list.iter().position(|item| match item {
             Value::Message(_) => false,
             scalar => !seen.insert(format!("{scalar:?}")),
         });
-        if let Some(index) = twice {
-            self.broken(Broken::Duplicate(index));
+        if let Some(index) = duplicate {
+            self.report(Broken::Duplicate(index));
         }
     }
 
     /// Checks that a duration is within the bounds of protobuf and that its
-    /// seconds and nanos have one sign. A negative one is also refused in a message
-    /// of Envoy, unless another rule of the field reported it already.
-    fn duration(&mut self, message: &DynamicMessage) {
+    /// seconds and nanos have one sign. A negative one is also reported in a
+    /// message of Envoy, unless another rule of the field was reported already.
+    fn check_duration(&mut self, message: &DynamicMessage) {
         let seconds = message.get_field_by_name("seconds");
-        let nanos = message.get_field_by_name("nanos");
         let seconds = seconds.and_then(|v| v.as_i64()).unwrap_or_default();
+        let nanos = message.get_field_by_name("nanos");
         let nanos = nanos.and_then(|v| v.as_i32()).unwrap_or_default();
-        let one_sign = i64::from(nanos.signum()) * seconds.signum() >= 0;
-        let in_range = seconds.unsigned_abs() <= MAX_SECONDS.unsigned_abs()
+
+        let has_one_sign = i64::from(nanos.signum()) * seconds.signum() >= 0;
+        let is_in_range = seconds.unsigned_abs() <= MAX_SECONDS.unsigned_abs()
             && i128::from(nanos).abs() < NANOS_OF_SECOND;
-        if !in_range || !one_sign {
-            self.broken(Broken::InvalidDuration);
-        } else if (seconds < 0 || nanos < 0) && self.in_envoys_message() {
+        let is_negative = seconds < 0 || nanos < 0;
+        if !is_in_range || !has_one_sign {
+            self.report(Broken::InvalidDuration);
+        } else if is_negative && self.is_in_envoys_message() {
             let found = print_duration(seconds, nanos);
-            self.broken_once(Broken::NegativeDuration(found));
+            self.report_once(Broken::NegativeDuration(found));
         }
     }
 
-    /// Returns whether the last field of the path belongs to a message of
-    /// Envoy, which refuses negative durations also where no rule says so.
-    fn in_envoys_message(&self) -> bool {
+    /// Returns whether the last field of the walk's path belongs to a message
+    /// of Envoy, which refuses negative durations also where no rule says so.
+    fn is_in_envoys_message(&self) -> bool {
         let mut steps = self.path.steps().iter().rev();
-        let last = steps.find_map(|step| match step {
+        let parent = steps.find_map(|step| match step {
             Step::Field(field) => Some(field.parent_message()),
             _ => None,
         });
-        last.is_some_and(|message| message.full_name().starts_with("envoy."))
+        parent.is_some_and(|message| message.full_name().starts_with("envoy."))
     }
 
-    /// Reports a broken rule, unless a rule of the field was reported already.
-    fn broken_once(&mut self, broken: Broken) {
+    /// Reports a broken rule, unless a rule of the same part was reported
+    /// already.
+    fn report_once(&mut self, broken: Broken) {
         if !self.violations.iter().any(|v| v.path == self.path) {
-            self.broken(broken);
+            self.report(broken);
         }
     }
 }
