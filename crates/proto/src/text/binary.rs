@@ -15,23 +15,25 @@ use super::{
 use crate::discovery;
 
 /// Reads a file by its name: `.json` is JSON, `.pb` a binary
-/// `DiscoveryResponse`, anything else YAML.
+/// `DiscoveryResponse`, anything else YAML. Protobuf's own text format is a
+/// mistake, which says what to do.
 #[must_use]
 pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
-    let refused = |at, problem| Document::of_error(TextError::without_path(file, at, problem));
+    let refuse = |at, problem| Document::of_error(TextError::without_path(file, at, problem));
     match extension(file).as_str() {
         BINARY => match decode(bytes, options) {
             Ok(response) => read_response(file, response, options),
-            Err(problem) => refused(Position::default(), problem),
+            Err(problem) => refuse(Position::default(), problem),
         },
         "pb_text" | "pbtxt" | "prototxt" | "textproto" => {
-            refused(Position::START, Problem::TextFormat)
+            refuse(Position::START, Problem::TextFormat)
         }
         _ => read_text_as(Format::of(file), file, &bytes, options),
     }
 }
 
-/// Reads a text of a known format, which has to be UTF-8.
+/// Reads a text of a known format. One that is no UTF-8 has one mistake and no
+/// resources.
 #[must_use]
 pub fn read_text_as(format: Format, file: &str, bytes: &[u8], options: &Options) -> Document {
     match std::str::from_utf8(bytes) {
@@ -43,7 +45,7 @@ pub fn read_text_as(format: Format, file: &str, bytes: &[u8], options: &Options)
     }
 }
 
-/// Whether a file is a binary `DiscoveryResponse`, by its name.
+/// Returns whether a file is a binary `DiscoveryResponse`, by its name.
 #[must_use]
 pub fn is_binary(file: &str) -> bool {
     extension(file) == BINARY
@@ -52,13 +54,15 @@ pub fn is_binary(file: &str) -> bool {
 /// The extension of a binary file.
 const BINARY: &str = "pb";
 
-/// The text after the last dot of a file's name, in lower case.
+/// Returns the text after the last dot of a file's name, in lower case; empty
+/// if there is no dot.
 fn extension(file: &str) -> String {
     let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
     extension.to_ascii_lowercase()
 }
 
-/// Decodes a binary file, within the limit of its length.
+/// Decodes a binary file. One that is longer than the limit, or no
+/// `DiscoveryResponse`, is a mistake.
 fn decode(bytes: Bytes, options: &Options) -> Result<discovery::DiscoveryResponse, Problem> {
     let (len, max) = (bytes.len(), options.limits.bytes);
     if len > max {
@@ -77,8 +81,8 @@ fn read_response(
 ) -> Document {
     let mut document = Document::default();
     for (index, any) in response.resources.into_iter().enumerate() {
-        let read = Raw::new(file, index, any).and_then(|raw| raw.decode(file));
-        match read {
+        let resource = Raw::new(file, index, any).and_then(|raw| raw.decode(file));
+        match resource {
             Ok(resource) => document.resources.push(resource),
             Err(error) if document.errors.len() < options.limits.errors => {
                 document.errors.push(*error);

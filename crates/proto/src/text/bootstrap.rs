@@ -22,55 +22,62 @@ const LISTS: [(&str, &str); 3] = [
     ("secrets", types::SECRET),
 ];
 
-/// Whether a document is a bootstrap that has resources.
+/// Returns whether a document is a bootstrap that has resources.
 pub(super) fn has_resources(root: &Node) -> bool {
     STATIC.iter().any(|name| root.get(name).is_some())
 }
 
 impl Reader<'_> {
-    /// Reads the resources of a bootstrap, and reports the mistakes in the rest
-    /// of it.
-    pub(super) fn bootstrap(&mut self, root: Node) {
+    /// Reads the static resources of a bootstrap, and reports the mistakes in
+    /// the rest of it. If they are there under both names, that is a mistake,
+    /// and the first ones in the file are read.
+    pub(super) fn read_bootstrap(&mut self, root: Node) {
         if let [Some(_), Some(second)] = STATIC.map(|name| root.get(name)) {
             let problem = Problem::DuplicateField(STATIC[0].to_owned());
-            self.walk.wrong::<()>(second.at, problem);
+            self.walk.report::<()>(second.at, problem);
         }
         if let Some(of) = descriptor::message("envoy.config.bootstrap.v3.Bootstrap") {
-            self.walk.fields(&of, &root, &STATIC);
+            self.walk.read_fields(&of, &root, &STATIC);
         }
+
         let Some(resources) = take_first(root, &STATIC) else {
             return;
         };
         self.walk.path.push(Step::Name(STATIC[0]));
-        self.static_resources(resources);
+        self.read_static_resources(resources);
         self.walk.path.pop();
     }
 
     /// Reads each list of `static_resources`, in the order of the file, and
     /// reports the mistakes in its other fields.
-    fn static_resources(&mut self, node: Node) {
+    fn read_static_resources(&mut self, node: Node) {
         let message = "envoy.config.bootstrap.v3.Bootstrap.StaticResources";
         if let Some(of) = descriptor::message(message) {
-            self.walk.fields(&of, &node, &LISTS.map(|(name, _)| name));
+            self.walk
+                .read_fields(&of, &node, &LISTS.map(|(name, _)| name));
         }
+
         let Value::Map(entries) = node.value else {
             return;
         };
         for Entry { key, node, .. } in entries {
-            let list = LISTS.iter().find(|(name, _)| *name == key);
-            let Some((name, of)) =
-                list.and_then(|(name, url)| Some((*name, descriptor::message(url)?)))
-            else {
+            let Some((name, url)) = LISTS.iter().find(|(name, _)| *name == key) else {
+                continue;
+            };
+            let Some(of) = descriptor::message(url) else {
                 continue;
             };
             self.walk.path.push(Step::Name(name));
-            self.list(Some(node), |reader, item| reader.untyped(of.clone(), item));
+            self.read_list(Some(node), |reader, item| {
+                reader.read_untyped(of.clone(), item)
+            });
             self.walk.path.pop();
         }
     }
 }
 
-/// Takes the value of the first entry that has one of some keys.
+/// Takes the value of the first entry of a mapping that has one of `keys`;
+/// `None` if there is none.
 fn take_first(node: Node, keys: &[&str]) -> Option<Node> {
     let Value::Map(entries) = node.value else {
         return None;

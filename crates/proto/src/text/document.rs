@@ -62,23 +62,25 @@ impl fmt::Debug for Resource {
 }
 
 impl Resource {
-    /// Finds the place of a field of this resource in the text. If the field is
-    /// not written there, it is the place of the nearest part around it.
+    /// Finds the place of a part of this resource in the text, by its path from
+    /// within the resource. If the part is not written there, it is the place
+    /// of the nearest part around it.
     #[must_use]
     pub fn position(&self, path: &Path) -> Position {
         let mut node = &self.node;
         let mut at = node.at;
         for step in path.steps() {
-            match part(node, step) {
-                Some(found) => (at, node) = found,
+            match find_part(node, step) {
+                Some(part) => (at, node) = part,
                 None => break,
             }
         }
         at
     }
 
-    /// Returns the path of an item of one of its lists, from within the
-    /// resource; an empty path if it has no such field.
+    /// Returns the path of an item in the field `list`, from within the
+    /// resource; an empty path if the resource has no such field. The item need
+    /// not exist.
     #[must_use]
     pub fn item(&self, list: &str, index: usize) -> Path {
         let mut path = Path::default();
@@ -97,8 +99,8 @@ impl Resource {
 }
 
 /// Finds the part of a tree that is one step further in, and the place at which
-/// it starts, key included.
-fn part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
+/// it starts, key included. `None` if the tree has no such part.
+fn find_part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
     let entry = match step {
         Step::Index(index) => {
             let Value::List(list) = &node.value else {
@@ -116,19 +118,22 @@ fn part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
     entry.map(|entry| (entry.at, &entry.node))
 }
 
-/// Reads a file; its name decides between YAML and JSON.
+/// Reads the resources of a file; its name decides between YAML and JSON.
 #[must_use]
 pub fn read(file: &str, text: &str, options: &Options) -> Document {
     read_as(Format::of(file), file, text, options)
 }
 
-/// Reads a text whose format is known.
+/// Reads the resources of a text whose format is known; `file` is its name in
+/// errors. A text that is not of the format has one error and no resources.
 #[must_use]
 pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
     match parse(format, file, text, &options.limits) {
         Ok(roots) => {
             let mut reader = Reader::new(file, options);
-            roots.into_iter().for_each(|root| reader.root(root));
+            for root in roots {
+                reader.read_document(root);
+            }
             reader.finish()
         }
         Err(error) => Document::of_error(*error),
@@ -136,7 +141,7 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
 }
 
 impl Document {
-    /// The result for a file of which nothing could be read.
+    /// Makes the result for a file of which nothing could be read.
     pub(super) fn of_error(error: TextError) -> Self {
         Self {
             errors: vec![error],
@@ -152,7 +157,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader that has read nothing yet.
+    /// Makes a reader that has read nothing yet.
     fn new(file: &'a str, options: &'a Options) -> Self {
         Self {
             walk: Walk::new(file, options),
@@ -170,117 +175,128 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one document: a resource, a list of resources, or a bootstrap.
-    fn root(&mut self, root: Node) {
+    /// Anything else is a mistake, but an empty document is none.
+    fn read_document(&mut self, root: Node) {
         if root.get(TYPE).is_some() {
-            return self.resource(|reader| reader.read(root));
+            return self.add_resource(|reader| reader.read_resource(root));
         }
+
         match root.value {
             // An empty file, or a `---` with nothing after it.
             Value::Null => {}
-            Value::Map(_) if root.get(RESOURCES).is_some() => self.response(root),
-            Value::Map(_) if bootstrap::has_resources(&root) => self.bootstrap(root),
+            Value::Map(_) if root.get(RESOURCES).is_some() => self.read_response(root),
+            Value::Map(_) if bootstrap::has_resources(&root) => self.read_bootstrap(root),
             _ => {
                 let problem = Problem::NotADocument(root.describe());
-                self.walk.wrong::<()>(root.at, problem);
+                self.walk.report::<()>(root.at, problem);
             }
         }
     }
 
-    /// Reads a document in the form of a `DiscoveryResponse`. Its other fields
-    /// are read so that a mistake in them is seen, and not used.
-    fn response(&mut self, root: Node) {
+    /// Reads a document in the form of a `DiscoveryResponse`: its `resources`.
+    /// Its other fields are read so that a mistake in them is seen, and not
+    /// used.
+    fn read_response(&mut self, root: Node) {
         let response = descriptor::message("envoy.service.discovery.v3.DiscoveryResponse");
         if let Some(of) = response {
-            self.walk.fields(&of, &root, &[RESOURCES]);
+            self.walk.read_fields(&of, &root, &[RESOURCES]);
         }
+
         let Value::Map(entries) = root.value else {
             return;
         };
         let list = entries.into_iter().find(|entry| entry.key == RESOURCES);
         let list = list.map(|entry| entry.node);
         self.walk.path.push(Step::Name(RESOURCES));
-        self.list(list, Self::read);
+        self.read_list(list, Self::read_resource);
         self.walk.path.pop();
     }
 
-    /// Reads the items of a list of resources with `read`. A list that is
-    /// missing or null has none.
-    pub(super) fn list(
+    /// Reads the items of a list of resources, each with `read`, and adds those
+    /// without a mistake. A list that is missing or null has no items; a value
+    /// that is no list is a mistake.
+    pub(super) fn read_list(
         &mut self,
         list: Option<Node>,
         read: impl Fn(&mut Self, Node) -> Option<Resource>,
     ) {
-        match list.map(|node| (node.at, node.value)) {
-            Some((_, Value::List(items))) => {
+        let Some(Node { at, value }) = list else {
+            return;
+        };
+        match value {
+            Value::List(items) => {
                 for (index, item) in items.into_iter().enumerate() {
                     self.walk.path.push(Step::Index(index));
-                    self.resource(|reader| read(reader, item));
+                    self.add_resource(|reader| read(reader, item));
                     self.walk.path.pop();
                 }
             }
-            None | Some((_, Value::Null)) => {}
-            Some((at, value)) => {
+            Value::Null => {}
+            value => {
                 let expected = "a list of resources".to_owned();
                 let found = Node { at, value }.describe();
                 let problem = Problem::WrongKind { expected, found };
-                self.walk.wrong::<()>(at, problem);
+                self.walk.report::<()>(at, problem);
             }
         }
     }
 
-    /// Adds the resource that `read` returns, if it reported no mistake.
-    fn resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
-        let before = self.walk.total;
+    /// Adds the resource that `read` returns, unless it reported a mistake.
+    fn add_resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
+        let mistakes_before = self.walk.total;
         let resource = read(self);
-        if self.walk.total == before {
+        if self.walk.total == mistakes_before {
             self.resources.extend(resource);
         }
     }
 
     /// Reads a resource that states its type, out of its wrapper if it has one.
-    fn read(&mut self, node: Node) -> Option<Resource> {
-        let url = self.walk.type_url(&node)?;
+    /// `None` if a mistake was reported.
+    fn read_resource(&mut self, node: Node) -> Option<Resource> {
+        let url = self.walk.read_type_url(&node)?;
         if descriptor::full_name(url) != descriptor::full_name(descriptor::types::RESOURCE) {
-            return self.body(node, discovery::Resource::default());
+            return self.read_body(node, discovery::Resource::default());
         }
+
         let of = descriptor::message(url)?;
-        let wrapper = self.wrapper(&of, &node)?;
+        let wrapper = self.read_wrapper(&of, &node)?;
         let Some(entry) = node.get(BODY) else {
-            return self.walk.wrong(node.at, Problem::MissingBody);
+            return self.walk.report(node.at, Problem::MissingBody);
         };
         let body = entry.node.clone();
         self.walk.path.push(Step::Name(BODY));
-        let resource = self.body(body, wrapper);
+        let resource = self.read_body(body, wrapper);
         self.walk.path.pop();
         resource
     }
 
-    /// Reads a resource without its wrapper, which was read before.
-    fn body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
-        let type_url = self.walk.type_url(&node)?.to_owned();
+    /// Reads a resource that is not wrapped, or no longer: `wrapper` was read
+    /// before. A body of an unknown type passes if it is written as base64.
+    fn read_body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
+        let type_url = self.walk.read_type_url(&node)?.to_owned();
         let (message, body) = match opaque_body(&type_url, &node) {
             Some(body) => (opaque(), body),
             None => {
-                let message = self.walk.typed(&type_url, &node)?;
+                let message = self.walk.read_typed(&type_url, &node)?;
                 let body = self.walk.encode(&message, node.at)?;
                 (message, body)
             }
         };
-        Some(self.resource_here(type_url, message, body, wrapper, node))
+        Some(self.build_resource(type_url, message, body, wrapper, node))
     }
 
-    /// Reads a resource that does not state its type, because its place tells
-    /// it: `of`.
-    pub(super) fn untyped(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
+    /// Reads a resource that does not state its type, because its place in the
+    /// document tells it: `of`.
+    pub(super) fn read_untyped(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
         let type_url = format!("{PREFIX}{}", of.full_name());
-        let message = self.walk.fields(&of, &node, &[])?;
+        let message = self.walk.read_fields(&of, &node, &[])?;
         let body = self.walk.encode(&message, node.at)?;
         let wrapper = discovery::Resource::default();
-        Some(self.resource_here(type_url, message, body, wrapper, node))
+        Some(self.build_resource(type_url, message, body, wrapper, node))
     }
 
-    /// Puts a resource together that is at the path of the walk.
-    fn resource_here(
+    /// Puts the parts of a resource together. Its path is that of the walk.
+    fn build_resource(
         &self,
         type_url: String,
         message: DynamicMessage,
@@ -299,15 +315,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the fields of a wrapper other than its resource.
-    fn wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
-        let message = self.walk.fields(of, node, &[TYPE, BODY])?;
+    /// Reads the fields of a wrapper other than its resource, by way of its
+    /// encoded message. `None` if it cannot be read, which was reported.
+    fn read_wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
+        let message = self.walk.read_fields(of, node, &[TYPE, BODY])?;
         let bytes = self.walk.encode(&message, node.at)?;
         match discovery::Resource::decode(Bytes::from(bytes)) {
             Ok(wrapper) => Some(wrapper),
             Err(error) => {
                 let problem = Problem::Encoding(error.to_string());
-                self.walk.wrong(node.at, problem)
+                self.walk.report(node.at, problem)
             }
         }
     }
@@ -326,12 +343,12 @@ pub(super) fn opaque() -> DynamicMessage {
 }
 
 impl Walk<'_> {
-    /// Encodes a message canonically; one that nests too deep is a mistake at
-    /// `at`.
+    /// Encodes a message canonically. One that nests too deep is reported as a
+    /// mistake at `at`, and gives `None`.
     pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
         match canonical::encode(message) {
             Ok(bytes) => Some(bytes),
-            Err(error) => self.wrong(at, Problem::Encoding(error.to_string())),
+            Err(error) => self.report(at, Problem::Encoding(error.to_string())),
         }
     }
 }

@@ -21,7 +21,8 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// A mistake of a text that could not be read, at a place without a field.
+    /// Makes the mistake of a text that could not be read, at a place without a
+    /// field.
     pub(super) fn without_path(file: &str, at: Position, problem: Problem) -> Self {
         Self {
             file: file.to_owned(),
@@ -33,6 +34,8 @@ impl TextError {
 }
 
 impl fmt::Display for TextError {
+    /// Writes `file:line:column: path: problem`, without the place in a file
+    /// that has no lines, and without a path that is empty.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             file,

@@ -13,7 +13,7 @@ use super::{
 
 type Fault = (Position, Problem);
 
-/// Parses a text that is one value.
+/// Parses a text that is one value, with nothing but space after it.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
     let mut reader = Reader {
         rest: text,
@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
         depth: limits.depth,
         max: limits.depth,
     };
-    let node = reader.value()?;
+    let node = reader.read_value()?;
     reader.skip_space();
     if reader.rest.is_empty() {
         return Ok(node);
@@ -29,7 +29,8 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
     Err(reader.unexpected("the end of the text"))
 }
 
-/// Refuses two equal keys in one mapping, a mistake that most readers hide.
+/// Reports the first key that occurs twice in one mapping, a mistake that most
+/// readers hide.
 pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
     let mut seen = HashSet::new();
     match entries.iter().find(|e| !seen.insert(&e.key)) {
@@ -59,7 +60,8 @@ impl Reader<'_> {
         self.rest.chars().next()
     }
 
-    /// Takes one character off the text.
+    /// Takes one character off the text, and advances the place. `None` at the
+    /// end.
     fn next(&mut self) -> Option<char> {
         let c = self.peek()?;
         self.rest = &self.rest[c.len_utf8()..];
@@ -78,7 +80,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The mistake of a character, or an end, where `wanted` should be.
+    /// Makes the mistake of a character, or of the end of the text, where
+    /// `wanted` should be.
     fn unexpected(&self, wanted: &str) -> Fault {
         let found = self.peek().map_or("the end".into(), |c| format!("{c:?}"));
         let problem = Problem::Syntax(format!("expected {wanted}, found {found}"));
@@ -94,42 +97,41 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a value of any kind, after space.
-    fn value(&mut self) -> Result<Node, Fault> {
+    /// Reads a value of any kind, with the space before it. Its place is that
+    /// of its first character.
+    fn read_value(&mut self) -> Result<Node, Fault> {
         self.skip_space();
         let at = self.at;
         let value = match self.peek() {
-            Some('{') => self.nested(Self::map)?,
-            Some('[') => self.nested(Self::list)?,
-            Some('"') => Value::String(self.string()?),
-            Some('-' | '0'..='9') => self.number()?,
-            _ => self.word()?,
+            Some('{') => self.read_nested(Self::read_map)?,
+            Some('[') => self.read_nested(Self::read_list)?,
+            Some('"') => Value::String(self.read_string()?),
+            Some('-' | '0'..='9') => self.read_number()?,
+            _ => self.read_word()?,
         };
         Ok(Node { at, value })
     }
 
-    /// Reads a list or a mapping, unless that is one level too deep.
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    /// Reads a list or a mapping with `read`; one level too many is a mistake.
+    fn read_nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
         let max = self.max;
-        self.depth = self
-            .depth
-            .checked_sub(1)
-            .ok_or((self.at, Problem::TooDeep { max }))?;
+        let levels_left = self.depth.checked_sub(1);
+        self.depth = levels_left.ok_or((self.at, Problem::TooDeep { max }))?;
         let value = read(self)?;
         self.depth += 1;
         Ok(value)
     }
 
     /// Reads a mapping; its keys must differ.
-    fn map(&mut self) -> Result<Value, Fault> {
+    fn read_map(&mut self) -> Result<Value, Fault> {
         let mut entries = Vec::new();
-        self.items('{', '}', |reader| {
+        self.read_items('{', '}', |reader| {
             reader.skip_space();
             let at = reader.at;
-            let key = reader.string()?;
+            let key = reader.read_string()?;
             reader.skip_space();
             reader.expect(':')?;
-            let node = reader.value()?;
+            let node = reader.read_value()?;
             entries.push(Entry { at, key, node });
             Ok(())
         })?;
@@ -137,23 +139,23 @@ impl Reader<'_> {
         Ok(Value::Map(entries))
     }
 
-    /// Reads a list.
-    fn list(&mut self) -> Result<Value, Fault> {
+    /// Reads a list of values of any kind.
+    fn read_list(&mut self) -> Result<Value, Fault> {
         let mut list = Vec::new();
-        self.items('[', ']', |reader| {
-            list.push(reader.value()?);
+        self.read_items('[', ']', |reader| {
+            list.push(reader.read_value()?);
             Ok(())
         })?;
         Ok(Value::List(list))
     }
 
-    /// Reads a list of items with commas between them, each with `item`, from
-    /// `open` to `close`. A comma before `close` is a mistake.
-    fn items(
+    /// Reads items with commas between them, each with `read_item`, from `open`
+    /// to `close`. A comma before `close` is a mistake.
+    fn read_items(
         &mut self,
         open: char,
         close: char,
-        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+        mut read_item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.expect(open)?;
         self.skip_space();
@@ -161,7 +163,7 @@ impl Reader<'_> {
             return self.expect(close);
         }
         loop {
-            item(self)?;
+            read_item(self)?;
             self.skip_space();
             if self.peek() != Some(',') {
                 return self.expect(close);
@@ -170,8 +172,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one of the three words that are values.
-    fn word(&mut self) -> Result<Value, Fault> {
+    /// Reads one of the three words that are values: `null`, `true` or `false`.
+    fn read_word(&mut self) -> Result<Value, Fault> {
         for (word, value) in [
             ("null", Value::Null),
             ("true", Value::Bool(true)),
@@ -188,52 +190,56 @@ impl Reader<'_> {
 
     /// Reads a number by the grammar of JSON. Its text is kept: whether it fits
     /// depends on the field.
-    fn number(&mut self) -> Result<Value, Fault> {
+    fn read_number(&mut self) -> Result<Value, Fault> {
         let mut text = String::new();
         text.extend(self.take_if('-'));
         // No digit follows a leading zero.
         match self.take_if('0') {
             Some(zero) => text.push(zero),
-            None => self.digits(&mut text)?,
+            None => self.read_digits(&mut text)?,
         }
+
         if let Some(dot) = self.take_if('.') {
             text.push(dot);
-            self.digits(&mut text)?;
+            self.read_digits(&mut text)?;
         }
         if let Some(e) = self.take_if('e').or_else(|| self.take_if('E')) {
             text.push(e);
             text.extend(self.take_if('-').or_else(|| self.take_if('+')));
-            self.digits(&mut text)?;
+            self.read_digits(&mut text)?;
         }
         Ok(Value::Number(text))
     }
 
+    /// Takes one character off the text, if it is `wanted`.
     fn take_if(&mut self, wanted: char) -> Option<char> {
         (self.peek() == Some(wanted)).then(|| self.next()).flatten()
     }
 
-    /// Appends one or more digits to `text`.
-    fn digits(&mut self, text: &mut String) -> Result<(), Fault> {
-        let before = text.len();
+    /// Takes digits off the text, and appends them to `text`; none at all is a
+    /// mistake.
+    fn read_digits(&mut self, text: &mut String) -> Result<(), Fault> {
+        let len_before = text.len();
         while let Some(digit) = self.peek().filter(char::is_ascii_digit) {
             text.push(digit);
             self.next();
         }
-        if text.len() == before {
+        if text.len() == len_before {
             return Err(self.unexpected("a digit"));
         }
         Ok(())
     }
 
-    /// Reads a text in quotes.
-    fn string(&mut self) -> Result<String, Fault> {
+    /// Reads a text in quotes, escapes resolved. A control character in it,
+    /// also a line break, is a mistake.
+    fn read_string(&mut self) -> Result<String, Fault> {
         self.expect('"')?;
         let mut text = String::new();
         loop {
             match self.peek() {
                 None | Some('\0'..='\x1f') => return Err(self.unexpected("'\"'")),
                 Some('"') => break,
-                Some('\\') => text.push(self.escape()?),
+                Some('\\') => text.push(self.read_escape()?),
                 Some(c) => text.push(c),
             }
             self.next();
@@ -243,7 +249,7 @@ impl Reader<'_> {
     }
 
     /// Reads an escape, from its backslash; stops on its last character.
-    fn escape(&mut self) -> Result<char, Fault> {
+    fn read_escape(&mut self) -> Result<char, Fault> {
         self.next();
         Ok(match self.peek() {
             Some(c @ ('"' | '\\' | '/')) => c,
@@ -252,18 +258,18 @@ impl Reader<'_> {
             Some('n') => '\n',
             Some('r') => '\r',
             Some('t') => '\t',
-            Some('u') => return self.unicode(),
+            Some('u') => return self.read_unicode_escape(),
             _ => return Err(self.unexpected("an escape such as \\n or \\u0041")),
         })
     }
 
-    /// Reads an escape from its `u`: one number, or two that are a surrogate
-    /// pair. Stops on the last digit.
-    fn unicode(&mut self) -> Result<char, Fault> {
-        let first = self.hex()?;
+    /// Reads an escape from its `u`: one number of four digits, or two that are
+    /// a surrogate pair. Stops on the last digit.
+    fn read_unicode_escape(&mut self) -> Result<char, Fault> {
+        let first = self.read_hex_digits()?;
         let code = match first {
             HIGH_SURROGATE..LOW_SURROGATE => {
-                let (high, low) = (first - HIGH_SURROGATE, self.low_surrogate()?);
+                let (high, low) = (first - HIGH_SURROGATE, self.read_low_surrogate()?);
                 0x10000 + (high << 10) + low
             }
             code => code,
@@ -271,24 +277,27 @@ impl Reader<'_> {
         char::from_u32(code).ok_or_else(|| self.unexpected("a valid character"))
     }
 
-    /// Reads the escape of a second half, from the last digit of the first.
-    /// Returns its ten bits.
-    fn low_surrogate(&mut self) -> Result<u32, Fault> {
+    /// Reads the escape of the second half of a surrogate pair, from the last
+    /// digit of the first half. Returns the ten bits of the character in it;
+    /// anything but a second half is a mistake.
+    fn read_low_surrogate(&mut self) -> Result<u32, Fault> {
         let expected = "the second half of a surrogate pair";
         self.next();
         self.expect('\\')?;
+
         if self.peek() != Some('u') {
             return Err(self.unexpected(expected));
         }
-        let second = self.hex()?;
+        let second = self.read_hex_digits()?;
         if !(LOW_SURROGATE..AFTER_SURROGATES).contains(&second) {
             return Err(self.unexpected(expected));
         }
         Ok(second - LOW_SURROGATE)
     }
 
-    /// Reads four digits after the `u`; stops on the last of them.
-    fn hex(&mut self) -> Result<u32, Fault> {
+    /// Reads the number in the four hexadecimal digits after the `u`; stops on
+    /// the last of them.
+    fn read_hex_digits(&mut self) -> Result<u32, Fault> {
         let mut code = 0;
         for _ in 0..4 {
             self.next();

@@ -32,17 +32,21 @@ pub enum Loss {
     Depth,
 }
 
-/// Finds the first part of a message that its text would not have.
+/// Finds the first part of a message that its text would not have; `None` if
+/// the text has all of it.
 #[must_use]
 pub fn loss(message: &DynamicMessage) -> Option<Loss> {
-    in_message(message, 0)
+    find_in_message(message, 0)
 }
 
-/// Looks for unknown fields, and into the messages inside.
-fn in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
+/// Finds the first loss in a message: an unknown field of its own, or a loss in
+/// the messages inside. `depth` counts the messages around it, through every
+/// `Any`.
+fn find_in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
     if depth >= MAX_DEPTH {
         return Some(Loss::Depth);
     }
+
     let of = message.descriptor();
     if let Some(unknown) = message.unknown_fields().next() {
         return Some(Loss::Field {
@@ -51,25 +55,27 @@ fn in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
         });
     }
     if of.full_name() == "google.protobuf.Any" {
-        return in_any(message, depth);
+        return find_in_any(message, depth);
     }
-    message
-        .fields()
-        .find_map(|(_, value)| in_value(value, depth))
+
+    let mut fields = message.fields();
+    fields.find_map(|(_, value)| find_in_value(value, depth))
 }
 
-/// Looks into the messages in a value.
-fn in_value(value: &Value, depth: usize) -> Option<Loss> {
+/// Finds the first loss in the messages of a value. `depth` counts the messages
+/// around the value.
+fn find_in_value(value: &Value, depth: usize) -> Option<Loss> {
     match value {
-        Value::Message(message) => in_message(message, depth + 1),
-        Value::List(list) => list.iter().find_map(|value| in_value(value, depth)),
-        Value::Map(map) => map.values().find_map(|value| in_value(value, depth)),
+        Value::Message(message) => find_in_message(message, depth + 1),
+        Value::List(list) => list.iter().find_map(|value| find_in_value(value, depth)),
+        Value::Map(map) => map.values().find_map(|value| find_in_value(value, depth)),
         _ => None,
     }
 }
 
-/// Looks into the body of an `Any`, which text has only if its type is known.
-fn in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
+/// Finds the first loss in the body of an `Any`. The body as a whole is lost if
+/// it is of an unknown type, or not of its type.
+fn find_in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
     let (url, body) = any_parts(any)?;
     // An empty `Any` is written as such.
     if url.is_empty() && body.is_empty() {
@@ -79,7 +85,7 @@ fn in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
         return Some(Loss::Type(url));
     };
     match DynamicMessage::decode(of, body) {
-        Ok(inner) => in_message(&inner, depth + 1),
+        Ok(inner) => find_in_message(&inner, depth + 1),
         Err(_) => Some(Loss::Malformed(url)),
     }
 }

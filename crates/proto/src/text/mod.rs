@@ -125,7 +125,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format by the name of the file: JSON if it ends in `.json`.
+    /// Returns the format of a text by the name of its file: JSON if that ends
+    /// in `.json`, in upper or lower case, and YAML otherwise.
     #[must_use]
     pub fn of(file: &str) -> Self {
         match file.rsplit_once('.') {

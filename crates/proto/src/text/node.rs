@@ -37,6 +37,7 @@ pub fn read_node(
         value: Value::Null,
     });
     let node = root.get("node").map_or(&root, |entry| &entry.node);
+
     let mut walk = Walk::new(file, options);
     match read_tree(&mut walk, node) {
         Some(node) if walk.total == 0 => Ok(node),
@@ -44,14 +45,15 @@ pub fn read_node(
     }
 }
 
-/// Reads a tree as a node, by way of its encoded message.
+/// Reads a tree as the node of a client, by way of its encoded message. `None`
+/// if it cannot be read at all; a mistake in a field is only reported.
 fn read_tree(walk: &mut Walk<'_>, node: &Tree) -> Option<Node> {
     let of = descriptor::message("envoy.config.core.v3.Node")?;
-    let message = walk.fields(&of, node, &[TYPE])?;
+    let message = walk.read_fields(&of, node, &[TYPE])?;
     let bytes = walk.encode(&message, node.at)?;
     match Node::parse(&bytes.into(), &Limits::DEFAULT) {
         Ok(read) => Some(read),
-        Err(error) => walk.wrong(node.at, Problem::Encoding(error.to_string())),
+        Err(error) => walk.report(node.at, Problem::Encoding(error.to_string())),
     }
 }
 

@@ -8,7 +8,8 @@ use super::{
     yaml,
 };
 
-/// Parses every document of a text into a tree with places, without a meaning.
+/// Parses every document of a text into a tree with places. What the keys mean
+/// is for the caller to know. `file` is the name of the text in errors.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Limits, Value, parse};
@@ -19,7 +20,7 @@ use super::{
 /// ```
 ///
 /// # Errors
-/// The text is too long, or is not YAML or JSON.
+/// The text passes a limit, or is not of the format.
 pub fn parse(
     format: Format,
     file: &str,

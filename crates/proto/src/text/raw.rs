@@ -47,7 +47,7 @@ impl Spot {
         path
     }
 
-    /// Reports a mistake at this place.
+    /// Makes a mistake at this place; it has a path and no line.
     #[must_use]
     pub fn error(&self, file: &str, problem: Problem) -> Box<TextError> {
         Box::new(TextError {
@@ -73,7 +73,8 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Takes the resource of an index out of its wrapper, if it has one.
+    /// Takes a resource out of its wrapper, if it has one; `index` is its place
+    /// in the file. The body is not decoded.
     ///
     /// # Errors
     /// It has no type, or its wrapper is malformed.
@@ -85,23 +86,24 @@ impl Raw {
         };
         let (any, wrapper) = unwrap(any).map_err(|problem| spot.error(file, problem))?;
         spot.wrapped = wrapper.is_some();
-        let raw = Self {
+        if any.type_url.is_empty() {
+            return Err(spot.error(file, Problem::MissingType));
+        }
+
+        Ok(Self {
             spot,
             type_url: any.type_url,
             body: any.value,
             wrapper: wrapper.map(Box::new),
-        };
-        match raw.type_url.is_empty() {
-            true => Err(spot.error(file, Problem::MissingType)),
-            false => Ok(raw),
-        }
+        })
     }
 
-    /// Takes a route configuration whose virtual hosts come one by one out of
-    /// its wrapper, if it has one.
+    /// Makes a resource of a route configuration whose virtual hosts come one
+    /// by one; `index` is its place in the file. The metadata of its wrapper,
+    /// if it has one, is encoded canonically.
     ///
     /// # Errors
-    /// Its wrapper is malformed.
+    /// The metadata of its wrapper is malformed.
     pub fn of_route(file: &str, index: usize, route: Route) -> Result<Self, Box<TextError>> {
         let mut wrapper = route.wrapper;
         let spot = Spot {
@@ -109,8 +111,10 @@ impl Raw {
             wrapped: wrapper.is_some(),
             host: None,
         };
-        let canonical = wrapper.as_mut().map_or(Ok(()), canonical_metadata);
-        canonical.map_err(|problem| spot.error(file, problem))?;
+        if let Some(wrapper) = &mut wrapper {
+            canonicalize_metadata(wrapper).map_err(|problem| spot.error(file, problem))?;
+        }
+
         Ok(Self {
             spot,
             type_url: route.type_url,
@@ -123,10 +127,11 @@ impl Raw {
     /// type stays as it is.
     ///
     /// # Errors
-    /// It is not of its type.
+    /// It is not of its type, or messages in it nest too deep.
     pub fn decode(self, file: &str) -> Result<Resource, Box<TextError>> {
         let decoded = decode_body(&self.type_url, self.body);
         let (message, body) = decoded.map_err(|problem| self.spot.error(file, problem))?;
+
         Ok(Resource {
             type_url: self.type_url,
             message,
@@ -139,45 +144,48 @@ impl Raw {
     }
 }
 
-/// Decodes a body, and encodes it canonically; one of an unknown type passes.
+/// Decodes a body, and returns the message with its canonical bytes. A body of
+/// an unknown type stays as it is, and its message is empty.
 fn decode_body(type_url: &str, body: Bytes) -> Result<(DynamicMessage, Bytes), Problem> {
     let Some(of) = descriptor::message(type_url) else {
         return Ok((opaque(), body));
     };
     let message = DynamicMessage::decode(of, body)
         .map_err(|error| not_binary("resource of its type", &error))?;
-    let body = canonical::encode(&message).map_err(|error| encoding(&error))?;
+    let body = canonical::encode(&message).map_err(|error| encoding_problem(&error))?;
     Ok((message, body.into()))
 }
 
-fn encoding(error: &canonical::CanonicalError) -> Problem {
+/// Makes the mistake of a message that has no canonical form.
+fn encoding_problem(error: &canonical::CanonicalError) -> Problem {
     Problem::Encoding(error.to_string())
 }
 
-/// Takes a resource out of its wrapper, and returns both. A resource of another
-/// type has no wrapper.
+/// Takes a resource out of its wrapper, and returns both. A resource that is
+/// not wrapped is returned alone. A wrapper without a resource is a mistake.
 fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
-    let wrapper = descriptor::full_name(descriptor::types::RESOURCE);
-    if descriptor::full_name(&any.type_url) != wrapper {
+    let wrapper_name = descriptor::full_name(descriptor::types::RESOURCE);
+    if descriptor::full_name(&any.type_url) != wrapper_name {
         return Ok((any, None));
     }
+
     let mut wrapper = discovery::Resource::decode(any.value)
         .map_err(|error| not_binary("envoy.service.discovery.v3.Resource", &error))?;
     let body = wrapper.resource.take().ok_or(Problem::MissingBody)?;
-    canonical_metadata(&mut wrapper)?;
+    canonicalize_metadata(&mut wrapper)?;
     Ok((body, Some(wrapper)))
 }
 
 /// Encodes the metadata of a wrapper canonically.
-fn canonical_metadata(wrapper: &mut discovery::Resource) -> Result<(), Problem> {
+fn canonicalize_metadata(wrapper: &mut discovery::Resource) -> Result<(), Problem> {
     if let Some(metadata) = &mut wrapper.metadata {
         *metadata = canonical::canonicalize("envoy.config.core.v3.Metadata", metadata)
-            .map_err(|error| encoding(&error))?;
+            .map_err(|error| encoding_problem(&error))?;
     }
     Ok(())
 }
 
-/// The mistake of bytes that are no such message.
+/// Makes the mistake of bytes that are no such message.
 pub(super) fn not_binary(message: &'static str, error: &dyn std::fmt::Display) -> Problem {
     let reason = error.to_string();
     Problem::NotBinary { message, reason }

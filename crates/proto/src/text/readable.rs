@@ -38,9 +38,10 @@ impl fmt::Debug for Readable {
 }
 
 impl Walk<'_> {
-    /// Reads a text that stands for constraints. Outer: whether it is such a
-    /// text. Inner: whether it could be read.
-    pub(super) fn readable(
+    /// Reads a text that stands for constraints. `None` if the message is not
+    /// constraints, the value no text, or no reader was given; `Some(None)` if
+    /// the text has a mistake, which is reported.
+    pub(super) fn read_constraints(
         &mut self,
         of: &MessageDescriptor,
         node: &Node,
@@ -52,13 +53,15 @@ impl Walk<'_> {
         if of.full_name() != CONSTRAINTS {
             return None;
         }
-        let read = read(text).and_then(|message| {
+
+        // By way of the bytes, because the reader's message has no descriptor.
+        let constraints = read(text).and_then(|message| {
             let bytes = Bytes::from(message.encode_to_vec());
             DynamicMessage::decode(of.clone(), bytes).map_err(|error| error.to_string())
         });
-        Some(match read {
+        Some(match constraints {
             Ok(message) => Some(message),
-            Err(reason) => self.wrong(node.at, Problem::Constraints(reason)),
+            Err(reason) => self.report(node.at, Problem::Constraints(reason)),
         })
     }
 }

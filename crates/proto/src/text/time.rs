@@ -10,71 +10,91 @@ const LAST_DAY: i64 = 2_932_896;
 const SECONDS_OF_DAY: i64 = 86_400;
 
 /// Parses a duration such as `-1.5s` into seconds and nanoseconds, which have
-/// the same sign.
+/// the same sign. `None` if the text is no duration, or one out of the bounds
+/// of protobuf.
 pub(super) fn parse_duration(text: &str) -> Option<(i64, i32)> {
     let text = text.strip_suffix('s')?;
     let (sign, text) = match text.strip_prefix('-') {
         Some(text) => (-1, text),
         None => (1, text),
     };
+
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let seconds: i64 = digits(whole)?;
-    let nanos = nanos(fraction)?;
+    let seconds = parse_digits(whole)?;
+    let nanos = parse_nanos(fraction)?;
     (seconds <= MAX_SECONDS).then_some((sign * seconds, sign as i32 * nanos))
 }
 
 /// Parses a timestamp such as `2024-02-29T12:00:00.5+01:00` into seconds since
-/// 1970 and nanoseconds.
+/// 1970 and nanoseconds, which are not negative. `None` if the text is no
+/// timestamp, or no day of the calendar.
 pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
     let (date, time) = text.split_once(['T', 't'])?;
     let (time, offset) = split_zone(time)?;
     let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [year, month, day] = three_numbers(date, '-', [4, 2, 2])?;
-    let [hour, minute, second] = three_numbers(clock, ':', [2, 2, 2])?;
-    if year < 1 || !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
+
+    let [year, month, day] = parse_three_numbers(date, '-', [4, 2, 2])?;
+    let is_month = year >= 1 && (1..=12).contains(&month);
+    if !is_month || day < 1 || day > days_in_month(year, month) {
         return None;
     }
+    let [hour, minute, second] = parse_three_numbers(clock, ':', [2, 2, 2])?;
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
+
     let days = days_since_1970(year, month, day);
     let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second - offset;
-    Some((seconds, nanos(fraction)?))
+    Some((seconds, parse_nanos(fraction)?))
 }
 
-/// Splits a time in the text before its zone, and the zone's seconds east of
-/// UTC.
+/// Splits a time in the text before its zone, and the seconds by which the zone
+/// is ahead of UTC. `None` if it has no zone.
 fn split_zone(time: &str) -> Option<(&str, i64)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
         return Some((time, 0));
     }
-    let (time, zone) = time.split_at_checked(time.len().checked_sub(6)?)?;
+
+    const ZONE_LEN: usize = "+00:00".len();
+    let zone_start = time.len().checked_sub(ZONE_LEN)?;
+    let (time, zone) = time.split_at_checked(zone_start)?;
     let (sign, zone) = match zone.split_at_checked(1)? {
         ("+", zone) => (1, zone),
         ("-", zone) => (-1, zone),
         _ => return None,
     };
     let (hours, minutes) = zone.split_once(':')?;
-    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
-    (hours < 24 && minutes < 60).then_some((time, sign * (hours * 60 + minutes) * 60))
+    let hours = parse_digits(hours)?;
+    let minutes = parse_digits(minutes)?;
+    let offset = sign * (hours * 60 + minutes) * 60;
+    (hours < 24 && minutes < 60).then_some((time, offset))
 }
 
-/// Parses three numbers of fixed lengths, with `by` between them.
-fn three_numbers(text: &str, by: char, lens: [usize; 3]) -> Option<[i64; 3]> {
-    let mut parts = text.split(by);
-    let mut next = |len: usize| digits(parts.next().filter(|p| p.len() == len)?);
-    let numbers = [next(lens[0])?, next(lens[1])?, next(lens[2])?];
+/// Parses three numbers that have as many digits as `lens` says, with
+/// `separator` between them. `None` if the text is anything else.
+fn parse_three_numbers(text: &str, separator: char, lens: [usize; 3]) -> Option<[i64; 3]> {
+    let mut parts = text.split(separator);
+    let mut parse_next = |len: usize| {
+        let part = parts.next().filter(|part| part.len() == len)?;
+        parse_digits(part)
+    };
+    let numbers = [
+        parse_next(lens[0])?,
+        parse_next(lens[1])?,
+        parse_next(lens[2])?,
+    ];
     parts.next().is_none().then_some(numbers)
 }
 
-fn digits(text: &str) -> Option<i64> {
-    let all = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    all.then(|| text.parse().ok()).flatten()
+/// Parses a number that is written in digits only, without a sign.
+fn parse_digits(text: &str) -> Option<i64> {
+    let is_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_digits.then(|| text.parse().ok()).flatten()
 }
 
 /// Parses the one to nine digits after the point as nanoseconds.
-fn nanos(fraction: &str) -> Option<i32> {
-    let number = digits(fraction).filter(|_| fraction.len() <= 9)?;
+fn parse_nanos(fraction: &str) -> Option<i32> {
+    let number = parse_digits(fraction).filter(|_| fraction.len() <= 9)?;
     let scale = 10_i64.pow(9 - fraction.len() as u32);
     i32::try_from(number * scale).ok()
 }
@@ -83,8 +103,8 @@ fn is_leap(year: i64) -> bool {
     (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
 }
 
-/// Returns the number of days in a month of a year.
-fn days_in(year: i64, month: i64) -> i64 {
+/// Returns the number of days in a month, from 1 to 12, of a year.
+fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 if is_leap(year) => 29,
         2 => 28,
@@ -93,46 +113,53 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Counts the days from 1970 to a date of the Gregorian calendar.
+/// Counts the days from 1970 to a date of the Gregorian calendar; negative for
+/// an earlier one.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let before = year - 1;
-    let years = before * 365 + before / 4 - before / 100 + before / 400;
-    let months: i64 = (1..month).map(|m| days_in(year, m)).sum();
-    years + months + day - 1 - DAYS_TO_1970
+    let years_before = year - 1;
+    let leap_days = years_before / 4 - years_before / 100 + years_before / 400;
+    let days_of_years = years_before * 365 + leap_days;
+    let days_of_months: i64 = (1..month).map(|m| days_in_month(year, m)).sum();
+    days_of_years + days_of_months + day - 1 - DAYS_TO_1970
 }
 
-/// Prints a duration, such as `-1.5s`. Seconds and nanoseconds have one sign.
+/// Prints a duration, such as `-1.5s`. Seconds and nanoseconds must have one
+/// sign.
 pub(crate) fn print_duration(seconds: i64, nanos: i32) -> String {
     let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
-    let fraction = fraction(nanos.unsigned_abs());
+    let fraction = print_fraction(nanos.unsigned_abs());
     format!("{sign}{}{fraction}s", seconds.unsigned_abs())
 }
 
 /// Prints a point in time (RFC 3339), given by seconds since 1970 and
-/// nanoseconds.
+/// nanoseconds. One outside of the years 1 to 9999 is printed with the nearest
+/// day inside.
 #[must_use]
 pub fn print_timestamp(seconds: i64, nanos: i32) -> String {
     let days = seconds.div_euclid(SECONDS_OF_DAY);
     let clock = seconds.rem_euclid(SECONDS_OF_DAY);
-    let (year, month, day) = date(days);
+    let (year, month, day) = date_of_day(days);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    let fraction = fraction(nanos.unsigned_abs());
+    let fraction = print_fraction(nanos.unsigned_abs());
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 
-/// `.5`, `.25`, …, or nothing.
-fn fraction(nanos: u32) -> String {
+/// Prints nanoseconds as a fraction such as `.5` or `.25`; nothing if they are
+/// zero.
+fn print_fraction(nanos: u32) -> String {
     let digits = format!(".{nanos:09}");
     let digits = digits.trim_end_matches('0');
     digits.trim_end_matches('.').to_owned()
 }
 
-/// Returns year, month and day of a day counted from 1970: a guess at the year,
-/// and then the months one by one. A day outside of the years 1 to 9999, which
-/// a received value may be, becomes the nearest one inside.
-fn date(days: i64) -> (i64, i64, i64) {
+/// Returns year, month and day of a day counted from 1970. A day outside of the
+/// years 1 to 9999, which a received value may be, becomes the nearest one
+/// inside.
+fn date_of_day(days: i64) -> (i64, i64, i64) {
     let days = days.clamp(-DAYS_TO_1970, LAST_DAY);
-    // 400 years have 146 097 days.
+
+    // A guess at the year, because 400 years have 146 097 days; then its errors
+    // are mended.
     let mut year = 1970 + days * 400 / 146_097;
     while days_since_1970(year, 1, 1) > days {
         year -= 1;
@@ -140,6 +167,7 @@ fn date(days: i64) -> (i64, i64, i64) {
     while days_since_1970(year + 1, 1, 1) <= days {
         year += 1;
     }
+
     let mut month = 1;
     while month < 12 && days_since_1970(year, month + 1, 1) <= days {
         month += 1;

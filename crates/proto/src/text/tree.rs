@@ -64,13 +64,14 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A value without a place, for writing.
+    /// Makes a node without a place, for writing.
     pub(crate) fn new(value: Value) -> Self {
         let at = Position::default();
         Self { at, value }
     }
 
-    /// Finds the entry of a key; `None` if the value is no mapping.
+    /// Finds the entry of a key; `None` if there is none, or if the value is no
+    /// mapping.
     pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|e| e.key == key),
@@ -78,7 +79,8 @@ impl Node {
         }
     }
 
-    /// Describes the kind of value in words, without the value.
+    /// Describes the kind of value in words, such as "a list", without the
+    /// value.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "null",
@@ -90,7 +92,8 @@ impl Node {
         }
     }
 
-    /// Describes the value in words; a long text is cut.
+    /// Describes the value in words, such as `the number 7`: a scalar by its
+    /// contents, of which a long text is cut, and a collection by its kind.
     pub(crate) fn describe(&self) -> String {
         const QUOTED: usize = 40;
         match &self.value {
@@ -107,7 +110,7 @@ impl Node {
 }
 
 impl Entry {
-    /// An entry without a place, for writing.
+    /// Makes an entry without a place, for writing.
     pub(crate) fn new(key: impl Into<String>, value: Value) -> Self {
         Self {
             at: Position::default(),

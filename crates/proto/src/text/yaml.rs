@@ -18,7 +18,8 @@ use super::{
 
 type Fault = (Position, Problem);
 
-/// Parses every document of a text.
+/// Parses every document of a text into a tree. The first mistake ends it, and
+/// is returned with its place.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
     let mut builder = Builder::new(limits);
     for event in Parser::new_from_str(text) {
@@ -26,7 +27,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
             let at = position(e.marker());
             (at, Problem::Syntax(e.info().to_owned()))
         })?;
-        builder.event(event, position(&span.start))?;
+        builder.handle_event(event, position(&span.start))?;
     }
     Ok(builder.documents)
 }
@@ -74,6 +75,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
+    /// Makes a builder that has handled no event yet.
     fn new(limits: &'a Limits) -> Self {
         Self {
             limits,
@@ -84,17 +86,18 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Takes one event of the parser, which is at `at`.
-    fn event(&mut self, event: Event<'_>, at: Position) -> Result<(), Fault> {
+    /// Handles one event of the parser, which is at `at`: values are added to
+    /// the collection around them, and a collection when it ends.
+    fn handle_event(&mut self, event: Event<'_>, at: Position) -> Result<(), Fault> {
         let here = |problem| (at, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let value = scalar(&text, style, tag.as_deref()).map_err(here)?;
-                self.complete(Node { at, value }, anchor).map_err(here)
+                let value = read_scalar(&text, style, tag.as_deref()).map_err(here)?;
+                self.add_value(Node { at, value }, anchor).map_err(here)
             }
             Event::SequenceStart(anchor, _) => {
                 let open = Open::List(Vec::new());
-                self.open(at, anchor, open).map_err(here)
+                self.open_collection(at, anchor, open).map_err(here)
             }
             Event::MappingStart(anchor, _) => {
                 let open = Open::Map {
@@ -102,12 +105,12 @@ impl<'a> Builder<'a> {
                     key: None,
                     merges: Vec::new(),
                 };
-                self.open(at, anchor, open).map_err(here)
+                self.open_collection(at, anchor, open).map_err(here)
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(at),
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(at),
             Event::Alias(anchor) => {
-                let node = self.expand(anchor).map_err(here)?;
-                self.complete(node, NO_ANCHOR).map_err(here)
+                let node = self.expand_alias(anchor).map_err(here)?;
+                self.add_value(node, NO_ANCHOR).map_err(here)
             }
             Event::DocumentStart(_) => {
                 self.anchors.clear();
@@ -117,8 +120,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Begins a collection.
-    fn open(&mut self, at: Position, anchor: usize, open: Open) -> Result<(), Problem> {
+    /// Begins a collection; one level too many is a mistake.
+    fn open_collection(&mut self, at: Position, anchor: usize, open: Open) -> Result<(), Problem> {
         let max = self.limits.depth;
         if self.levels.len() >= max {
             return Err(Problem::TooDeep { max });
@@ -127,29 +130,33 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Ends the innermost collection, and adds it to the one around it.
-    fn close(&mut self, end: Position) -> Result<(), Fault> {
+    /// Ends the innermost collection, and adds it to the one around it. Merge
+    /// keys of a mapping are resolved then.
+    fn close_collection(&mut self, end: Position) -> Result<(), Fault> {
         let Some(Level { at, anchor, open }) = self.levels.pop() else {
             let problem = Problem::Syntax("a collection ends that never began".into());
             return Err((end, problem));
         };
+
         let value = match open {
             Open::List(list) => Value::List(list),
             Open::Map {
                 entries, merges, ..
-            } => Value::Map(merged(entries, merges)?),
+            } => Value::Map(merge_entries(entries, merges)?),
         };
-        self.complete(Node { at, value }, anchor)
+        self.add_value(Node { at, value }, anchor)
             .map_err(|problem| (at, problem))
     }
 
-    /// Copies the value of an alias, within the limits.
-    fn expand(&mut self, anchor: usize) -> Result<Node, Problem> {
+    /// Returns a copy of the value that an alias stands for. One that passes
+    /// the limits of copies or of levels is a mistake.
+    fn expand_alias(&mut self, anchor: usize) -> Result<Node, Problem> {
         let node = self.anchors.get(&anchor).ok_or(Problem::UnknownAnchor)?;
-        let (count, depth) = measure(node);
-        self.expanded = count_copy(self.expanded, count, self.limits)?;
+        let size = measure(node);
+        self.expanded = count_copy(self.expanded, size.values, self.limits)?;
+
         let max = self.limits.depth;
-        if self.levels.len() + depth > max {
+        if self.levels.len() + size.levels > max {
             return Err(Problem::TooDeep { max });
         }
         Ok(node.clone())
@@ -158,12 +165,13 @@ impl<'a> Builder<'a> {
     /// Adds a complete value to the innermost collection, as an item, a key or
     /// the value of a key, or to the documents. A value with an anchor is kept
     /// for its aliases.
-    fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Problem> {
+    fn add_value(&mut self, node: Node, anchor: usize) -> Result<(), Problem> {
         if anchor != NO_ANCHOR {
-            let (count, _) = measure(&node);
-            self.expanded = count_copy(self.expanded, count, self.limits)?;
+            let size = measure(&node);
+            self.expanded = count_copy(self.expanded, size.values, self.limits)?;
             self.anchors.insert(anchor, node.clone());
         }
+
         match self.levels.last_mut().map(|level| &mut level.open) {
             None => self.documents.push(node),
             Some(Open::List(list)) => list.push(node),
@@ -172,7 +180,7 @@ impl<'a> Builder<'a> {
                 key,
                 merges,
             }) => match key.take() {
-                None => *key = Some((node.at, key_text(node)?)),
+                None => *key = Some((node.at, read_key(node)?)),
                 Some((_, key)) if key == MERGE => merges.push(node),
                 Some((at, key)) => entries.push(Entry { at, key, node }),
             },
@@ -182,7 +190,8 @@ impl<'a> Builder<'a> {
 }
 
 /// Counts a copy of `count` values before it is made. `expanded` is the number
-/// of values copied so far; returns the new number.
+/// of values copied so far; returns the new number, or a mistake if it passes
+/// the limit.
 fn count_copy(expanded: usize, count: usize, limits: &Limits) -> Result<usize, Problem> {
     let (expanded, max) = (expanded + count, limits.expanded);
     if expanded > max {
@@ -191,8 +200,9 @@ fn count_copy(expanded: usize, count: usize, limits: &Limits) -> Result<usize, P
     Ok(expanded)
 }
 
-/// Returns the text of a key; a collection and null are no keys.
-fn key_text(node: Node) -> Result<String, Problem> {
+/// Reads a value as the text of a key. A collection and null are no keys, which
+/// is a mistake.
+fn read_key(node: Node) -> Result<String, Problem> {
     match node.value {
         Value::String(text) | Value::Number(text) => Ok(text),
         Value::Bool(value) => Ok(value.to_string()),
@@ -202,8 +212,9 @@ fn key_text(node: Node) -> Result<String, Problem> {
 
 /// Adds the entries of merge keys to the written ones. Written entries win, and
 /// then those of an earlier mapping. Two written entries with one key are a
-/// mistake.
-fn merged(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Fault> {
+/// mistake, and so is a merge key whose value is neither a mapping nor a list
+/// of mappings.
+fn merge_entries(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Fault> {
     refuse_duplicates(&entries)?;
     for merge in merges {
         let at = merge.at;
@@ -212,54 +223,75 @@ fn merged(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Faul
             value => vec![Node { value, ..merge }],
         };
         for source in sources {
-            let Value::Map(more) = source.value else {
+            let Value::Map(merged) = source.value else {
                 return Err((at, Problem::BadMerge));
             };
             let known: HashSet<_> = entries.iter().map(|e| e.key.clone()).collect();
-            entries.extend(more.into_iter().filter(|e| !known.contains(&e.key)));
+            entries.extend(merged.into_iter().filter(|e| !known.contains(&e.key)));
         }
     }
     Ok(entries)
 }
 
-/// Counts the values in a tree, and its levels. Recursion is bounded, because
-/// the levels are.
-fn measure(node: &Node) -> (usize, usize) {
-    let add = |(count, depth): (usize, usize), node: &Node| {
-        let (c, d) = measure(node);
-        (count + c, depth.max(d + 1))
+/// The size of a tree.
+struct Size {
+    values: usize,
+    /// Collections inside each other; zero for a scalar.
+    levels: usize,
+}
+
+/// Measures a tree. Recursion is bounded, because the levels are.
+fn measure(node: &Node) -> Size {
+    let empty = Size {
+        values: 1,
+        levels: 1,
+    };
+    let add = |size: Size, node: &Node| {
+        let inner = measure(node);
+        Size {
+            values: size.values + inner.values,
+            levels: size.levels.max(inner.levels + 1),
+        }
     };
     match &node.value {
-        Value::List(list) => list.iter().fold((1, 1), add),
-        Value::Map(map) => map.iter().map(|e| &e.node).fold((1, 1), add),
-        _ => (1, 0),
+        Value::List(list) => list.iter().fold(empty, add),
+        Value::Map(map) => map.iter().map(|entry| &entry.node).fold(empty, add),
+        _ => Size {
+            values: 1,
+            levels: 0,
+        },
     }
 }
 
 /// Reads a scalar. One in quotes, or with the tag `!!str`, is text whatever it
 /// looks like; other tags of the core schema are not heeded, and tags of other
 /// schemas are refused.
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
-    let is_bare = |tag: &Tag| tag.handle == "!" && tag.suffix.is_empty();
-    match tag {
-        Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => {
-            Ok(Value::String(text.to_owned()))
+fn read_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
+    let mut is_text = style != ScalarStyle::Plain;
+    if let Some(tag) = tag {
+        let is_core = tag.is_yaml_core_schema();
+        // A single `!`.
+        let is_bare = tag.handle == "!" && tag.suffix.is_empty();
+        if !is_core && !is_bare {
+            return Err(Problem::UnknownTag(tag.to_string()));
         }
-        Some(tag) if !tag.is_yaml_core_schema() && !is_bare(tag) => {
-            Err(Problem::UnknownTag(tag.to_string()))
-        }
-        _ if style == ScalarStyle::Plain => Ok(plain(text)),
-        _ => Ok(Value::String(text.to_owned())),
+        is_text |= is_core && tag.suffix == "str";
+    }
+
+    match is_text {
+        true => Ok(Value::String(text.to_owned())),
+        false => Ok(read_plain(text)),
     }
 }
 
-/// Reads a scalar without quotes by the core schema of YAML 1.2.
-fn plain(text: &str) -> Value {
+/// Reads a scalar without quotes by the core schema of YAML 1.2: null, a
+/// boolean, a number, or else a text.
+fn read_plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => match plain_number(text) {
+        _ => match read_plain_number(text) {
             Some(number) => Value::Number(number),
             None => Value::String(text.to_owned()),
         },
@@ -268,38 +300,44 @@ fn plain(text: &str) -> Value {
 
 /// Returns a number of the core schema as [`Value::Number`] has it: in decimal,
 /// without a plus, or by its name in JSON. `None` if the text is none.
-fn plain_number(text: &str) -> Option<String> {
+fn read_plain_number(text: &str) -> Option<String> {
     let number = match text {
         ".nan" | ".NaN" | ".NAN" => "NaN",
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => "Infinity",
         "-.inf" | "-.Inf" | "-.INF" => "-Infinity",
         _ if is_decimal(text) => text.strip_prefix('+').unwrap_or(text),
-        _ => {
-            let (digits, radix) = match text.split_at_checked(2)? {
-                ("0x", digits) => (digits, 16),
-                ("0o", digits) => (digits, 8),
-                _ => return None,
-            };
-            let number = u64::from_str_radix(digits, radix).ok()?;
-            return Some(number.to_string());
-        }
+        _ => return read_prefixed_number(text).map(|number| number.to_string()),
     };
     Some(number.to_owned())
 }
 
-/// Whether a text matches
+/// Reads a whole number with the prefix `0x` or `0o`. `None` if the text is no
+/// such number, or if the number does not fit 64 bits.
+fn read_prefixed_number(text: &str) -> Option<u64> {
+    let (digits, radix) = match text.split_at_checked(2)? {
+        ("0x", digits) => (digits, 16),
+        ("0o", digits) => (digits, 8),
+        _ => return None,
+    };
+    u64::from_str_radix(digits, radix).ok()
+}
+
+/// Returns whether a text is a decimal number, which matches
 /// `[-+]? ( [0-9]+ ( \. [0-9]* )? | \. [0-9]+ ) ( [eE] [-+]? [0-9]+ )?`
 fn is_decimal(text: &str) -> bool {
-    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (unsigned, None),
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let is_exponent = |text: &str| {
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        !unsigned.is_empty() && is_digits(unsigned)
     };
-    let exponent_ok = exponent.is_none_or(|e| {
-        let e = e.strip_prefix(['-', '+']).unwrap_or(e);
-        !e.is_empty() && digits(e)
-    });
+
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let mantissa = match unsigned.split_once(['e', 'E']) {
+        Some((_, exponent)) if !is_exponent(exponent) => return false,
+        Some((mantissa, _)) => mantissa,
+        None => unsigned,
+    };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    exponent_ok && digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty())
+    let has_digit = !whole.is_empty() || !fraction.is_empty();
+    has_digit && is_digits(whole) && is_digits(fraction)
 }

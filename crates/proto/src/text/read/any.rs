@@ -21,60 +21,74 @@ pub(in super::super) const TYPE: &str = "@type";
 pub(in super::super) const VALUE: &str = "value";
 
 impl Walk<'_> {
-    /// Reads an `Any`. An empty mapping is an `Any` without a type, and a body
-    /// of an unknown type passes as base64.
-    pub(super) fn any(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    /// Reads an `Any`, with its body encoded canonically. An empty mapping is
+    /// an `Any` without a type, and a body of an unknown type passes as base64.
+    pub(super) fn read_any(
+        &mut self,
+        of: &MessageDescriptor,
+        node: &Node,
+    ) -> Option<DynamicMessage> {
         let mut any = DynamicMessage::new(of.clone());
         if matches!(&node.value, Tree::Map(entries) if entries.is_empty()) {
             return Some(any);
         }
-        let url = self.type_url(node)?;
+
+        let url = self.read_type_url(node)?;
         let bytes = match opaque_body(url, node) {
             Some(bytes) => bytes,
             None => {
-                let message = self.typed(url, node)?;
+                let message = self.read_typed(url, node)?;
                 self.encode(&message, node.at)?
             }
         };
+
         any.set_field_by_name("type_url", Value::String(url.to_owned()));
         any.set_field_by_name(VALUE, Value::Bytes(bytes.into()));
         Some(any)
     }
 
-    /// Returns the type that a mapping states.
-    pub(in super::super) fn type_url<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
+    /// Reads the type that a mapping states by its key `@type`. `None` if it
+    /// states none, which is reported.
+    pub(in super::super) fn read_type_url<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
         if !matches!(node.value, Tree::Map(_)) {
-            return self.wrong_kind(node, "a mapping with the key \"@type\"");
+            return self.report_wrong_kind(node, "a mapping with the key \"@type\"");
         }
         match node.get(TYPE) {
-            None => self.wrong(node.at, Problem::MissingType),
+            None => self.report(node.at, Problem::MissingType),
             Some(entry) => match &entry.node.value {
                 Tree::String(url) => Some(url),
-                _ => self.wrong_kind(&entry.node, "a type URL"),
+                _ => self.report_wrong_kind(&entry.node, "a type URL"),
             },
         }
     }
 
     /// Reads the message of a mapping whose `@type` is `url`: from its other
-    /// keys, or from `value` if the message has a form of its own.
-    pub(in super::super) fn typed(&mut self, url: &str, node: &Node) -> Option<DynamicMessage> {
+    /// keys, or from `value` if the message has a form of its own. Without
+    /// `value`, such a message is empty.
+    pub(in super::super) fn read_typed(
+        &mut self,
+        url: &str,
+        node: &Node,
+    ) -> Option<DynamicMessage> {
         let Some(of) = descriptor::message(url) else {
-            return self.unknown_type(url, node);
+            return self.report_unknown_type(url, node);
         };
         let value = node.get(VALUE).map(|entry| &entry.node);
-        let is_empty_value = value.is_some_and(|node| node.value == Tree::Map(Vec::new()));
+
         // `Empty` is written with and without its value.
+        let is_empty_value = value.is_some_and(|node| node.value == Tree::Map(Vec::new()));
         if of.full_name() == "google.protobuf.Empty" && is_empty_value {
             self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
             return Some(DynamicMessage::new(of));
         }
+
         if !has_own_form(&of) {
-            return self.fields(&of, node, &[TYPE]);
+            return self.read_fields(&of, node, &[TYPE]);
         }
         match value {
             Some(value) => {
                 self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
-                self.message(&of, value)
+                self.read_message(&of, value)
             }
             None => {
                 self.refuse_other_keys(&of, node, &[TYPE]);
@@ -83,17 +97,18 @@ impl Walk<'_> {
         }
     }
 
-    /// Reports a type that is not known, at the place where it stands.
-    fn unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
+    /// Reports a type that is not known, at the place where it stands, with the
+    /// nearest known one. Always `None`, for the caller to return.
+    fn report_unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
         let at = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
         let name = descriptor::full_name(url).to_owned();
         let known = descriptor::pool().all_messages();
         let near = nearest(&name, known.map(|m| m.full_name().to_owned()));
-        self.wrong(at, Problem::UnknownType { name, near })
+        self.report(at, Problem::UnknownType { name, near })
     }
 
-    /// Reports the keys of a mapping other than `keys`: a message with a form
-    /// of its own has no fields there.
+    /// Reports the keys of a mapping other than `keys` as unknown fields: a
+    /// message with a form of its own has no fields there.
     fn refuse_other_keys(&mut self, of: &MessageDescriptor, node: &Node, keys: &[&str]) {
         let Tree::Map(entries) = &node.value else {
             return;
@@ -104,23 +119,25 @@ impl Walk<'_> {
                 message: of.name().to_owned(),
                 near: Some(VALUE.to_owned()),
             };
-            self.unknown(entry.at, problem);
+            self.report_unknown(entry.at, problem);
         }
     }
 }
 
-/// Returns the body of an unknown type, as this crate writes it: the type, and
-/// its bytes in base64. It passes through unread (S70). `None` if the type is
-/// known, or if the mapping has another form.
+/// Returns the body of a resource or an `Any` of an unknown type, as this crate
+/// writes it: `@type`, and `value` with its bytes in base64. It passes through
+/// unread, so that no contents are lost for want of a descriptor (S70). `None`
+/// if the type is known, or if the mapping has another form.
 pub(in super::super) fn opaque_body(url: &str, node: &Node) -> Option<Vec<u8>> {
     let Tree::Map(entries) = &node.value else {
         return None;
     };
-    let text = match &node.get(VALUE)?.node.value {
-        Tree::String(text) => text,
-        _ => return None,
+    let Tree::String(text) = &node.get(VALUE)?.node.value else {
+        return None;
     };
-    (entries.len() == 2 && descriptor::message(url).is_none())
-        .then(|| decode_base64(text))
-        .flatten()
+    let has_only_type_and_value = entries.len() == 2;
+    if !has_only_type_and_value || descriptor::message(url).is_some() {
+        return None;
+    }
+    decode_base64(text)
 }

@@ -35,7 +35,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that has found no mistake yet.
+    /// Begins a walk that has found no mistake yet.
     pub(super) fn new(file: &'a str, options: &'a Options) -> Self {
         Self {
             file,
@@ -49,15 +49,15 @@ impl<'a> Walk<'a> {
 
     /// Reads a part of the message that is one step further in, so that its
     /// mistakes have the right path.
-    pub(super) fn at<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn walk_at<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let value = walk(self);
         self.path.pop();
         value
     }
 
-    /// Puts a mistake together that is at the path of the walk.
-    fn error(&self, at: Position, problem: Problem) -> TextError {
+    /// Makes a mistake at a place of the text, with the path of the walk.
+    fn error_at(&self, at: Position, problem: Problem) -> TextError {
         TextError {
             file: self.file.to_owned(),
             at,
@@ -66,36 +66,37 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports a mistake. Always `None`, for the caller to return.
-    pub(super) fn wrong<T>(&mut self, at: Position, problem: Problem) -> Option<T> {
+    /// Reports a mistake; beyond the limit of reports, it is only counted.
+    /// Always `None`, for the caller to return.
+    pub(super) fn report<T>(&mut self, at: Position, problem: Problem) -> Option<T> {
         self.total += 1;
         if self.errors.len() < self.options.limits.errors {
-            self.errors.push(self.error(at, problem));
+            self.errors.push(self.error_at(at, problem));
         }
         None
     }
 
     /// Reports an unknown field as a mistake or as a warning, as the options
-    /// say.
-    fn unknown(&mut self, at: Position, problem: Problem) {
+    /// say; warnings beyond the limit of reports are dropped.
+    fn report_unknown(&mut self, at: Position, problem: Problem) {
         match self.options.unknown {
-            Unknown::Refuse => drop(self.wrong::<()>(at, problem)),
+            Unknown::Refuse => drop(self.report::<()>(at, problem)),
             Unknown::Warn if self.warnings.len() < self.options.limits.errors => {
-                self.warnings.push(self.error(at, problem));
+                self.warnings.push(self.error_at(at, problem));
             }
             Unknown::Warn => {}
         }
     }
 
     /// Reports a value of the wrong kind. The value is quoted, unless its field
-    /// is a secret.
-    fn wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
+    /// is a secret. Always `None`, for the caller to return.
+    fn report_wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
         let expected = expected.into();
         let found = match is_sensitive(&self.path) {
             true => node.kind().to_owned(),
             false => node.describe(),
         };
-        self.wrong(node.at, Problem::WrongKind { expected, found })
+        self.report(node.at, Problem::WrongKind { expected, found })
     }
 }
 

@@ -27,8 +27,8 @@ pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
     let Some(name) = of.full_name().strip_prefix("google.protobuf.") else {
         return false;
     };
-    let wrapper = name.ends_with("Value") && name != "EnumValue";
-    wrapper
+    let is_wrapper = name.ends_with("Value") && name != "EnumValue";
+    is_wrapper
         || matches!(
             name,
             "Any" | "Duration" | "Timestamp" | "FieldMask" | "Struct"
@@ -36,29 +36,29 @@ pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
 }
 
 impl Walk<'_> {
-    /// Reads a message of `google.protobuf` in its own form; `None` if its type
-    /// has none.
-    pub(super) fn well_known(&mut self, of: &MessageDescriptor, node: &Node) -> Handled {
+    /// Reads a message of `google.protobuf` in its own form. `None` if its type
+    /// has none; `Some(None)` if a mistake was reported.
+    pub(super) fn read_well_known(&mut self, of: &MessageDescriptor, node: &Node) -> Handled {
         let name = of.full_name().strip_prefix("google.protobuf.")?;
         Some(match name {
-            "Any" => self.any(of, node),
+            "Any" => self.read_any(of, node),
             "Duration" => {
                 let expected = "a duration such as 0.25s or 30s";
-                self.duration_or_timestamp(of, node, parse_duration, expected)
+                self.read_duration_or_timestamp(of, node, parse_duration, expected)
             }
             "Timestamp" => {
                 let expected = "a timestamp such as 2024-01-31T12:00:00Z";
-                self.duration_or_timestamp(of, node, parse_timestamp, expected)
+                self.read_duration_or_timestamp(of, node, parse_timestamp, expected)
             }
-            "FieldMask" => self.field_mask(of, node),
-            "Struct" => self.struct_value(of, node),
-            "ListValue" => self.list_value(of, node),
-            "Value" => self.any_value(of, node),
+            "FieldMask" => self.read_field_mask(of, node),
+            "Struct" => self.read_struct(of, node),
+            "ListValue" => self.read_list_value(of, node),
+            "Value" => self.read_any_value(of, node),
             "BoolValue" | "StringValue" | "BytesValue" | "FloatValue" | "DoubleValue"
             | "Int32Value" | "UInt32Value" | "Int64Value" | "UInt64Value" => {
                 let field = of.get_field(1)?;
-                let value = self.scalar(&field.kind(), node);
-                value.map(|value| with(of, "value", value))
+                let value = self.read_scalar(&field.kind(), node);
+                value.map(|value| message_with(of, "value", value))
             }
             _ => return None,
         })
@@ -66,8 +66,9 @@ impl Walk<'_> {
 
     /// Reads a text as a `Duration` or a `Timestamp`, which have the same
     /// fields. `parse` returns seconds and nanoseconds, or `None` for a text
-    /// that is none; `expected` tells the author the right form.
-    fn duration_or_timestamp(
+    /// of another form, which is reported; `expected` tells the author the
+    /// right one.
+    fn read_duration_or_timestamp(
         &mut self,
         of: &MessageDescriptor,
         node: &Node,
@@ -79,84 +80,92 @@ impl Walk<'_> {
             _ => None,
         };
         let Some((seconds, nanos)) = parsed else {
-            return self.wrong_kind(node, expected);
+            return self.report_wrong_kind(node, expected);
         };
-        let mut message = with(of, "seconds", Value::I64(seconds));
+        let mut message = message_with(of, "seconds", Value::I64(seconds));
         message.set_field_by_name("nanos", Value::I32(nanos));
         Some(message)
     }
 
-    /// Reads paths with commas between them. JSON has them in camel case, the
-    /// message in the snake case of the `.proto` files.
-    fn field_mask(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    /// Reads a `FieldMask`: paths with commas between them. JSON has them in
+    /// camel case, the message in the snake case of the `.proto` files.
+    fn read_field_mask(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::String(text) = &node.value else {
-            return self.wrong_kind(node, "a field mask such as user.displayName,photo");
+            return self.report_wrong_kind(node, "a field mask such as user.displayName,photo");
         };
         let paths = text.split(',').filter(|path| !path.is_empty());
-        let paths = paths.map(|path| Value::String(snake_case(path)));
-        Some(with(of, "paths", Value::List(paths.collect())))
+        let paths = paths.map(|path| Value::String(to_snake_case(path)));
+        Some(message_with(of, "paths", Value::List(paths.collect())))
     }
 
-    /// Reads a mapping with values of any kind.
-    fn struct_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    /// Reads a `Struct`: a mapping with values of any kind. An entry with a
+    /// mistake is reported and left out.
+    fn read_struct(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
-            return self.wrong_kind(node, "a mapping");
+            return self.report_wrong_kind(node, "a mapping");
         };
-        let value = of.parent_pool().get_message_by_name(VALUE)?;
+        let value_of = of.parent_pool().get_message_by_name(VALUE)?;
+
         let mut fields = HashMap::with_capacity(entries.len());
         for entry in entries {
             let key = entry.key.clone();
-            let read = self.at(Step::Key(key.clone()), |w| w.any_value(&value, &entry.node));
-            fields.extend(read.map(|v| (MapKey::String(key), Value::Message(v))));
+            let value = self.walk_at(Step::Key(key.clone()), |w| {
+                w.read_any_value(&value_of, &entry.node)
+            });
+            fields.extend(value.map(|value| (MapKey::String(key), Value::Message(value))));
         }
-        Some(with(of, "fields", Value::Map(fields)))
+        Some(message_with(of, "fields", Value::Map(fields)))
     }
 
-    /// Reads a list of values of any kind.
-    fn list_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    /// Reads a `ListValue`: a list of values of any kind. An item with a
+    /// mistake is reported and left out.
+    fn read_list_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::List(items) = &node.value else {
-            return self.wrong_kind(node, "a list");
+            return self.report_wrong_kind(node, "a list");
         };
-        let value = of.parent_pool().get_message_by_name(VALUE)?;
+        let value_of = of.parent_pool().get_message_by_name(VALUE)?;
+
         let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let read = self.at(Step::Index(index), |w| w.any_value(&value, item));
-            values.extend(read.map(Value::Message));
+            let value = self.walk_at(Step::Index(index), |w| w.read_any_value(&value_of, item));
+            values.extend(value.map(Value::Message));
         }
-        Some(with(of, "values", Value::List(values)))
+        Some(message_with(of, "values", Value::List(values)))
     }
 
     /// Reads a `google.protobuf.Value`: a value of any kind, with a field for
-    /// each kind.
-    fn any_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    /// each kind. A number without digits is reported: JSON has none.
+    fn read_any_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let pool = of.parent_pool();
         Some(match &node.value {
-            Tree::Null => with(of, "null_value", Value::EnumNumber(0)),
-            Tree::Bool(value) => with(of, "bool_value", Value::Bool(*value)),
-            Tree::String(text) => with(of, "string_value", Value::String(text.clone())),
+            Tree::Null => message_with(of, "null_value", Value::EnumNumber(0)),
+            Tree::Bool(value) => message_with(of, "bool_value", Value::Bool(*value)),
+            Tree::String(text) => message_with(of, "string_value", Value::String(text.clone())),
             Tree::Number(text) => match text.parse::<f64>() {
-                Ok(number) if number.is_finite() => with(of, "number_value", Value::F64(number)),
+                Ok(number) if number.is_finite() => {
+                    message_with(of, "number_value", Value::F64(number))
+                }
                 _ => {
                     let (value, kind) = (text.clone(), "number of JSON");
-                    return self.wrong(node.at, Problem::OutOfRange { value, kind });
+                    return self.report(node.at, Problem::OutOfRange { value, kind });
                 }
             },
             Tree::List(_) => {
                 let list = pool.get_message_by_name("google.protobuf.ListValue")?;
-                let inner = self.list_value(&list, node)?;
-                with(of, "list_value", Value::Message(inner))
+                let inner = self.read_list_value(&list, node)?;
+                message_with(of, "list_value", Value::Message(inner))
             }
             Tree::Map(_) => {
                 let map = pool.get_message_by_name("google.protobuf.Struct")?;
-                let inner = self.struct_value(&map, node)?;
-                with(of, "struct_value", Value::Message(inner))
+                let inner = self.read_struct(&map, node)?;
+                message_with(of, "struct_value", Value::Message(inner))
             }
         })
     }
 }
 
-/// Turns `displayName` into `display_name`.
-fn snake_case(camel: &str) -> String {
+/// Turns a path such as `displayName` into `display_name`.
+fn to_snake_case(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len());
     for c in camel.chars() {
         if c.is_ascii_uppercase() {
@@ -167,8 +176,8 @@ fn snake_case(camel: &str) -> String {
     snake
 }
 
-/// A message with one field set.
-fn with(of: &MessageDescriptor, field: &str, value: Value) -> DynamicMessage {
+/// Makes a message in which one field is set.
+fn message_with(of: &MessageDescriptor, field: &str, value: Value) -> DynamicMessage {
     let mut message = DynamicMessage::new(of.clone());
     message.set_field_by_name(field, value);
     message

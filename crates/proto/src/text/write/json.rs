@@ -31,29 +31,30 @@ fn put_value(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// Appends a list or a mapping that is not empty, each item on a line of its
-/// own by `item`.
+/// Appends a list or a mapping that is not empty, from `open` to `close`.
+/// `put_item` appends each item, on a line of its own. `indent` is the level of
+/// the line on which the whole begins.
 fn put_items<T>(
     open: char,
     close: char,
     items: &[T],
     indent: usize,
     out: &mut String,
-    mut item: impl FnMut(&T, &mut String),
+    mut put_item: impl FnMut(&T, &mut String),
 ) {
     out.push(open);
-    for (index, each) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         out.push_str(if index == 0 { "\n" } else { ",\n" });
         out.extend(std::iter::repeat_n("  ", indent + 1));
-        item(each, out);
+        put_item(item, out);
     }
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", indent));
     out.push(close);
 }
 
-/// Appends a text in quotes, in a form that is also a double-quoted scalar of
-/// YAML.
+/// Appends a text in quotes, with escapes where it needs them, in a form that
+/// is also a double-quoted scalar of YAML.
 pub(super) fn put_string(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

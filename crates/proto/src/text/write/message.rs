@@ -14,26 +14,27 @@ use crate::{
     path::key_text,
 };
 
-/// Writes a message in the form that its type has in JSON. `depth` counts the
-/// messages around it, through every `Any`.
-pub(super) fn node(message: &DynamicMessage, depth: usize) -> Node {
+/// Writes a message as a tree, in the form that its type has in JSON. `depth`
+/// counts the messages around it, through every `Any`.
+pub(super) fn write_message(message: &DynamicMessage, depth: usize) -> Node {
     let of = message.descriptor();
-    let known = of.full_name().strip_prefix("google.protobuf.");
-    let own = known.and_then(|name| well_known(name, message, depth));
-    own.unwrap_or_else(|| fields(message, depth))
+    let well_known_name = of.full_name().strip_prefix("google.protobuf.");
+    let own_form = well_known_name.and_then(|name| write_well_known(name, message, depth));
+    own_form.unwrap_or_else(|| write_fields(message, depth))
 }
 
 /// Writes a message in its general form: a mapping from field names to values.
-fn fields(message: &DynamicMessage, depth: usize) -> Node {
+/// Fields that are not set are left out.
+fn write_fields(message: &DynamicMessage, depth: usize) -> Node {
     let entries = message
         .fields()
-        .map(|(field, value)| Entry::new(field.name(), field_value(&field, value, depth)));
+        .map(|(field, value)| Entry::new(field.name(), write_field(&field, value, depth)));
     Node::new(Value::Map(entries.collect()))
 }
 
-/// Puts the type of a message before the tree of its fields. A message with a
-/// form of its own stands under the key `value`.
-pub(super) fn typed(url: &str, node: Node) -> Node {
+/// Puts the type of a message before the tree of its fields, under the key
+/// `@type`. A message with a form of its own stands under the key `value`.
+pub(super) fn add_type(url: &str, node: Node) -> Node {
     let mut entries = vec![Entry::new(TYPE, Value::String(url.to_owned()))];
     match (node.value, descriptor::message(url)) {
         (Value::Map(fields), Some(of)) if !has_own_form(&of) => entries.extend(fields),
@@ -44,11 +45,13 @@ pub(super) fn typed(url: &str, node: Node) -> Node {
 
 /// Writes the value of a field: a list, a map in the order of its keys, or a
 /// single value.
-fn field_value(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Value {
+fn write_field(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Value {
     let kind = field.kind();
     match value {
         Reflected::List(list) => {
-            let items = list.iter().map(|v| Node::new(single(&kind, v, depth)));
+            let items = list
+                .iter()
+                .map(|item| Node::new(write_single(&kind, item, depth)));
             Value::List(items.collect())
         }
         Reflected::Map(map) => {
@@ -58,16 +61,18 @@ fn field_value(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Valu
             };
             let mut pairs: Vec<_> = map.iter().collect();
             pairs.sort_by_key(|(key, _)| *key);
-            let entry = |(key, value)| Entry::new(key_text(key), single(&value_kind, value, depth));
-            Value::Map(pairs.into_iter().map(entry).collect())
+            let entries = pairs.into_iter().map(|(key, value)| {
+                Entry::new(key_text(key), write_single(&value_kind, value, depth))
+            });
+            Value::Map(entries.collect())
         }
-        value => single(&kind, value, depth),
+        value => write_single(&kind, value, depth),
     }
 }
 
 /// Writes a value that is no list and no map. `kind` tells an enum from a
 /// number.
-fn single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
+fn write_single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
     match value {
         Reflected::Bool(v) => Value::Bool(*v),
         Reflected::I32(v) => Value::Number(v.to_string()),
@@ -75,20 +80,20 @@ fn single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
         // In quotes: the numbers of JavaScript do not hold 64 bits.
         Reflected::I64(v) => Value::String(v.to_string()),
         Reflected::U64(v) => Value::String(v.to_string()),
-        Reflected::F32(v) => float(f64::from(*v), v.to_string()),
-        Reflected::F64(v) => float(*v, v.to_string()),
+        Reflected::F32(v) => write_float(f64::from(*v), v.to_string()),
+        Reflected::F64(v) => write_float(*v, v.to_string()),
         Reflected::String(v) => Value::String(v.clone()),
         Reflected::Bytes(v) => Value::String(STANDARD.encode(v)),
-        Reflected::EnumNumber(v) => enumeration(kind, *v),
-        Reflected::Message(message) => node(message, depth + 1).value,
-        // Handled by `field_value`; a list is never inside a list.
+        Reflected::EnumNumber(v) => write_enum(kind, *v),
+        Reflected::Message(message) => write_message(message, depth + 1).value,
+        // Handled by `write_field`; a list is never inside a list.
         Reflected::List(_) | Reflected::Map(_) => Value::Null,
     }
 }
 
 /// Writes a value of an enum by its name, and one that the enum does not define
-/// by its number.
-fn enumeration(kind: &Kind, number: i32) -> Value {
+/// by its number. The value of `NullValue` is null.
+fn write_enum(kind: &Kind, number: i32) -> Value {
     let defined = match kind {
         Kind::Enum(of) if of.full_name() == "google.protobuf.NullValue" => return Value::Null,
         Kind::Enum(of) => of.get_value(number),
@@ -100,8 +105,10 @@ fn enumeration(kind: &Kind, number: i32) -> Value {
     }
 }
 
-/// Writes a number by its `text`, or by its name if it has no digits.
-fn float(value: f64, text: String) -> Value {
+/// Writes a floating-point number by its `text`, or by its name in JSON if it
+/// has no digits. The text is the caller's, because 32 and 64 bits differ in
+/// it.
+fn write_float(value: f64, text: String) -> Value {
     if value.is_nan() {
         Value::String("NaN".into())
     } else if value.is_infinite() {
@@ -114,9 +121,9 @@ fn float(value: f64, text: String) -> Value {
 
 /// Writes a message of `google.protobuf` in its own form, by its `name` in that
 /// package; `None` if it has no such form.
-fn well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node> {
+fn write_well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node> {
     let value = match name {
-        "Any" => return Some(any(message, depth)),
+        "Any" => return Some(write_any(message, depth)),
         "Duration" => {
             let (seconds, nanos) = seconds_and_nanos(message)?;
             Value::String(print_duration(seconds, nanos))
@@ -128,40 +135,40 @@ fn well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node
         "FieldMask" => {
             let paths = message.get_field_by_name("paths")?;
             let paths = paths.as_list()?.iter().filter_map(Reflected::as_str);
-            Value::String(paths.map(camel_case).collect::<Vec<_>>().join(","))
+            Value::String(paths.map(to_camel_case).collect::<Vec<_>>().join(","))
         }
-        "Struct" => only_field(message, "fields", depth)?,
-        "ListValue" => only_field(message, "values", depth)?,
+        "Struct" => write_only_field(message, "fields", depth)?,
+        "ListValue" => write_only_field(message, "values", depth)?,
         "Value" => match message.fields().next() {
-            Some((field, value)) => single(&field.kind(), value, depth),
+            Some((field, value)) => write_single(&field.kind(), value, depth),
             None => Value::Null,
         },
         // The wrappers of scalars.
-        _ if name.ends_with("Value") => only_field(message, "value", depth)?,
+        _ if name.ends_with("Value") => write_only_field(message, "value", depth)?,
         _ => return None,
     };
     Some(Node::new(value))
 }
 
-/// Writes the value of the field that a message stands for, set or not.
-fn only_field(message: &DynamicMessage, name: &str, depth: usize) -> Option<Value> {
+/// Writes a message as the value of its field `name`, set or not. `None` if it
+/// has no such field.
+fn write_only_field(message: &DynamicMessage, name: &str, depth: usize) -> Option<Value> {
     let field = message.descriptor().get_field_by_name(name)?;
-    Some(field_value(&field, &message.get_field(&field), depth))
+    Some(write_field(&field, &message.get_field(&field), depth))
 }
 
-/// Writes an `Any`. A body is written as base64 if its type is not known, if it
-/// is not of its type, or if it is nested too deep: bodies nest in bodies as
-/// deep as their sender likes.
-fn any(message: &DynamicMessage, depth: usize) -> Node {
+/// Writes an `Any`; one without a type is an empty mapping. A body is written
+/// as base64 if its type is not known, if it is not of its type, or if it is
+/// nested too deep: bodies nest in bodies as deep as their sender likes.
+fn write_any(message: &DynamicMessage, depth: usize) -> Node {
     let Some((url, body)) = any_parts(message).filter(|(url, _)| !url.is_empty()) else {
         return Node::new(Value::Map(Vec::new()));
     };
-    let inner = descriptor::message(&url)
-        .filter(|_| depth < MAX_DEPTH)
-        .and_then(|of| DynamicMessage::decode(of, body.clone()).ok())
-        .map(|inner| node(&inner, depth + 1));
-    match inner {
-        Some(inner) => typed(&url, inner),
+
+    let of = descriptor::message(&url).filter(|_| depth < MAX_DEPTH);
+    let decoded = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+    match decoded {
+        Some(inner) => add_type(&url, write_message(&inner, depth + 1)),
         None => {
             let type_url = Entry::new(TYPE, Value::String(url));
             let value = Entry::new(VALUE, Value::String(STANDARD.encode(&body)));
@@ -170,23 +177,24 @@ fn any(message: &DynamicMessage, depth: usize) -> Node {
     }
 }
 
-/// The fields of a `Duration` or a `Timestamp`.
+/// Reads the fields of a `Duration` or a `Timestamp`; `None` for another
+/// message.
 fn seconds_and_nanos(message: &DynamicMessage) -> Option<(i64, i32)> {
     let seconds = message.get_field_by_name("seconds")?.as_i64()?;
     let nanos = message.get_field_by_name("nanos")?.as_i32()?;
     Some((seconds, nanos))
 }
 
-/// Turns `display_name` into `displayName`.
-fn camel_case(path: &str) -> String {
-    let mut upper = false;
+/// Turns a path such as `display_name` into `displayName`.
+fn to_camel_case(path: &str) -> String {
+    let mut is_after_underscore = false;
     let mut camel = String::with_capacity(path.len());
     for c in path.chars() {
         match c {
-            '_' => upper = true,
-            c if upper => {
+            '_' => is_after_underscore = true,
+            c if is_after_underscore => {
                 camel.extend(c.to_uppercase());
-                upper = false;
+                is_after_underscore = false;
             }
             c => camel.push(c),
         }

@@ -17,9 +17,9 @@ use super::tree::{Entry, Node, Value};
 /// Writes a message as a tree, with its `@type` first if `type_url` is given.
 #[must_use]
 pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
-    let node = message::node(message, 0);
+    let node = message::write_message(message, 0);
     match type_url {
-        Some(url) => message::typed(url, node),
+        Some(url) => message::add_type(url, node),
         None => node,
     }
 }
@@ -28,18 +28,19 @@ pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
 /// [`read`](super::read()) takes.
 #[must_use]
 pub fn to_json<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
-    json::print(&document(resources))
+    json::print(&write_document(resources))
 }
 
 /// Writes resources, each with its type URL, as YAML in the form that
 /// [`read`](super::read()) takes.
 #[must_use]
 pub fn to_yaml<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
-    yaml::print(&document(resources))
+    yaml::print(&write_document(resources))
 }
 
-/// Writes resources as a document with a list of them.
-fn document<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> Node {
+/// Writes resources, each with its type URL, as the tree of a document: a
+/// mapping whose `resources` are the list of them.
+fn write_document<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> Node {
     let nodes = resources
         .into_iter()
         .map(|(url, message)| to_node(message, Some(url)));

@@ -13,8 +13,8 @@ pub(super) fn print(node: &Node) -> String {
     out
 }
 
-/// Appends a value at the start of a line that is indented already. The lines
-/// after the first are indented by `indent` levels.
+/// Appends a value in block style, a scalar on one line. Its first line is
+/// indented already; the lines after that are indented by `indent` levels.
 fn put_block(value: &Value, indent: usize, out: &mut String) {
     match value {
         Value::List(list) if !list.is_empty() => {
@@ -38,8 +38,8 @@ fn put_block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// Appends the value of a key: a collection on the lines below it, anything
-/// else on the same line.
+/// Appends the value of a key, after the colon: a collection on the lines below
+/// it, anything else on the same line. `indent` is the level of the key.
 fn put_entry_value(value: &Value, indent: usize, out: &mut String) {
     match value {
         // A list stands under its key, not further in.
@@ -87,10 +87,12 @@ fn put_flat(value: &Value, out: &mut String) {
 /// take it for anything but this text.
 fn put_scalar(text: &str, out: &mut String) {
     const WORDS: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    let plain_start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
+    let has_plain_start =
+        text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
-    if plain_start && text.chars().all(is_plain) && !is_word {
+
+    if has_plain_start && text.chars().all(is_plain) && !is_word {
         out.push_str(text);
     } else {
         put_string(text, out);
