@@ -67,14 +67,16 @@ impl Backoff {
     }
 
     /// Computes how long to wait after a stream that ended; `got_response` is
-    /// whether a response came on it ([`super::Sink::got_response`]).
+    /// whether a response came on it ([`super::Sink::got_response`]). Without
+    /// one the waits double from stream to stream, up to the longest.
     pub fn after_stream(&mut self, got_response: bool) -> Duration {
         if got_response {
             self.failures = 0;
             return self.draw(self.config.base).max(self.config.floor);
         }
-        let doubled = 2u32.saturating_pow(self.failures);
-        let cap = self.config.base.saturating_mul(doubled);
+
+        let factor = 2u32.saturating_pow(self.failures);
+        let cap = self.config.base.saturating_mul(factor);
         self.failures = self.failures.saturating_add(1);
         self.draw(cap.min(self.config.max))
     }

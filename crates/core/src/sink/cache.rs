@@ -81,23 +81,24 @@ pub(super) struct Cache {
 
 impl Entry {
     /// Stores a variant. Returns the variant with equal constraints that it
-    /// replaces.
+    /// replaces; `None` if it is new, or if another resource had the name.
     pub(super) fn put(&mut self, resource: &Arc<Resource>) -> Option<Arc<Resource>> {
         // An alias may pass from one resource to another.
         if self.held.first().is_some_and(|r| r.name != resource.name) {
             self.held.clear();
         }
         match self.position(resource.constraints.as_ref()) {
-            Ok(at) => Some(std::mem::replace(&mut self.held[at], resource.clone())),
-            Err(at) => {
-                self.held.insert(at, resource.clone());
+            Ok(index) => Some(std::mem::replace(&mut self.held[index], resource.clone())),
+            Err(index) => {
+                self.held.insert(index, resource.clone());
                 None
             }
         }
     }
 
     pub(super) fn variant(&self, constraints: Option<&Constraints>) -> Option<&Arc<Resource>> {
-        self.position(constraints).ok().map(|at| &self.held[at])
+        let index = self.position(constraints).ok()?;
+        Some(&self.held[index])
     }
 
     /// Finds a variant: its index, or the index at which to insert it.
@@ -127,15 +128,18 @@ impl Entry {
 
     /// Returns the version to send on a new stream: that of the only variant,
     /// if the server still believes that we have it. `None` for an alias, for
-    /// several variants, and for a resource that the server withdrew or that
-    /// another server sent.
-    fn version(&self, name: &Name) -> Option<&Version> {
-        let withdrawn = self.error.as_ref().is_some_and(|e| e.cause.is_withdrawal());
-        match self.held.as_slice() {
-            [only] if only.name == *name && !withdrawn && !self.foreign => Some(&only.version),
-            _ => None,
-        }
-        .filter(|version| !version.as_str().is_empty())
+    /// several variants, and for a resource that the server withdrew, that
+    /// another server sent, or that has no version.
+    fn initial_version(&self, name: &Name) -> Option<&Version> {
+        let error = self.error.as_ref();
+        let is_withdrawn = error.is_some_and(|error| error.cause.is_withdrawal());
+        let [only] = self.held.as_slice() else {
+            return None;
+        };
+
+        let is_believed = only.name == *name && !is_withdrawn && !self.foreign;
+        let has_version = !only.version.as_str().is_empty();
+        (is_believed && has_version).then_some(&only.version)
     }
 }
 
@@ -185,24 +189,27 @@ impl Cache {
     }
 
     /// Evicts the names that only this selector covered, once the server was
-    /// told of the unsubscription (C25).
+    /// told of the unsubscription (C25). After a wildcard or a glob every name
+    /// is looked at.
     pub(super) fn forget_selector(&mut self, selector: &Selector, interest: &InterestState) {
         let Selector::Name(name) = selector else {
-            let all: Vec<_> = self.entries.keys().cloned().collect();
-            all.iter().for_each(|name| self.evict(name, interest));
+            let names: Vec<_> = self.entries.keys().cloned().collect();
+            names.iter().for_each(|name| self.evict(name, interest));
             return;
         };
+
         let held = self.entries.get(name).and_then(|entry| entry.held.first());
-        let base = held.map(|held| held.name.clone());
+        let resource_name = held.map(|held| held.name.clone());
         self.evict(name, interest);
         // An alias may have been the only reason to keep the resource.
-        if let Some(base) = base {
-            self.evict(&base, interest);
+        if let Some(resource_name) = resource_name {
+            self.evict(&resource_name, interest);
         }
     }
 
-    /// Evicts a name unless a selector covers it. A name that only a wildcard
-    /// or a glob covers keeps its resource but not its fetch timer.
+    /// Evicts a name, and the timers with it, unless a selector covers it. A
+    /// name that only a wildcard or a glob covers keeps its resource but not
+    /// its fetch timer.
     pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) {
         let Some(entry) = self.entries.get(name) else {
             return;
@@ -210,6 +217,7 @@ impl Cache {
         if interest.names_exactly(name) {
             return;
         }
+
         let is_covered = entry.is_covered(name, interest);
         self.timers.cancel(&Deadline::Fetch(name.clone()));
         if !is_covered {
@@ -232,24 +240,26 @@ impl Cache {
     }
 
     /// Returns the versions that a delta stream sends in its first request
-    /// (E9). Names that only a glob covers are listed if `globs` is set.
+    /// (E9). Names that only a glob covers are listed if `with_globs` is set.
     pub(super) fn initial_versions(
         &self,
         interest: &InterestState,
-        globs: bool,
+        with_globs: bool,
     ) -> Vec<(Name, Version)> {
         let desired = interest.desired();
         let is_listed = |name: &Name| {
-            globs
+            with_globs
                 || desired.has_wildcard()
                 || desired.names_exactly(name)
                 || !desired.matches_glob(name)
         };
-        let versions = self.entries.iter().filter(|(name, _)| is_listed(name));
-        versions
-            .filter_map(|(name, entry)| Some((name, entry.version(name)?)))
-            .map(|(name, version)| (name.clone(), version.clone()))
-            .collect()
+
+        let listed = self.entries.iter().filter(|(name, _)| is_listed(name));
+        let versions = listed.filter_map(|(name, entry)| {
+            let version = entry.initial_version(name)?;
+            Some((name.clone(), version.clone()))
+        });
+        versions.collect()
     }
 
     /// Marks all resources as coming from another server than the next
@@ -260,8 +270,9 @@ impl Cache {
             .for_each(|entry| entry.foreign = true);
     }
 
-    /// Reports to every watcher that the server cannot be reached. A cached
-    /// resource stays in use.
+    /// Reports to every watcher that the server cannot be reached: as the value
+    /// of a name without a resource, else beside the resource, which stays in
+    /// use.
     pub(super) fn report_unreachable(
         &self,
         error: &WatchError,
@@ -271,8 +282,8 @@ impl Cache {
         for (name, entry) in &self.entries {
             // Transient, so the same under every policy (C40).
             match entry.held.is_empty() {
-                true => collector.changed(name, Err(error.clone())),
-                false => collector.ambient(name, Some(error.clone())),
+                true => collector.report_changed(name, Err(error.clone())),
+                false => collector.report_ambient(name, Some(error.clone())),
             }
         }
     }
@@ -281,17 +292,17 @@ impl Cache {
     /// value and the error that it had before.
     pub(super) fn report_reachable(&self, collector: &mut EffectCollector<'_>) {
         for (name, entry) in &self.entries {
-            match (entry.held.is_empty(), &entry.error) {
-                (false, error) => collector.ambient(name, error.clone()),
-                (true, Some(error)) => collector.changed(name, Err(error.clone())),
-                (true, None) => {}
+            if !entry.held.is_empty() {
+                collector.report_ambient(name, entry.error.clone());
+            } else if let Some(error) = &entry.error {
+                collector.report_changed(name, Err(error.clone()));
             }
         }
     }
 
-    /// Returns the events for a new watcher of a name: the value, then the
-    /// error (C23, C42). `unreachable` hides the error of the name while it
-    /// lasts.
+    /// Returns the events for a new watcher of a name: the value, or each of
+    /// its variants, then the error (C23, C42). `unreachable` hides the error
+    /// of the name while it lasts. None for a name without a value or an error.
     pub(super) fn replay(
         &self,
         type_url: &TypeUrl,
@@ -301,11 +312,13 @@ impl Cache {
         let Some(entry) = self.entries.get(name) else {
             return Vec::new();
         };
+
         let error = unreachable.or(entry.error.as_ref()).cloned();
         let changed = |value| Event::Changed(type_url.clone(), name.clone(), value);
         if entry.held.is_empty() {
             return error.map(Err).map(changed).into_iter().collect();
         }
+
         let values = entry.held.iter().cloned().map(Ok).map(changed);
         let ambient = |error| Event::Ambient(type_url.clone(), name.clone(), Some(error));
         values.chain(error.map(ambient)).collect()

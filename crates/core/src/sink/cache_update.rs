@@ -80,12 +80,14 @@ impl Cache {
         let had_error = entry.error.take().is_some();
         entry.state = CacheState::Acked;
         entry.foreign = false;
-        if *name == resource.name && (had_error || old.as_ref() != Some(resource)) {
+
+        let is_changed = had_error || old.as_ref() != Some(resource);
+        if is_changed && *name == resource.name {
             collector.upsert(resource);
         }
         // C24: the same resource again is no change, unless it ends an error.
         if had_error || old.is_none_or(|old| !same_contents(&old, resource)) {
-            collector.changed(name, Ok(resource.clone()));
+            collector.report_changed(name, Ok(resource.clone()));
         }
     }
 
@@ -94,12 +96,11 @@ impl Cache {
     fn drop_lost_aliases(&mut self, old: &Resource, collector: &mut EffectCollector<'_>) {
         let entry = self.entries.get(&old.name);
         let variants = entry.into_iter().flat_map(|entry| entry.held.iter());
-        let kept: BTreeSet<Name> = variants
-            .flat_map(|held| held.aliases.iter().cloned())
-            .collect();
+        let aliases = variants.flat_map(|held| held.aliases.iter().cloned());
+        let kept: BTreeSet<Name> = aliases.collect();
         for alias in self.aliases_of(old) {
             if !kept.contains(&alias) {
-                self.fail_deleted(&alias, collector);
+                self.record_absent(&alias, collector);
             }
         }
     }
@@ -118,12 +119,12 @@ impl Cache {
     /// aliases of its resource.
     pub(super) fn delete(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         for name in self.with_aliases(name) {
-            self.fail_deleted(&name, collector);
+            self.record_absent(&name, collector);
         }
     }
 
     /// Records that a name does not exist, without its aliases.
-    fn fail_deleted(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
+    fn record_absent(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         let error = WatchError::deleted();
         self.fail(name, CacheState::DoesNotExist, error, collector);
     }
@@ -138,8 +139,9 @@ impl Cache {
     }
 
     /// Deletes the resources whose names are not in `present`, the names of a
-    /// whole set (C29). A name that is only subscribed to stays: the set may be
-    /// older than the subscription (C30).
+    /// whole set (C29). A name without a resource stays if it is subscribed to,
+    /// since the set may be older than the subscription (C30); others are
+    /// evicted.
     pub(super) fn delete_absent(
         &mut self,
         present: &BTreeSet<&Name>,
@@ -151,6 +153,7 @@ impl Cache {
         };
         let absent = self.entries.iter().filter(is_absent);
         let absent: Vec<Name> = absent.map(|(name, _)| name.clone()).collect();
+
         for name in &absent {
             let entry = self.entries.get(name);
             if entry.is_some_and(|entry| !entry.held.is_empty()) {
@@ -172,14 +175,16 @@ impl Cache {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
-        match (entry.position(constraints), entry.held.len()) {
-            (Err(_), _) => {}
-            (Ok(_), 1) => self.delete(name, collector),
-            (Ok(at), _) => {
-                let removed = entry.held.remove(at);
-                self.timers.cancel(&Deadline::ttl(&removed));
-                collector.remove_variant(&removed);
-            }
+        let Ok(index) = entry.position(constraints) else {
+            return;
+        };
+
+        if entry.held.len() == 1 {
+            self.delete(name, collector);
+        } else {
+            let removed = entry.held.remove(index);
+            self.timers.cancel(&Deadline::ttl(&removed));
+            collector.remove_variant(&removed);
         }
     }
 
@@ -194,6 +199,7 @@ impl Cache {
         if self.entries.get(name).is_some_and(|e| e.held.len() > 1) {
             return self.delete_variant(name, constraints, collector);
         }
+
         let state = CacheState::DoesNotExist;
         for name in self.with_aliases(name) {
             self.set_error(&name, state, WatchError::expired(), Fate::Drop, collector);
@@ -211,9 +217,10 @@ impl Cache {
         collector: &mut EffectCollector<'_>,
     ) {
         self.timers.cancel(&Deadline::Fetch(name.clone()));
-        let Some(entry) = self.entry_for(name, error.cause, collector.interest) else {
+        let Some(entry) = self.find_or_add_entry(name, error.cause, collector.interest) else {
             return;
         };
+
         if entry.error.as_ref() != Some(&error) {
             let fate = error_policy::fate(error.cause, !entry.held.is_empty(), collector.policy);
             self.set_error(name, state, error, fate, collector);
@@ -222,8 +229,9 @@ impl Cache {
 
     /// Returns the entry of a name that has an error. An entry is added for a
     /// name that a wildcard or a glob covers and that was never seen, unless
-    /// the error is that it does not exist.
-    fn entry_for(
+    /// the error is that it does not exist. `None` for a name that nobody
+    /// requested.
+    fn find_or_add_entry(
         &mut self,
         name: &Name,
         cause: Cause,
@@ -255,13 +263,15 @@ impl Cache {
         };
         // That a name does not exist is a change for the database even if it
         // never existed.
-        if fate == Fate::Drop || (fate == Fate::Value && error.cause == Cause::Deleted) {
+        let is_absent = fate == Fate::Value && error.cause == Cause::Deleted;
+        if fate == Fate::Drop || is_absent {
             collector.remove(name, dropped.first().map(Arc::as_ref));
         }
         match fate {
-            Fate::Ambient => collector.ambient(name, Some(error.clone())),
-            Fate::Value | Fate::Drop => collector.changed(name, Err(error.clone())),
+            Fate::Ambient => collector.report_ambient(name, Some(error.clone())),
+            Fate::Value | Fate::Drop => collector.report_changed(name, Err(error.clone())),
         }
+
         if let Some(entry) = self.entries.get_mut(name) {
             entry.state = state;
             entry.error = Some(error);

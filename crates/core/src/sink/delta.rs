@@ -14,7 +14,7 @@ use crate::name::Selector;
 
 /// Builds the next request: an acknowledgement if one is due, else the changes
 /// of the interest. It counts as sent.
-pub(super) fn request(
+pub(super) fn build_request(
     type_state: &mut TypeState,
     node: Option<Node>,
     config: &SinkConfig,
@@ -32,6 +32,7 @@ pub(super) fn request(
             ..empty
         };
     }
+
     let initial_versions = initial_versions(type_state, config);
     let legacy = type_state.has_legacy_wildcard();
     let changes = take_changes(&mut type_state.interest, legacy);
@@ -72,14 +73,15 @@ struct SubscriptionDelta {
 /// Takes the changes since the last request; `legacy` is whether an empty list
 /// can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
-    let bare = legacy && !interest.has_sent_request();
-    let subscribe = locators(interest.added(), bare);
-    let star = interest.added().has_wildcard() && !subscribe.is_empty();
+    let may_be_bare = legacy && !interest.has_sent_request();
+    let subscribe = locators(interest.added(), may_be_bare);
+    let subscribes_star = interest.added().has_wildcard() && !subscribe.is_empty();
     let change = DeltaWildcard {
-        subscribes_star: star,
-        subscribes_names: subscribe.len() > usize::from(star),
+        subscribes_star,
+        subscribes_names: subscribe.len() > usize::from(subscribes_star),
         unsubscribes_star: interest.removed().has_selector(&Selector::Wildcard),
     };
+
     let unsubscribe = locators(interest.removed(), false);
     let wildcard = interest.wildcard().after_delta(change, legacy);
     SubscriptionDelta {

@@ -37,17 +37,18 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds the event that the value of a name has changed.
-    pub(super) fn changed(&mut self, name: &Name, value: Result<Arc<Resource>, WatchError>) {
+    /// Adds the event that the value of a name has changed, if the name is
+    /// subscribed to.
+    pub(super) fn report_changed(&mut self, name: &Name, value: Result<Arc<Resource>, WatchError>) {
         if self.interest.is_desired(name) {
             let event = Event::Changed(self.type_url.clone(), name.clone(), value);
             self.effects.events.push(event);
         }
     }
 
-    /// Adds the event that the error beside the value of a name has changed;
-    /// `None` if the error has ended.
-    pub(super) fn ambient(&mut self, name: &Name, error: Option<WatchError>) {
+    /// Adds the event that the error beside the value of a name has changed, if
+    /// the name is subscribed to; `None` if the error has ended.
+    pub(super) fn report_ambient(&mut self, name: &Name, error: Option<WatchError>) {
         if self.interest.is_desired(name) {
             let event = Event::Ambient(self.type_url.clone(), name.clone(), error);
             self.effects.events.push(event);
@@ -63,18 +64,19 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds the removal of all variants of a resource; `held` is one of them,
-    /// if any was cached.
+    /// Adds the removal of all variants of a resource, if it is subscribed to
+    /// under any of its names; `held` is one of the variants, if any was
+    /// cached.
     pub(super) fn remove(&mut self, name: &Name, held: Option<&Resource>) {
-        if self.interest.is_desired(name)
-            || held.is_some_and(|held| self.interest.is_resource_desired(held))
-        {
+        let is_resource_desired = |held| self.interest.is_resource_desired(held);
+        if self.interest.is_desired(name) || held.is_some_and(is_resource_desired) {
             let change = Change::Remove(self.type_url.clone(), name.clone());
             self.effects.changes.push(change);
         }
     }
 
-    /// Adds the removal of one variant of a resource that keeps others.
+    /// Adds the removal of one variant of a resource that keeps others, if the
+    /// resource is subscribed to.
     pub(super) fn remove_variant(&mut self, resource: &Resource) {
         if self.interest.is_resource_desired(resource) {
             let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
@@ -83,7 +85,7 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds the server's error for a name, or for a collection that is
+    /// Adds the server's error for a name or a collection, if that is
     /// subscribed to (S61).
     pub(super) fn fail(&mut self, name: &Name, error: &Arc<ResourceError>) {
         if self.interest.is_desired(name) || self.interest.desired().names_collection(name) {

@@ -29,10 +29,12 @@ pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
         DataErrors::Fail => cause.class() == ErrorClass::Data,
         DataErrors::Obey => cause.is_withdrawal(),
     };
-    match (held, drops) {
-        (false, _) => Fate::Value,
-        (true, false) => Fate::Ambient,
-        (true, true) => Fate::Drop,
+    if !held {
+        Fate::Value
+    } else if drops {
+        Fate::Drop
+    } else {
+        Fate::Ambient
     }
 }
 

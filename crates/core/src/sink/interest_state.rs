@@ -59,7 +59,8 @@ impl InterestState {
         self.wildcard = Wildcard::Never;
     }
 
-    /// Records that a request with all changes is sent. Returns the changes.
+    /// Records that a request with all changes is sent, after which the
+    /// wildcard has this state at the server. Returns the changes.
     pub(super) fn record_sent(&mut self, wildcard: Wildcard) -> InterestDiff {
         let diff = InterestDiff {
             added: std::mem::take(&mut self.added),
@@ -136,7 +137,8 @@ impl InterestState {
                 .any(|alias| self.is_requested(alias))
     }
 
-    /// As [`InterestState::is_requested`], or the name of a collection that is
+    /// Returns whether an error of the server about this name counts: the
+    /// server was asked for the name, or it is the name of a collection that is
     /// subscribed to (S61).
     pub(super) fn accepts_error_for(&self, name: &Name) -> bool {
         self.is_requested(name) || self.desired.names_collection(name)
@@ -151,8 +153,8 @@ impl InterestState {
     /// Proves the invariants of the struct.
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let kept = self.sent.iter();
-        let kept = kept.filter(|selector| !self.removed.has_selector(selector));
+        let sent = self.sent.iter();
+        let kept = sent.filter(|selector| !self.removed.has_selector(selector));
         let expected: Interest = kept.chain(self.added.iter()).collect();
         assert_eq!(self.desired, expected);
         for selector in self.removed.iter() {

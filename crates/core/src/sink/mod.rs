@@ -119,20 +119,22 @@ impl Sink {
         now: Moment,
     ) -> Result<Transaction, SinkError> {
         self.check_type(type_url)?;
+
         let index = self.index(type_url).unwrap_or_else(|| {
             self.types.push(TypeState::new(type_url.clone()));
             self.types.len() - 1
         });
         let type_state = &mut self.types[index];
         let is_new = !type_state.interest.desired().has_selector(&selector);
-        let known = type_state.subscribe(selector.clone());
+        let cached = type_state.subscribe(selector.clone());
+
         if is_new
             && self.config.fetch_start == FetchStart::Subscribed
             && let Some(after) = self.config.fetch_timeout.after()
         {
             type_state.start_fetch_timer(&selector, now + after); // E2
         }
-        Ok(known)
+        Ok(cached)
     }
 
     /// Fails if the stream carries another type only.
@@ -192,17 +194,20 @@ impl Sink {
         if response.mode() != self.config.mode {
             return Err(SinkError::WrongMode);
         }
+
         self.got_response = true;
         let incoming = response.into_incoming();
         let was_requested = |index: &usize| self.types[*index].interest.has_sent_request();
         let Some(index) = self.index(&incoming.type_url).filter(was_requested) else {
             return Err(SinkError::NeverAsked(incoming.type_url)); // C20
         };
+
         let type_state = &mut self.types[index];
         if type_state.is_busy() {
             return Err(SinkError::Busy(incoming.type_url));
         }
         let delivery = type_state.receive(incoming, &self.config);
+        // A response that contradicts itself is NACKed without a verdict.
         if delivery.is_err() {
             self.due_acks.push_back(index);
         }
@@ -210,7 +215,7 @@ impl Sink {
     }
 
     /// Applies the owner's verdict on a response; the next request acknowledges
-    /// it.
+    /// it. The outcome has the changes for the owner's database.
     ///
     /// # Errors
     /// If no such response waits for a verdict, since its stream has ended, for
@@ -230,6 +235,7 @@ impl Sink {
         let pending = self.types[index]
             .take_pending(nonce)
             .ok_or_else(not_judging)?;
+
         let mut effects = self.recover();
         let type_state = &mut self.types[index];
         let acked = type_state.apply_verdict(pending, verdict, &self.config, now, &mut effects);
@@ -245,15 +251,17 @@ impl Sink {
         if !self.connected {
             return None;
         }
+
         let mode = self.config.mode;
         let has_changes = |type_state: &TypeState| type_state.has_changes(mode);
         let index = match self.due_acks.pop_front() {
             Some(index) => index,
             None => self.types.iter().position(has_changes)?,
         };
+
         let sends_node = std::mem::take(&mut self.node_due) || self.config.node_every_request;
         let node = sends_node.then(|| self.config.node.clone()); // C16, E14
-        Some(self.types[index].request(node, &self.config, now))
+        Some(self.types[index].build_request(node, &self.config, now))
     }
 
     /// Returns the next moment at which to call [`Sink::handle_timeout`].

@@ -60,10 +60,10 @@ pub(super) struct PendingVerdict {
 
 /// Finds a contradiction in a response: a name that occurs twice, or in two
 /// roles (E9).
-pub(super) fn fault(incoming: &Incoming) -> Option<ProtocolFault> {
+pub(super) fn find_fault(incoming: &Incoming) -> Option<ProtocolFault> {
     match Mentions::gather(incoming) {
         Err(name) => Some(ProtocolFault::Duplicate(name.clone())),
-        Ok(mentions) => mentions.contradiction(incoming),
+        Ok(mentions) => mentions.find_contradiction(incoming),
     }
 }
 
@@ -80,46 +80,48 @@ impl<'a> Mentions<'a> {
     /// Gathers the names of a response. Fails with a name that occurs twice in
     /// one role.
     fn gather(incoming: &'a Incoming) -> Result<Self, &'a Name> {
-        let mut all = Self::default();
+        let mut mentions = Self::default();
         for wire_resource in &incoming.resources {
-            let Resource {
-                name, constraints, ..
-            } = wire_resource.resource.as_ref();
-            all.added.insert(name);
-            once(all.variants.insert((name, constraints.as_ref())), name)?;
+            let resource = wire_resource.resource.as_ref();
+            let variant = (&resource.name, resource.constraints.as_ref());
+            mentions.added.insert(&resource.name);
+            check_first(mentions.variants.insert(variant), &resource.name)?;
         }
         for name in &incoming.removed {
-            once(all.removed.insert(name), name)?;
+            check_first(mentions.removed.insert(name), name)?;
         }
         for (name, _) in &incoming.errors {
-            once(all.failed.insert(name), name)?;
+            check_first(mentions.failed.insert(name), name)?;
         }
-        Ok(all)
+        Ok(mentions)
     }
 
     /// Finds a name that occurs in two roles. A variant may be removed while
     /// another of its name is added, but not the same one.
-    fn contradiction(&self, incoming: &Incoming) -> Option<ProtocolFault> {
-        let again = |(name, gone): &&(Name, Option<Constraints>)| {
-            self.variants.contains(&(name, gone.as_ref()))
+    fn find_contradiction(&self, incoming: &Incoming) -> Option<ProtocolFault> {
+        let is_added = |(name, constraints): &&(Name, Option<Constraints>)| {
+            self.variants.contains(&(name, constraints.as_ref()))
         };
-        let variant = incoming.removed_variants.iter().find(again);
+        let variant = incoming.removed_variants.iter().find(is_added);
         let name = self.added.intersection(&self.removed).next();
         if let Some(name) = variant.map(|(name, _)| name).or(name.copied()) {
             return Some(ProtocolFault::AddedAndRemoved(name.clone()));
         }
-        let answered = |name: &&&Name| self.added.contains(*name) || self.removed.contains(*name);
-        let name = self.failed.iter().find(answered)?;
+
+        let is_answered =
+            |name: &&&Name| self.added.contains(*name) || self.removed.contains(*name);
+        let name = self.failed.iter().find(is_answered)?;
         Some(ProtocolFault::AnswerAndError((*name).clone()))
     }
 }
 
-fn once(first: bool, name: &Name) -> Result<(), &Name> {
-    if first { Ok(()) } else { Err(name) }
+/// Fails with a name that is not mentioned for the first time in its role.
+fn check_first(is_first: bool, name: &Name) -> Result<(), &Name> {
+    if is_first { Ok(()) } else { Err(name) }
 }
 
 /// Makes the delivery of a response: the parts that are subscribed to and
-/// within the limits.
+/// within the limits. Resources over the limits become rejections.
 pub(super) fn filter_response(
     incoming: Incoming,
     interest: &InterestState,
@@ -142,6 +144,7 @@ pub(super) fn filter_response(
             errors: incoming.errors,
         },
     };
+
     for wire_resource in incoming.resources {
         match interest.is_resource_requested(&wire_resource.resource) {
             true => pending.add_resource(wire_resource, limits),
@@ -178,12 +181,13 @@ impl PendingVerdict {
 }
 
 impl Delivery {
-    /// Keeps the removals of known names and the errors of requested ones, and
-    /// cuts long error messages.
+    /// Keeps the removals of names in the cache and the errors of requested
+    /// names that are not too long, and cuts long error messages.
     fn retain_relevant(&mut self, interest: &InterestState, cache: &Cache, limits: &Limits) {
-        let known = |name: &Name| cache.entries.contains_key(name);
-        self.removed.retain(known);
-        self.removed_variants.retain(|(name, _)| known(name));
+        let is_cached = |name: &Name| cache.entries.contains_key(name);
+        self.removed.retain(is_cached);
+        self.removed_variants.retain(|(name, _)| is_cached(name));
+
         let longest = limits.name_bytes;
         self.errors
             .retain(|(name, _)| name.as_str().len() <= longest && interest.accepts_error_for(name));
@@ -193,8 +197,9 @@ impl Delivery {
     }
 }
 
-/// Rejects a resource of which a name is longer than the limit. The rejection
-/// has no name, so that nothing stores it.
+/// Rejects a resource of which a name or an alias is longer than the limit;
+/// `None` if all fit. The rejection has no name, so that nothing stores it, and
+/// quotes the start of it.
 fn reject_long_name(resource: &Resource, limits: &Limits) -> Option<Rejection> {
     let longest = limits.name_bytes;
     let mut names = std::iter::once(&resource.name).chain(&resource.aliases);
@@ -204,7 +209,8 @@ fn reject_long_name(resource: &Resource, limits: &Limits) -> Option<Rejection> {
     })
 }
 
-/// Cuts the message of an error to a number of bytes.
+/// Cuts the message of an error to a number of bytes. An error that is short
+/// enough is not copied.
 fn clip_error(error: &mut Arc<ResourceError>, longest: usize) {
     if error.message.len() > longest {
         *error = Arc::new(ResourceError {

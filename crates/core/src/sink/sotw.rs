@@ -18,13 +18,14 @@ use crate::message::{Locator, Node, SotwRequest};
 /// Builds the next request, which counts as sent: an acknowledgement if one is
 /// due, else the changes of the interest. Changes that are due together with an
 /// acknowledgement wait for the request after it ([`sent_locators`]).
-pub(super) fn request(
+pub(super) fn build_request(
     type_state: &mut TypeState,
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
 ) -> SotwRequest {
-    let names = match type_state.has_due_ack() && has_changes(&type_state.interest) {
+    let must_wait = type_state.has_due_ack() && has_changes(&type_state.interest);
+    let names = match must_wait {
         true => sent_locators(&type_state.interest),
         false => {
             let legacy = type_state.has_legacy_wildcard();
@@ -33,6 +34,7 @@ pub(super) fn request(
             names
         }
     };
+
     SotwRequest {
         node,
         type_url: Some(type_state.type_url.clone()),
@@ -47,11 +49,8 @@ pub(super) fn request(
 /// is no change: the server would see no difference.
 pub(super) fn has_changes(interest: &InterestState) -> bool {
     let sent = interest.sent();
-    !interest.removed().is_empty()
-        || interest
-            .added()
-            .iter()
-            .any(|selector| !sent.has_selector(&selector))
+    let mut added = interest.added().iter();
+    !interest.removed().is_empty() || added.any(|selector| !sent.has_selector(&selector))
 }
 
 /// Returns the selectors of the last request. An acknowledgement has no
@@ -62,19 +61,22 @@ fn sent_locators(interest: &InterestState) -> Vec<Locator> {
     locators(interest.sent(), interest.wildcard() == Wildcard::Legacy)
 }
 
-/// Returns the selectors of the next request and the changes that it sends;
-/// `legacy` is whether an empty list can be a wildcard for the type (S18).
+/// Takes the changes since the last request. Returns the selectors of the next
+/// request and the changes that it sends; there are none if it only names the
+/// legacy wildcard before that is removed. `legacy` is whether an empty list
+/// can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> (Vec<Locator>, InterestDiff) {
     let before = interest.wildcard();
     if before == Wildcard::Legacy && interest.desired().is_empty() {
         interest.set_wildcard(Wildcard::Explicit);
         return (vec!["*".into()], InterestDiff::default());
     }
-    let bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
-    let names = locators(interest.desired(), bare);
-    let star = interest.desired().has_wildcard() && !names.is_empty();
-    let others = names.len() > usize::from(star);
-    let diff = interest.record_sent(before.after_sotw(star, others, legacy));
+
+    let may_be_bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
+    let names = locators(interest.desired(), may_be_bare);
+    let lists_star = interest.desired().has_wildcard() && !names.is_empty();
+    let lists_names = names.len() > usize::from(lists_star);
+    let diff = interest.record_sent(before.after_sotw(lists_star, lists_names, legacy));
     (names, diff)
 }
 

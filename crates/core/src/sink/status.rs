@@ -33,19 +33,22 @@ impl Sink {
     }
 
     /// Returns whether the server was sent this selector on the present stream,
-    /// and the cached resources are its answer: by a response, or by no
-    /// response to a version that is still the newest. They stay current if the
-    /// selector is removed and added again before the server is told.
+    /// and the cached resources are its answer: by a response, or by silence,
+    /// since the version that the server was sent is still the newest. They
+    /// stay current if the selector is removed and added again before the
+    /// server is told.
     #[must_use]
     pub fn is_answered(&self, type_url: &TypeUrl, selector: &Selector) -> bool {
-        self.index(type_url).is_some_and(|index| {
-            let type_state = &self.types[index];
-            let answered = type_state.nonce.is_some() || type_state.version.is_some();
-            type_state.interest.sent().has_selector(selector) && answered
-        })
+        let Some(index) = self.index(type_url) else {
+            return false;
+        };
+        let type_state = &self.types[index];
+        let has_answer = type_state.nonce.is_some() || type_state.version.is_some();
+        has_answer && type_state.interest.sent().has_selector(selector)
     }
 
-    /// Returns the first events for a new watcher of a name (C23, C42).
+    /// Returns the first events for a new watcher of a name (C23, C42): its
+    /// value or its error, as far as they are known.
     #[must_use]
     pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Vec<Event> {
         let Some(index) = self.index(type_url) else {

@@ -30,7 +30,8 @@ impl Sink {
     }
 
     /// Ends a stream, or an attempt to open one. If no response came on it,
-    /// that is an error, which is reported to every watcher (C36).
+    /// that is an error, which is reported to every watcher (C36), but not
+    /// twice in a row (C28). Otherwise there are no events.
     pub fn handle_disconnected(&mut self, reason: impl Into<Arc<str>>) -> Vec<Event> {
         let got_response = self.connected && self.got_response;
         self.connected = false;
@@ -39,10 +40,12 @@ impl Sink {
         if got_response {
             return Vec::new();
         }
+
         let error = WatchError::new(Cause::Unreachable, reason);
         if self.unreachable.as_ref() == Some(&error) {
             return Vec::new(); // C28
         }
+
         let report = |cache: &Cache, collector: &mut EffectCollector<'_>| {
             cache.report_unreachable(&error, collector);
         };
@@ -78,6 +81,7 @@ impl Sink {
     }
 
     /// Reports that the server can be reached, since it responded (C39).
+    /// Nothing is reported if it was not unreachable.
     pub(super) fn recover(&mut self) -> Effects {
         match self.unreachable.take() {
             Some(_) => self.report_to_watchers(Cache::report_reachable),

@@ -77,14 +77,16 @@ impl TypeState {
     }
 
     /// Resets the state of the stream, which began or ended. The cache and its
-    /// version are kept (C19).
+    /// version are kept (C19), but for names whose unsubscription was not sent
+    /// yet: no new stream asks for them.
     pub(super) fn restart(&mut self) {
         let unsent = self.interest.removed().clone();
         self.interest.restart();
         self.evict(&unsent);
         // A version stands for the whole set: on a new stream, after a part was
         // dropped, it would keep the server from sending that part.
-        if std::mem::take(&mut self.version_is_void) || !unsent.is_empty() {
+        let was_void = std::mem::take(&mut self.version_is_void);
+        if was_void || !unsent.is_empty() {
             self.version = None;
         }
         self.nonce = None;
@@ -105,22 +107,24 @@ impl TypeState {
     pub(super) fn subscribe(&mut self, selector: Selector) -> Transaction {
         let mut replayed = self.cache.held_for(&selector);
         replayed.retain(|resource| !self.interest.is_resource_desired(resource));
-        let mut known = Transaction::new();
+        let mut changes = Transaction::new();
         if let Selector::Name(name) = &selector {
             if self.cache.knows_absent(name) && !self.interest.desired().names_exactly(name) {
-                known.push(Change::Remove(self.type_url.clone(), name.clone()));
+                changes.push(Change::Remove(self.type_url.clone(), name.clone()));
             }
             self.cache.add_entry(name);
         }
+
         self.interest.subscribe(selector);
         replayed.retain(|resource| self.interest.is_resource_desired(resource));
         let upsert = |resource| Change::Upsert(self.type_url.clone(), resource);
-        known.extend(replayed.into_iter().map(upsert));
-        known
+        changes.extend(replayed.into_iter().map(upsert));
+        changes
     }
 
     /// Removes a selector. Names that the server was asked for are evicted when
-    /// the unsubscription is sent ([`InterestState::is_requested`]).
+    /// the unsubscription is sent ([`InterestState::is_requested`]), others at
+    /// once.
     pub(super) fn unsubscribe(&mut self, selector: &Selector) {
         self.interest.unsubscribe(selector);
         self.version_is_void |= self.interest.desired().is_empty();
@@ -157,7 +161,8 @@ impl TypeState {
     ) -> Result<Delivery, SinkError> {
         let nonce = incoming.nonce.clone();
         self.nonce = Some(nonce.clone()).filter(|nonce| !nonce.as_str().is_empty());
-        if let Some(fault) = response::fault(&incoming) {
+
+        if let Some(fault) = response::find_fault(&incoming) {
             let rejected = [Rejection::of_response(fault.to_string())];
             self.ack_state = AckState::Due(nack_detail(&rejected, config));
             return Err(SinkError::Protocol {
@@ -166,6 +171,7 @@ impl TypeState {
                 fault,
             });
         }
+
         let pending =
             response::filter_response(incoming, &self.interest, &self.cache, &config.limits);
         let delivery = pending.delivery.clone();
@@ -174,6 +180,7 @@ impl TypeState {
     }
 
     /// Takes the response that waits for a verdict, if it has this nonce.
+    /// Otherwise nothing changes.
     pub(super) fn take_pending(&mut self, nonce: &Nonce) -> Option<Box<PendingVerdict>> {
         match std::mem::take(&mut self.ack_state) {
             AckState::Judging(pending) if pending.delivery.nonce == *nonce => Some(pending),
@@ -185,7 +192,8 @@ impl TypeState {
     }
 
     /// Applies a verdict, after which the acknowledgement is due. Returns
-    /// whether the response is ACKed.
+    /// whether the response is ACKed: the owner rejected nothing, and nothing
+    /// was over the limits.
     pub(super) fn apply_verdict(
         &mut self,
         mut pending: Box<PendingVerdict>,
@@ -204,6 +212,7 @@ impl TypeState {
         };
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         applier.apply(&mut self.cache, &mut collector);
+
         let acked = rejected.is_empty();
         if acked && pending.version.is_some() {
             // C18: only a response without an error changes the version.
@@ -226,15 +235,15 @@ impl TypeState {
 
     /// Builds the next request, which counts as sent. Called only if an
     /// acknowledgement or a change is due.
-    pub(super) fn request(
+    pub(super) fn build_request(
         &mut self,
         node: Option<Node>,
         config: &SinkConfig,
         now: Moment,
     ) -> Request {
         match config.mode {
-            Mode::Sotw => Request::Sotw(sotw::request(self, node, config, now)),
-            Mode::Delta => Request::Delta(delta::request(self, node, config, now)),
+            Mode::Sotw => Request::Sotw(sotw::build_request(self, node, config, now)),
+            Mode::Delta => Request::Delta(delta::build_request(self, node, config, now)),
         }
     }
 
@@ -248,7 +257,8 @@ impl TypeState {
         matches!(self.ack_state, AckState::Due(_))
     }
 
-    /// Takes the acknowledgement that is due; `Some(Some(_))` is a NACK.
+    /// Takes the acknowledgement that is due: `Some(None)` is an ACK,
+    /// `Some(Some(_))` a NACK. `None` if none is due.
     pub(super) fn take_due_ack(&mut self) -> Option<Option<ErrorDetail>> {
         match std::mem::take(&mut self.ack_state) {
             AckState::Due(error) => Some(error),
@@ -278,7 +288,8 @@ impl TypeState {
         }
     }
 
-    /// Handles the deadlines that have passed.
+    /// Handles the deadlines that have passed: a name without a response gets
+    /// an error, and a resource whose TTL ran out is removed.
     pub(super) fn expire(&mut self, config: &SinkConfig, now: Moment, effects: &mut Effects) {
         for deadline in self.cache.timers.expire(now) {
             let mut collector =
@@ -297,7 +308,8 @@ impl TypeState {
     }
 }
 
-/// Returns the state and the error of a name without a response (C34, C35).
+/// Returns the state and the error of a name without a response: it does not
+/// exist (C34), or is unavailable for now (C35).
 fn timeout_error(timeout: FetchTimeout) -> (CacheState, WatchError) {
     let message = "the source did not answer in time";
     match timeout {

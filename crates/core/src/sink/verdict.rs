@@ -84,6 +84,7 @@ pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option
     let longest = config.limits.error_bytes;
     let mut message = String::new();
     for rejection in rejected {
+        // The rest would be cut anyway.
         if message.len() > longest {
             break;
         }
@@ -95,6 +96,7 @@ pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option
         }
         message.push_str(&rejection.reason);
     }
+
     message.truncate(clip(&message, longest).len());
     (!rejected.is_empty()).then(|| ErrorDetail {
         code: config.nack_code.number(),
@@ -127,8 +129,8 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// Stores the accepted resources and renews TTLs. An accepted resource
-    /// without a body is a negative answer (S35).
+    /// Stores the accepted resources that are still requested, and renews TTLs.
+    /// An accepted resource without a body is a negative answer (S35).
     fn apply_resources(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for resource in self.accepted() {
             // An unsubscription may have been sent meanwhile.
@@ -142,16 +144,17 @@ impl VerdictApplier<'_> {
             cache.store(resource, collector);
             cache.refresh_ttl(collector.type_url, resource, self.now);
         }
-        for beat in &self.pending.delivery.heartbeats {
-            cache.apply_heartbeat(collector.type_url, beat, self.now);
+
+        for heartbeat in &self.pending.delivery.heartbeats {
+            cache.apply_heartbeat(collector.type_url, heartbeat, self.now);
         }
     }
 
     /// Returns the resources that no rejection names.
     fn accepted(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let bad = self.rejected_names();
+        let rejected = self.rejected_names();
         let resources = self.pending.delivery.resources.iter();
-        resources.filter(move |resource| !bad.contains(&resource.name))
+        resources.filter(move |resource| !rejected.contains(&resource.name))
     }
 
     fn rejected_names(&self) -> BTreeSet<&Name> {
@@ -184,8 +187,8 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// Removes names and variants: those that the response lists, and in SotW
-    /// those that it leaves out.
+    /// Removes names and variants: those that the response lists as removed,
+    /// and in SotW those that it leaves out.
     fn apply_removals(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for name in &self.pending.delivery.removed {
             cache.delete(name, collector);
@@ -193,26 +196,31 @@ impl VerdictApplier<'_> {
         for (name, constraints) in &self.pending.delivery.removed_variants {
             cache.delete_variant(name, constraints.as_ref(), collector);
         }
-        if self.pending.version.is_some() {
+
+        let is_sotw = self.pending.version.is_some();
+        if is_sotw {
             self.drop_unlisted_variants(cache, collector);
         }
         // C31: a resource without a readable name may be any of the missing
         // ones.
-        if self.pending.is_whole_set && self.rejected.iter().all(|r| r.name.is_some()) {
+        let are_names_readable = self.rejected.iter().all(|r| r.name.is_some());
+        if self.pending.is_whole_set && are_names_readable {
             cache.delete_absent(&self.present_names(), collector);
         }
     }
 
     /// Deletes variants that a SotW response leaves out: it has all variants of
-    /// each name that it lists.
+    /// each name that it lists. Names with one variant, and names that it does
+    /// not list, are left alone.
     fn drop_unlisted_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
-        let listed: BTreeSet<Variant<'_>> = self
-            .accepted()
-            .map(|r| (&r.name, r.constraints.as_ref()))
-            .collect();
+        let accepted = self.accepted();
+        let variants = accepted.map(|r| (&r.name, r.constraints.as_ref()));
+        let listed: BTreeSet<Variant<'_>> = variants.collect();
+
         for (name, _) in &listed {
-            let Some(entry) = cache.entries.get(*name).filter(|e| e.held.len() > 1) else {
+            let entry = cache.entries.get(*name);
+            let Some(entry) = entry.filter(|entry| entry.held.len() > 1) else {
                 continue;
             };
             let held = entry.held.iter().map(|held| held.constraints.clone());
