@@ -79,11 +79,10 @@ impl Advance {
         &self,
     ) -> impl Iterator<Item = (&Arc<Resource>, Option<&Arc<Resource>>)> {
         let changes = self.changes.iter();
-        let referrers = changes
-            .flat_map(|changes| changes.replaced_referrers.iter().map(move |r| (changes, r)));
-        referrers.filter_map(move |(changes, (index, old))| {
-            let new = changes.items[*index].1.as_ref();
-            self.includes(*index).then_some((old, new))
+        changes.flat_map(|changes| {
+            let referrers = changes.replaced_referrers.iter();
+            let included = referrers.filter(|(index, _)| self.includes(*index));
+            included.map(|(index, old)| (old, changes.items[*index].1.as_ref()))
         })
     }
 
@@ -111,8 +110,9 @@ impl Advance {
         changes.flat_map(|changes| &changes.replaced_variants)
     }
 
-    /// The variant that an item takes from the client. A removal takes the one
-    /// for all clients, unless another is known.
+    /// The variant that an item takes from the client; `None` if the item is an
+    /// upsert that replaces no other variant. A removal takes the one for all
+    /// clients, unless another is known.
     pub(crate) fn removed_variant(
         &self,
         name: &Name,
@@ -127,9 +127,10 @@ impl Advance {
     }
 }
 
-/// Adds an advance to others. There are never more than two of one cursor: one
-/// that is complete, and one that is not. Where two complete ones become one,
-/// returns the position between them, to which no cursor returns any more.
+/// Adds an advance to others, of this and other cursors. There are never more
+/// than two of one cursor: one that is complete, and one that is not. Where two
+/// complete ones become one, returns the position between them, to which no
+/// cursor returns any more.
 pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Option<Position> {
     let before = advances
         .iter_mut()
@@ -143,6 +144,7 @@ pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Optio
         }
         _ => advances.push(next.clone()),
     }
+
     let is_complete = |advance: &Advance| advance.cursor == next.cursor && advance.is_last;
     let mut complete = (0..advances.len()).filter(|index| is_complete(&advances[*index]));
     let (first, second) = (complete.next()?, complete.next()?);

@@ -43,7 +43,9 @@ impl Cursor {
         }
     }
 
-    /// The resource that the client holds of a name, if that is no exception.
+    /// The resource that the client holds of a name, if that is no exception:
+    /// by the acknowledged part of an advance, else by the resume point, else
+    /// by the view at its position. `None` if it holds none.
     pub(crate) fn held_resource(
         &self,
         db: &mut Database,
@@ -61,11 +63,13 @@ impl Cursor {
             let item = changes.items[index].1.as_ref();
             return item.map(CachedResource::accepted);
         }
+
         if let Some(point) = &self.resume_point
             && let Some(held) = point.held(name)
         {
             return held.cloned().map(CachedResource::resumed);
         }
+
         let entry = db.find(type_id, name)?;
         let held = db.resource_at(self.id, entry, self.position);
         held.as_ref().map(CachedResource::accepted)
@@ -79,7 +83,8 @@ impl Cursor {
         }
     }
 
-    /// Moves to the head of the view: the client holds all that it lists.
+    /// Moves to the head of the view, and the pin with it: the client holds all
+    /// that the view lists.
     pub(crate) fn move_to_head(&mut self, db: &mut Database) {
         let head = db.head(self.id);
         db.pin(self.id, head);
@@ -106,7 +111,7 @@ impl Cursor {
     }
 
     /// Moves to the end of an advance that the client has acknowledged, or need
-    /// not.
+    /// not. Resume point and partial advances up to there are over.
     pub(super) fn move_to(&mut self, position: Position) {
         self.position = position;
         self.resume_point = None;
@@ -123,6 +128,7 @@ impl Cursor {
             held.extend(point.iter().filter_map(|(_, held)| held.clone()));
             held.sort_by(|a, b| a.name.cmp(&b.name));
         }
+
         for (name, item) in self.acknowledged_items() {
             let place = held.binary_search_by(|resource| resource.name.cmp(name));
             match (place, item) {

@@ -84,7 +84,7 @@ impl ClientCache {
     // Queries.
 
     /// The resources that the client holds of a name, or may hold, by its last
-    /// acknowledgement.
+    /// acknowledgement: one if a cursor decides, else those of the records.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(cursor) => {
@@ -124,8 +124,9 @@ impl ClientCache {
     /// it acknowledges.
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let held = self.held(db, name).into_iter();
-        let held = held.filter(|held| !held.has_unknown_body());
-        let mut maybe_held: Vec<_> = held.map(|held| held.resource).collect();
+        let known = held.filter(|held| !held.has_unknown_body());
+        let mut maybe_held: Vec<_> = known.map(|held| held.resource).collect();
+
         for pending_ack in &self.pending_acks {
             for update in pending_ack.updates_of(name) {
                 let resources = update.earlier_resource.iter().chain(&update.resource);
@@ -139,11 +140,12 @@ impl ClientCache {
     }
 
     /// Whether a pending advance removes another variant of the name than that
-    /// of `new`: the client keeps that one if it NACKs.
+    /// of `new`: the client keeps that one if it NACKs. `new` is `None` for a
+    /// removal, beside which any variant is another.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
         let pending_acks = self.pending_acks.iter();
-        let mut removed = pending_acks
-            .flat_map(|pending_ack| &pending_ack.advances)
+        let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
+        let mut removed = advances
             .filter_map(|advance| advance.removed_variant(name, advance.item(name)?.as_ref()));
         removed.any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
     }
@@ -238,8 +240,8 @@ impl ClientCache {
     }
 
     /// Takes the updates and answers out of the pending ACK that the response
-    /// with this nonce was merged into: it is not known which of them were in
-    /// which response.
+    /// with this nonce was merged into, all of them: it is not known which were
+    /// in which response. `None` if the response was not merged.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut pending_acks = self.pending_acks.iter_mut();
         let pending_ack =
@@ -263,10 +265,11 @@ impl ClientCache {
         self.cursors.retain(|cursor| cursor.id != id);
         for pending_ack in &mut self.pending_acks {
             let advances = pending_ack.advances.iter_mut();
-            advances
-                .filter(|advance| advance.cursor == Some(id))
-                .for_each(|advance| advance.cursor = None);
+            for advance in advances.filter(|advance| advance.cursor == Some(id)) {
+                advance.cursor = None;
+            }
         }
+
         let exceptions = std::mem::take(&mut self.exceptions);
         let (covered, uncovered) = exceptions
             .into_iter()
@@ -276,7 +279,8 @@ impl ClientCache {
     }
 
     /// Moves a cursor along an advance that the client has acknowledged, or
-    /// need not.
+    /// need not. A part of an advance is only noted: the cursor moves with the
+    /// last one. A closed cursor is left alone.
     pub(super) fn advance_cursor(&mut self, db: &mut Database, advance: &Advance) {
         let Some(cursor) = advance.cursor.and_then(|id| self.cursor_mut(id)) else {
             return;
@@ -302,7 +306,8 @@ impl ClientCache {
         }
     }
 
-    /// Whether there are more pending ACKs than are kept apart.
+    /// Whether there are more pending ACKs than are kept apart, or more updates
+    /// in them.
     fn exceeds_limits(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
         let updates: usize = pending_acks
@@ -322,6 +327,7 @@ impl ClientCache {
         for (cursor, between) in merge_pending(second, first) {
             db.unpin(cursor, between);
         }
+
         let updates = self.pending_acks[0].updates.iter();
         let names: Vec<Name> = updates.map(|update| update.name().clone()).collect();
         for name in names {
@@ -330,15 +336,16 @@ impl ClientCache {
     }
 
     /// SotW: adds updates of a NACKed response to the pending responses after
-    /// it, which contain them, too. One that changes a variant itself ends
-    /// that. A `whole` set contains every name, another response only the names
-    /// of its updates.
+    /// it, which contain them, too, up to the first that changes the variant
+    /// itself. A `whole` set contains every name, another response only the
+    /// names of its updates.
     pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], whole: bool) {
         for update in updates {
             for pending_ack in &mut self.pending_acks {
                 if !whole && pending_ack.updates_of(update.name()).is_empty() {
                     continue;
                 }
+
                 let mut advances = pending_ack.advances.iter();
                 let is_advanced = advances.any(|advance| advance.item(update.name()).is_some());
                 let place = pending_ack
@@ -359,7 +366,7 @@ impl ClientCache {
     }
 
     /// Makes advances that need no response. They count once the last response
-    /// before them is acknowledged.
+    /// before them is acknowledged, or at once if none is pending.
     pub(crate) fn advance_silently(&mut self, db: &mut Database, advances: Vec<Advance>) {
         for advance in advances {
             let Some(last) = self.pending_acks.back_mut() else {

@@ -157,7 +157,8 @@ pub(crate) fn resources_of<'r>(
     upserts.chain(items.filter_map(|(_, item)| item.as_ref()))
 }
 
-/// The updates of one name among sorted updates.
+/// The updates of one name among updates that are sorted by variant, and so by
+/// name.
 pub(crate) fn updates_of<'s>(updates: &'s [Update], name: &Name) -> &'s [Update] {
     let start = updates.partition_point(|update| update.name() < name);
     let length = updates[start..].partition_point(|update| update.name() == name);
@@ -182,13 +183,15 @@ pub(crate) fn apply_updates(
             apply_item(advance, name, item.as_ref(), held);
         }
     }
+
     for update in updates_of(updates, name) {
         update.apply(held);
     }
 }
 
 /// Applies an item of an advance to the resources that a client holds of its
-/// name. An upsert replaces resources of unknown body, too.
+/// name. An upsert replaces the variant that it takes from the client, and
+/// resources of unknown body, too.
 pub(crate) fn apply_item(
     advance: &Advance,
     name: &Name,
@@ -212,44 +215,47 @@ pub(crate) fn apply_item(
 const MAX_MERGED_NONCES: usize = 64;
 
 /// Merges an earlier pending ACK into a later one. Where both change a variant,
-/// the later change counts. Advances become updates. Returns the positions of
-/// cursors to which none returns any more.
+/// the later change counts. Advances become updates. The nonce of the earlier
+/// one is remembered, up to a limit. Returns the positions of cursors to which
+/// none returns any more.
 pub(crate) fn merge_pending(
     later: &mut PendingAck,
     earlier: PendingAck,
 ) -> Vec<(CursorId, Position)> {
+    let later_advances = std::mem::take(&mut later.advances);
+    let later_updates = std::mem::take(&mut later.updates);
+    let in_order = [
+        (earlier.advances, earlier.updates),
+        (later_advances, later_updates),
+    ];
+
     let mut updates: BTreeMap<Variant, Update> = BTreeMap::new();
     let mut advances: Vec<Advance> = Vec::new();
-    let mut between = Vec::new();
-    let parts = [
-        (earlier.advances, earlier.updates),
-        (
-            std::mem::take(&mut later.advances),
-            std::mem::take(&mut later.updates),
-        ),
-    ];
-    for (part_advances, part_updates) in parts {
-        for mut advance in part_advances {
+    let mut unused_positions = Vec::new();
+    for (response_advances, response_updates) in in_order {
+        for mut advance in response_advances {
             merge_items(&mut updates, &advance);
             advance.changes = None;
             let cursor = advance.cursor;
-            let joined = merge_advance(&mut advances, advance);
-            between.extend(cursor.zip(joined));
+            let between = merge_advance(&mut advances, advance);
+            unused_positions.extend(cursor.zip(between));
         }
-        for update in part_updates {
+        for update in response_updates {
             merge_update(&mut updates, update);
         }
     }
+
     later.updates = updates.into_values().collect();
     later.advances = advances;
     merge_answers(&mut later.answers, earlier.answers);
     later.expects_nack |= earlier.expects_nack;
+
     let mut nonces = earlier.merged_nonces;
     nonces.push(earlier.nonce);
     nonces.append(&mut later.merged_nonces);
     nonces.drain(..nonces.len().saturating_sub(MAX_MERGED_NONCES));
     later.merged_nonces = nonces;
-    between
+    unused_positions
 }
 
 /// Adds the earlier answers to subscriptions that have no later one.
@@ -259,7 +265,8 @@ fn merge_answers(later: &mut Vec<Answer>, earlier: Vec<Answer>) {
     later.extend(earlier.filter(|answer| !answered.contains(&answer.subscription)));
 }
 
-/// Adds the items of an advance to earlier updates.
+/// Adds the items of an advance to earlier updates: for each a removal of the
+/// variant that it takes from the client, then the upsert.
 fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
     for (name, item) in advance.items() {
         let removed = advance.removed_variant(name, item.as_ref());
@@ -271,8 +278,8 @@ fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
     }
 }
 
-/// Adds an update to earlier ones, and to it what the earlier one of its
-/// variant did.
+/// Adds an update to earlier ones. It replaces the one of its variant, and
+/// remembers whether that removed it and which resource it had.
 fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
     if let Some(before) = updates.remove(&update.variant) {
         let was_removed = before.is_removal() || before.removed_earlier;

@@ -20,14 +20,17 @@ impl ClientCache {
         &self,
         name: &Name,
     ) -> impl Iterator<Item = &CachedResource> {
-        let same = self.records.iter_hash(self.hash(name));
-        same.filter(move |held| held.resource.name == *name)
+        let same_hash = self.records.iter_hash(self.hash(name));
+        same_hash.filter(move |held| held.resource.name == *name)
     }
 
-    /// Adds a record, and counts it.
+    /// Adds a record, beside others of its name, and adds it to the totals.
     fn insert(&mut self, held: CachedResource) {
-        self.fingerprint_sum = self.fingerprint_sum.wrapping_add(counted_print(&held));
+        self.fingerprint_sum = self
+            .fingerprint_sum
+            .wrapping_add(counted_fingerprint(&held));
         self.unknown_bodies += usize::from(held.has_unknown_body());
+
         let hash = self.hash(&held.resource.name);
         let hasher = &self.hasher;
         self.records.insert_unique(hash, held, |held| {
@@ -35,8 +38,8 @@ impl ClientCache {
         });
     }
 
-    /// Drops the records of a name that `keep` does not tell, and the memory of
-    /// a table that is mostly empty.
+    /// Drops the records of a name for which `keep` is false, takes them out of
+    /// the totals, and releases the memory of a table that is mostly empty.
     fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&CachedResource) -> bool) {
         let hash = self.hash(name);
         loop {
@@ -45,9 +48,12 @@ impl ClientCache {
                 break;
             };
             let (held, _) = found.remove();
-            self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(counted_print(&held));
+            self.fingerprint_sum = self
+                .fingerprint_sum
+                .wrapping_sub(counted_fingerprint(&held));
             self.unknown_bodies -= usize::from(held.has_unknown_body());
         }
+
         if self.records.len() < self.records.capacity() / 4 {
             let hasher = &self.hasher;
             self.records
@@ -62,7 +68,7 @@ impl ClientCache {
     }
 
     /// Makes a name that a cursor decides an exception, with records of what
-    /// the client holds by the cursor.
+    /// the client holds by the cursor. Other names are left as they are.
     pub(in crate::source) fn make_exception(&mut self, db: &mut Database, name: &Name) {
         if self.deciding_cursor(name).is_some() {
             let held = self.held(db, name);
@@ -82,18 +88,21 @@ impl ClientCache {
     /// Records a resource that the client holds, or may hold. It replaces the
     /// record of the same variant and certainty. But the client may have taken
     /// any of several NACKed versions, and use its references (S17, S81), so
-    /// these are all recorded.
+    /// these are all recorded, up to a limit.
     pub(in crate::source) fn record(&mut self, db: &mut Database, held: CachedResource) {
         let name = held.resource.name.clone();
         self.make_exception(db, &name);
-        let same_version = |other: &CachedResource| other.resource.version == held.resource.version;
-        let others = self
-            .records_of(&name)
-            .filter(|other| other.is_same_record(&held) && !same_version(other));
-        let is_full = others.count() >= MAX_MAYBE_TAKEN;
+
+        let is_same_version =
+            |other: &CachedResource| other.resource.version == held.resource.version;
+        let is_other_version =
+            |other: &&CachedResource| other.is_same_record(&held) && !is_same_version(other);
+        let other_versions = self.records_of(&name).filter(is_other_version).count();
+        let is_full = other_versions >= MAX_MAYBE_TAKEN;
         let replaces_all = held.certainty != Certainty::MaybeTaken || is_full;
         self.drop_records(&name, |other| {
-            !((replaces_all || same_version(other)) && other.is_same_record(&held))
+            let is_replaced = replaces_all || is_same_version(other);
+            !(is_replaced && other.is_same_record(&held))
         });
         self.insert(held);
     }
@@ -121,8 +130,8 @@ impl ClientCache {
     }
 
     /// Drops exceptions whose records agree with their cursor, but for names
-    /// that `keeps` tells. Does nothing while an ACK is pending: the position
-    /// of a cursor does not count it yet.
+    /// for which `keeps` is true. Does nothing while an ACK is pending: the
+    /// position of a cursor does not count it yet.
     pub(in crate::source) fn drop_redundant_exceptions(
         &mut self,
         db: &mut Database,
@@ -146,7 +155,7 @@ impl ClientCache {
         let cursor = self.covering_cursor(name);
         let by_cursor = cursor.and_then(|cursor| cursor.held_resource(db, self.type_id, name));
         let mut records = self.records_of(name);
-        let agrees = match (records.next(), &by_cursor) {
+        let first_agrees = match (records.next(), &by_cursor) {
             (None, None) => true,
             (Some(record), Some(held)) => {
                 record.certainty == held.certainty
@@ -154,12 +163,14 @@ impl ClientCache {
             }
             _ => false,
         };
-        agrees && records.next().is_none()
+        let has_more = records.next().is_some();
+        first_agrees && !has_more
     }
 }
 
-/// The fingerprint of a record, as far as the sum counts it.
-fn counted_print(held: &CachedResource) -> u128 {
+/// The fingerprint of a record as it counts in the sum: zero unless the
+/// resource is accepted.
+fn counted_fingerprint(held: &CachedResource) -> u128 {
     match held.is_accepted() {
         true => held.resource.fingerprint(),
         false => 0,
