@@ -48,7 +48,7 @@ impl Session {
     ) {
         let type_stream = &mut self.type_streams[index];
         let type_url = type_stream.type_url.clone();
-        if error.is_some() && type_stream.expected_nack_of_merged(&nonce) {
+        if error.is_some() && type_stream.expects_nack_of_merged(&nonce) {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }

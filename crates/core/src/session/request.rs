@@ -203,7 +203,7 @@ impl Session {
         };
         let due = !std::mem::take(&mut self.type_streams[index].refused).is_empty();
         let refusals = self.refuse_over_limits(db, index, &mut selectors, ending);
-        if self.type_streams[index].refusals_changed(due) {
+        if self.type_streams[index].update_refusals(due) {
             for refusal in refusals {
                 self.refuse(&url, refusal);
             }

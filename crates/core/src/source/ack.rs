@@ -23,11 +23,12 @@ pub(crate) struct AckEffects {
 impl TypeStream {
     /// Handles an ACK, of this response and all before it. Returns its effects
     /// on other types; replaced resources only if their references drain (S73).
+    /// The nonce must be that of a pending response.
     pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
         let mut effects = AckEffects::default();
-        let unknown = self.client_cache.has_unknown_bodies();
+        let had_unknown_bodies = self.client_cache.has_unknown_bodies();
         while let Some(pending_ack) = self.client_cache.take_oldest_pending() {
-            let done = pending_ack.nonce == *nonce;
+            let is_last = pending_ack.nonce == *nonce;
             // gRPC requests the clusters of a route after it ACKed it, and uses
             // the old ones until it has the new (S73).
             if self.kind.drains || self.dialect == Dialect::Standard {
@@ -39,10 +40,11 @@ impl TypeStream {
                 .clone()
                 .or_else(|| self.acked_version.take());
             self.apply_acked(db, pending_ack);
-            if done {
+            if is_last {
                 break;
             }
         }
+
         self.forget_named_set();
         if let Some(resumed) = &mut self.resumption {
             effects.replaced_unknown |= std::mem::take(&mut resumed.unknown_set);
@@ -51,12 +53,12 @@ impl TypeStream {
         self.trial_turn = !self.trial_turn;
         self.retry_quarantined();
         self.drop_redundant_exceptions(db);
-        effects.replaced_unknown |= unknown && !self.client_cache.has_unknown_bodies();
+        effects.replaced_unknown |= had_unknown_bodies && !self.client_cache.has_unknown_bodies();
         effects
     }
 
-    /// Resources that the client held and that pending responses may have
-    /// replaced.
+    /// The resources that the client held and that pending responses may have
+    /// replaced, those of earlier pending responses included.
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replaced = Vec::new();
         let mut upserts: Vec<Arc<Resource>> = Vec::new();
@@ -89,6 +91,7 @@ impl TypeStream {
     ) {
         let mut names: Vec<&Name> = pending_ack.updates.iter().map(Update::name).collect();
         names.dedup();
+
         for name in names {
             let mut held = self.client_cache.held(db, name);
             let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
@@ -98,14 +101,15 @@ impl TypeStream {
             let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
             replaced.extend(old.into_iter().map(|old| (old, new.clone())));
         }
+
         for advance in &pending_ack.advances {
             self.collect_advance_replacements(db, advance, replaced);
         }
     }
 
-    /// Collects the resources that an advance replaces. Those of a cursor are
-    /// the same for all clients; of a closed one, the client may have dropped
-    /// some.
+    /// Collects the resources that an advance replaces. Those of an open cursor
+    /// are the same for all clients. Of a closed one the client may have
+    /// dropped some: those that it still holds are collected.
     fn collect_advance_replacements(
         &self,
         db: &mut Database,
@@ -113,10 +117,9 @@ impl TypeStream {
         replaced: &mut Vec<Replacement>,
     ) {
         if advance.cursor.is_some() {
-            let shared = advance.replacements();
-            replaced.extend(
-                shared.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect())),
-            );
+            for (old, new) in advance.replacements() {
+                replaced.push((Arc::clone(old), new.cloned().into_iter().collect()));
+            }
             return;
         }
         for (name, item) in advance.items() {
@@ -138,8 +141,9 @@ impl TypeStream {
         pending_ack.apply(cursor.map(|cursor| cursor.id), name, held);
     }
 
-    /// Applies the updates of an ACKed response to the client cache, as far as
-    /// the client is still subscribed: it drops the others itself.
+    /// Applies an ACKed response: records its answers, writes its updates into
+    /// the client cache as far as the client is still subscribed (it drops the
+    /// others itself), and moves its cursors.
     fn apply_acked(&mut self, db: &mut Database, pending_ack: PendingAck) {
         for answer in pending_ack.answers {
             self.record_answer(answer);
@@ -147,14 +151,15 @@ impl TypeStream {
         for advance in &pending_ack.advances {
             self.record_advance(db, advance);
         }
+
         // A proxy keeps hosts although it unsubscribes from them (S23).
-        let keeps = self.kind.on_demand && self.wildcard.is_on();
+        let keeps_hosts = self.kind.on_demand && self.wildcard.is_on();
         for update in pending_ack.updates {
             let has_interest = self.has_interest(db, update.name());
             if !has_interest {
                 self.dirty.insert(update.name().clone());
             }
-            if update.is_removal() || has_interest || keeps {
+            if update.is_removal() || has_interest || keeps_hosts {
                 self.mark_if_outdated(db, &update);
                 let name = update.name().clone();
                 self.client_cache
@@ -166,6 +171,7 @@ impl TypeStream {
                 }
             }
         }
+
         for advance in &pending_ack.advances {
             self.client_cache.advance_cursor(db, advance);
         }
@@ -184,7 +190,7 @@ impl TypeStream {
     }
 
     /// Records an answer that the client ACKed, if its subscription still
-    /// exists.
+    /// exists. A name that it was the last to resolve to becomes dirty.
     pub(super) fn record_answer(&mut self, answer: Answer) {
         let Answer {
             subscription,
@@ -196,7 +202,8 @@ impl TypeStream {
         if self.subscriptions.get(subscription).is_none() {
             return;
         }
-        let left = match kind {
+
+        let unresolved_name = match kind {
             // An error leaves the resource in use.
             AnswerKind::Error => None,
             _ => self
@@ -205,7 +212,7 @@ impl TypeStream {
         };
         // A name that nothing resolves to any more was removed in the same
         // response, or is next.
-        self.dirty.extend(left);
+        self.dirty.extend(unresolved_name);
         self.subscriptions.record_answer(subscription, kind, error);
     }
 
@@ -213,22 +220,24 @@ impl TypeStream {
     /// cursor's position does not: names that became exceptions meanwhile, and
     /// names of a closed cursor that were subscribed to again.
     fn record_advance(&mut self, db: &mut Database, advance: &Advance) {
-        let orphan = advance.cursor.is_none();
-        if !orphan && self.client_cache.exceptions().is_empty() {
+        let is_closed = advance.cursor.is_none();
+        if !is_closed && self.client_cache.exceptions().is_empty() {
             return;
         }
+
         let items: Vec<_> = advance.items().cloned().collect();
         for (name, item) in items {
-            let is_recorded = match orphan {
+            let is_recorded = match is_closed {
                 true => self.has_interest(db, &name),
                 false => self.client_cache.exceptions().contains(&name),
             };
             if !is_recorded {
                 continue;
             }
+
             // The view of the present cursor lists the name, and may not list
             // it any more when the cursor gets there.
-            let listed = self.cursor_choice(db, &name).filter(|_| orphan);
+            let listed = self.cursor_choice(db, &name).filter(|_| is_closed);
             if listed.is_some_and(|listed| listed.resource().is_some()) {
                 if let Some(resource) = item {
                     self.client_cache
@@ -237,17 +246,19 @@ impl TypeStream {
                 }
                 continue;
             }
+
             self.client_cache.edit_records(db, &name, |held| {
                 apply_item(advance, &name, item.as_ref(), held)
             });
-            if orphan {
+            if is_closed {
                 self.mark_unmatched(db, &name);
                 self.dirty.insert(name);
             }
         }
     }
 
-    /// Applies a push that needs no response.
+    /// Applies the updates and answers of a push that needs no response, as if
+    /// the client had ACKed it.
     pub(crate) fn apply_silently(
         &mut self,
         db: &mut Database,
@@ -265,7 +276,9 @@ impl TypeStream {
         self.drop_redundant_exceptions(db);
     }
 
-    /// Drops exceptions whose records agree with their cursor again.
+    /// Drops exceptions whose records agree with their cursor again. Names that
+    /// are to be evaluated, were NACKed, or have a subscription stay. So do all
+    /// if hardly any can go.
     pub(super) fn drop_redundant_exceptions(&mut self, db: &mut Database) {
         // If nearly all exceptions have a reason, checking each costs more than
         // keeping the few that have none: a client that NACKs thousands of
@@ -275,21 +288,19 @@ impl TypeStream {
         if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
             return;
         }
-        let (dirty, deferred, subscriptions, type_id) = (
-            &self.dirty,
-            &self.deferred,
-            &self.subscriptions,
-            self.type_id,
-        );
+
         let nacked = self.quarantine.values().chain(self.suspects.values());
         let nacked: hashbrown::HashSet<&Name> =
             nacked.map(|(_, requested_name)| requested_name).collect();
+        let (dirty, deferred) = (&self.dirty, &self.deferred);
+        let (subscriptions, type_id) = (&self.subscriptions, self.type_id);
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
+            let is_subscribed = |entry| subscriptions.of_entry(entry).next().is_some();
             let entry = db.find(type_id, name);
             dirty.contains(name)
                 || deferred.contains(name)
                 || nacked.contains(name)
-                || entry.is_some_and(|entry| subscriptions.of_entry(entry).next().is_some())
+                || entry.is_some_and(is_subscribed)
         });
     }
 }

@@ -17,7 +17,7 @@ use crate::order::Removal;
 
 impl TypeStream {
     /// Adds the next advance of a cursor to a push, or the part of it that
-    /// there is room for (S44).
+    /// there is room for (S44). Nothing is added if the cursor is at the head.
     pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
@@ -38,7 +38,7 @@ impl TypeStream {
 
     /// Begins the next part of an advance, without items: of one that was sent
     /// in part, or of a new one. Returns `None` if the cursor is at the head of
-    /// its view.
+    /// its view, or the scope is not complete.
     fn next_advance(&mut self, db: &mut Database, id: CursorId) -> Option<Advance> {
         let cursor = self.client_cache.cursor_mut(id)?;
         let partial = cursor.partial_advances.back();
@@ -58,6 +58,7 @@ impl TypeStream {
                 (changes, 0)
             }
         };
+
         Some(Advance {
             cursor: Some(id),
             from: changes.from,
@@ -69,14 +70,15 @@ impl TypeStream {
         })
     }
 
-    /// Records at the cursor how far an advance was sent, unless all of it fits
-    /// into one response.
+    /// Marks an advance whose range ends with the last item, and records at the
+    /// cursor how far it was sent, unless all of it fits into one response.
     fn record_partial(&mut self, advance: &mut Advance) {
         let cursor = advance.cursor;
         let cursor = cursor.and_then(|cursor| self.client_cache.cursor_mut(cursor));
         let (Some(changes), Some(cursor)) = (&advance.changes, cursor) else {
             return;
         };
+
         advance.is_last = advance.range.end == changes.items.len();
         let partial = cursor.partial_advances.back_mut();
         match partial.filter(|partial| Arc::ptr_eq(&partial.changes, changes)) {
@@ -90,8 +92,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds items to an advance while there is room. An item that the client
-    /// cannot take as it is becomes an exception, and its name dirty.
+    /// Adds items to an advance while there is room. The first item of a push
+    /// may be larger than that. An item that the client cannot take as it is
+    /// becomes an exception, and its name dirty.
     fn fill_advance(
         &mut self,
         db: &mut Database,
@@ -103,15 +106,17 @@ impl TypeStream {
         let (Some(changes), Some(cursor)) = (advance.changes.clone(), advance.cursor) else {
             return;
         };
+
         let takes_all = self.takes_all_items(db, advance);
+        let is_push_empty = push.updates.is_empty() && push.answers.is_empty();
         for (index, item) in changes.items.iter().enumerate().skip(advance.range.start) {
             let size = item.1.as_ref().map_or(0, |r| r.wire_size());
-            let is_first =
-                index == advance.range.start && push.updates.is_empty() && push.answers.is_empty();
+            let is_first = index == advance.range.start && is_push_empty;
             if size > *budget && !is_first {
                 *budget = 0;
                 return;
             }
+
             advance.range.end = index + 1;
             let is_taken = takes_all || self.takes_item(db, cursor, item);
             if is_taken && !self.must_defer_item(db, context, item) {

@@ -37,8 +37,8 @@ struct Draft {
     errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
-/// The changes and the range of items that a push consists of, if many streams
-/// may send just that.
+/// The changes and the range of items that a push consists of, if it is one
+/// advance and nothing else: many streams may send just that.
 fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
     let [advance] = &push.advances[..] else {
         return None;
@@ -51,8 +51,9 @@ fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
 }
 
 impl TypeStream {
-    /// Works out the changes of subscriptions by a request. None of them
-    /// depends on a nonce (S7, S8).
+    /// Works out the changes of subscriptions by a request: those that end go
+    /// before those that begin. None of them depends on a nonce (S7, S8). A
+    /// client that subscribes to a scope is owed a response.
     pub(crate) fn read_delta(&mut self, mut request: DeltaSubscriptions) -> RequestChanges {
         self.ignore_ambiguous_versions(&mut request);
         let subscribes_wildcard = self.update_wildcard(&request);
@@ -60,6 +61,7 @@ impl TypeStream {
             initial: request.initial,
             ..RequestChanges::default()
         };
+
         let changes = &mut request_changes.changes;
         for (selector, params) in request.unsubscribe {
             changes.push_back(match selector {
@@ -68,12 +70,14 @@ impl TypeStream {
                 Selector::Wildcard => SubscriptionChange::UnsubscribeScope(Scope::All),
             });
         }
+
         if subscribes_wildcard {
             self.owes_response = true;
             if !self.kind.on_demand {
                 changes.push_back(SubscriptionChange::SubscribeScope(Scope::All));
             }
         }
+
         for (selector, params) in request.subscribe {
             match selector {
                 Selector::Name(name) => {
@@ -83,6 +87,7 @@ impl TypeStream {
                     self.owes_response = true;
                     changes.push_back(SubscriptionChange::SubscribeScope(Scope::Glob(glob)));
                 }
+                // The wildcard's change is above.
                 Selector::Wildcard => {}
             }
         }
@@ -110,16 +115,18 @@ impl TypeStream {
         if request.initial.is_empty() {
             return;
         }
-        let names = self.names_with_variants(&request.subscribe);
-        let mut ambiguous = names.iter();
-        if !ambiguous.any(|name| request.initial.get(name).is_some()) {
+
+        let ambiguous = self.names_with_variants(&request.subscribe);
+        let mut names = ambiguous.iter();
+        if !names.any(|name| request.initial.get(name).is_some()) {
             return;
         }
-        let known = |(name, version): &(Name, Version)| match names.contains(name) {
+
+        let replace = |(name, version): &(Name, Version)| match ambiguous.contains(name) {
             true => (name.clone(), Version::unknown()),
             false => (name.clone(), version.clone()),
         };
-        request.initial = request.initial.iter().map(known).collect();
+        request.initial = request.initial.iter().map(replace).collect();
     }
 
     /// The names of which a list may subscribe to several variants: it has them
@@ -129,6 +136,7 @@ impl TypeStream {
         let has_scope = selectors
             .iter()
             .any(|(selector, _)| !matches!(selector, Selector::Name(_)));
+
         let mut first_params: HashMap<&Name, ParamsId> = HashMap::new();
         let mut names = HashSet::new();
         for (selector, params) in selectors {
@@ -143,7 +151,9 @@ impl TypeStream {
         names
     }
 
-    /// Writes a response; `None` if nothing of it has to be written.
+    /// Writes a response; `None` if it would be empty and the client does not
+    /// wait for one. A push that many streams send is written from their shared
+    /// list.
     pub(crate) fn write_delta(
         &self,
         db: &mut Database,
@@ -153,6 +163,7 @@ impl TypeStream {
         if let Some((changes, range)) = shared_advance(push) {
             return self.write_shared(changes, range, nonce);
         }
+
         let mut response = Draft {
             removed: push.placeholders.clone(),
             ..Draft::default()
@@ -174,18 +185,20 @@ impl TypeStream {
         for advance in &push.advances {
             write_advance(advance, &mut response);
         }
+
         let heartbeat = |resource: &Arc<Resource>| WireResource {
             resource: Arc::clone(resource),
             form: Form::Heartbeat,
         };
         let heartbeats = push.heartbeats.iter().map(heartbeat);
         response.resources.extend(heartbeats);
-        deduplicate(&mut response);
+        sort_and_deduplicate(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
         self.finish_delta(nonce, resources, response)
     }
 
-    /// Writes a response whose resources many streams share.
+    /// Writes a response whose resources many streams share; its removals are
+    /// written for each. `None` as in [`Self::finish_delta`].
     fn write_shared(
         &self,
         changes: &ViewChanges,
@@ -226,7 +239,8 @@ impl TypeStream {
     }
 
     /// Writes the removal of a variant, and with the last variant that of its
-    /// name (S41, S74).
+    /// name, in the form that the client believes (S41, S74). A name with an
+    /// error is not removed: the error says more.
     fn write_removal(&self, db: &mut Database, push: &Push, update: &Update, response: &mut Draft) {
         let name = update.name();
         let left = self.client_cache.held_after_push(db, name, push.changes());
@@ -234,11 +248,13 @@ impl TypeStream {
         if is_constrained || !left.is_empty() {
             response.removed_variants.push(update.variant.clone());
         }
+
         let mut answers = push.answers.iter();
         let has_error = answers.any(|answer| answer.error.is_some() && answer.name == *name);
         if !left.is_empty() || has_error {
             return;
         }
+
         let form = match self.subscriptions_of(db, name).is_empty() {
             true => NegativeForm::Removed,
             false => self.negative_form(true),
@@ -272,7 +288,8 @@ impl TypeStream {
         }
     }
 
-    /// Writes that a name is refused (S72).
+    /// Writes that a name is refused: as an error, or as absent for a client
+    /// that cannot read errors (S72).
     fn write_refusal(&self, db: &mut Database, name: &Name, response: &mut Draft) {
         match self.refusal_as_error() {
             Some(error) => response.errors.push((name.clone(), error)),
@@ -325,20 +342,19 @@ fn write_advance(advance: &Advance, response: &mut Draft) {
 }
 
 /// Renames resources without a body whose name is that of another resource or
-/// removal: their alias says what does not exist, and the other counts, too.
+/// removal of the response: their alias says what does not exist, and the other
+/// one must not be lost.
 fn rename_negatives(response: &mut Draft) {
     let is_negative = |wire: &WireResource| wire.resource.body.is_none();
     if !response.resources.iter().any(is_negative) {
         return;
     }
+
     let others = response.resources.iter().filter(|wire| !is_negative(wire));
     let others = others.map(|wire| &wire.resource.name);
     let taken: HashSet<Name> = response.removed.iter().chain(others).cloned().collect();
-    for wire in response
-        .resources
-        .iter_mut()
-        .filter(|wire| is_negative(wire))
-    {
+    let resources = response.resources.iter_mut();
+    for wire in resources.filter(|wire| is_negative(wire)) {
         let mut name = wire.resource.name.clone();
         if !taken.contains(&name) {
             continue;
@@ -353,13 +369,15 @@ fn rename_negatives(response: &mut Draft) {
 
 /// Sorts a response, and leaves out repeated variants and removals of names
 /// that have a resource: Envoy NACKs these (S41).
-fn deduplicate(response: &mut Draft) {
+fn sort_and_deduplicate(response: &mut Draft) {
     rename_negatives(response);
+
     let variant = |wire: &WireResource| variant_of(&wire.resource);
     response.resources.sort_by_cached_key(variant);
     response
         .resources
         .dedup_by(|a, b| same_variant(&a.resource, &b.resource));
+
     let names = response.resources.iter().map(|wire| &wire.resource.name);
     let present: HashSet<&Name> = names.collect();
     response.removed.retain(|name| !present.contains(name));

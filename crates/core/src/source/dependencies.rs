@@ -24,8 +24,9 @@ pub(crate) enum DependencyState {
 }
 
 impl TypeStream {
-    /// The state of a name at the client. It counts as held only if no pending
-    /// response removes it.
+    /// The state of a name at the client: by a plain subscription, or else by
+    /// the cursor that covers it. It counts as held only if no pending response
+    /// removes it.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
         let entry = db.find(self.type_id, name);
@@ -37,6 +38,7 @@ impl TypeStream {
         let Some(choice) = choice else {
             return DependencyState::NotSubscribed;
         };
+
         let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
         if self.surely_holds(db, resolved_name) {
             return DependencyState::Held;
@@ -50,8 +52,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether the client accepted a resource of a name, and no pending
-    /// response removes it.
+    /// Whether the client accepted a resource of a name, no pending response
+    /// removes it, and it need not be verified by a later one.
     fn surely_holds(&self, db: &mut Database, name: &Name) -> bool {
         let held = self.client_cache.held(db, name);
         let mut pending_acks = self.client_cache.pending_acks().iter();
@@ -60,13 +62,15 @@ impl TypeStream {
             && !self.is_unverified(name)
     }
 
-    /// Whether a resource counts as accepted because the NACK of its response
-    /// was expected, and a later response has yet to show whether that was the
-    /// only reason.
+    /// Whether a resource of a name counts as accepted because the NACK of its
+    /// response was expected, and a later response has yet to show whether that
+    /// was the only reason.
     fn is_unverified(&self, name: &Name) -> bool {
+        // The variants of a name follow one another, the one without
+        // constraints first.
         let mut following = self.unverified.range((name.clone(), None)..);
-        let unverified = following.next().is_some_and(|((of, _), _)| of == name);
-        unverified && !self.client_cache.pending_acks().is_empty()
+        let is_listed = following.next().is_some_and(|((next, _), _)| next == name);
+        is_listed && !self.client_cache.pending_acks().is_empty()
     }
 
     /// Whether the client holds resources of unknown body, whose references are
@@ -76,9 +80,9 @@ impl TypeStream {
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
-    /// Visits each reference of a resource that the client may hold and that is
-    /// about to be replaced by one without it. The cost depends on the
-    /// unsettled names, not on the size of the client cache.
+    /// Visits each reference that a resource at the client may have and that
+    /// the desired resources of its name have not: it is about to go. The cost
+    /// depends on the unsettled names, not on the size of the client cache.
     pub(crate) fn each_dropped_reference(
         &self,
         db: &mut Database,
@@ -133,13 +137,14 @@ impl TypeStream {
         for cursor in self.client_cache.cursors() {
             names.extend(db.list(cursor.id).into_iter().map(|r| r.name.clone()));
         }
+
         for name in names {
-            let after = self.client_cache.held_after_acks(db, &name);
+            let held = self.client_cache.held_after_acks(db, &name);
             for desired in self.desired_resources(db, &name) {
-                let holds = |held: &CachedResource| {
+                let is_desired = |held: &CachedResource| {
                     held.is_accepted() && same_resource(&held.resource, &desired)
                 };
-                if after.iter().any(holds) {
+                if held.iter().any(is_desired) {
                     desired.facts().references.iter().for_each(&mut each);
                 }
             }
@@ -147,17 +152,20 @@ impl TypeStream {
     }
 
     /// The names of which the client may hold another resource than the desired
-    /// one.
+    /// one: those to be evaluated, NACKed, sent without an ACK, changed, or not
+    /// covered by the position of a cursor. Resolved names go with them.
     fn unsettled_names(&self, db: &Database) -> BTreeSet<Name> {
         let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
         let nacked = self.suspects.keys().chain(self.quarantine.keys());
         names.extend(nacked.map(|(name, _)| name.clone()));
+
         for pending_ack in self.client_cache.pending_acks() {
             let updated = pending_ack.updates.iter().map(Update::name);
             names.extend(updated.cloned());
             let items = pending_ack.advances.iter().flat_map(Advance::items);
             names.extend(items.map(|(name, _)| name.clone()));
         }
+
         let dirty = db.dirty(self.subscriber);
         names.extend(dirty.map(|(entry, _)| db.name(self.type_id, entry).clone()));
         names.extend(self.client_cache.exceptions().iter().cloned());
@@ -166,6 +174,7 @@ impl TypeStream {
             let resumed = cursor.resume_point.iter().flat_map(|point| point.iter());
             names.extend(resumed.map(|(name, _)| name.clone()));
         }
+
         let resolved_names: Vec<Name> = names
             .iter()
             .flat_map(|name| self.subscriptions_of(db, name))
@@ -175,7 +184,8 @@ impl TypeStream {
         names
     }
 
-    /// The resources that the client was sent and holds, ACKed or not.
+    /// The resources that the client was sent and holds, ACKed or not: one of
+    /// each name, the last that was sent.
     pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent: BTreeMap<Name, _> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
@@ -183,11 +193,13 @@ impl TypeStream {
             let held = held.filter(|r| !self.client_cache.exceptions().contains(&r.name));
             sent.extend(held.map(|r| (r.name.clone(), r)));
         }
+
         let records = self
             .client_cache
             .records()
             .filter(|held| held.is_accepted());
         sent.extend(records.map(|held| (held.resource.name.clone(), held.resource.clone())));
+
         let pending_acks = self.client_cache.pending_acks().iter();
         let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         sent.extend(pending.map(|r| (r.name.clone(), r.clone())));
@@ -207,6 +219,7 @@ impl TypeStream {
             .client_cache
             .records()
             .filter(|_| self.sends_whole_sets());
+
         let names = records.filter(is_uncertain).map(|held| &held.resource.name);
         let listed = names.flat_map(|name| self.client_cache.records_of(name));
         listed

@@ -38,9 +38,9 @@ impl TypeStream {
     /// delta that is for names that the client does not hold: others are
     /// removed.
     pub(super) fn absence_as_error(&self, held: bool) -> Option<Arc<ResourceError>> {
-        let new = self.mode == Mode::Sotw || !held;
+        let is_not_removed = self.mode == Mode::Sotw || !held;
         let error = if self.denied { &DENIED } else { &NOT_FOUND };
-        (self.supports_resource_errors && new).then(|| Arc::clone(error))
+        (self.supports_resource_errors && is_not_removed).then(|| Arc::clone(error))
     }
 
     /// The error of a refused name, if the client gets one (S72).

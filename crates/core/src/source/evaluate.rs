@@ -89,7 +89,8 @@ pub(super) enum Deferral {
 
 impl TypeStream {
     /// Evaluates a name for a push; `expects_nack` is whether the NACK of that
-    /// push is expected.
+    /// push is expected. Nothing is sent while the database does not know
+    /// whether the name exists, or one of its resources waits for a dependency.
     pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
@@ -102,13 +103,16 @@ impl TypeStream {
         if matching.iter().any(|s| s.choice == Choice::Unknown) {
             return Self::evaluate_unknown(&matching);
         }
-        let mut evaluation = Evaluation::default();
+
         let desired = desired_by(&matching);
-        let still = match self.quarantine.is_empty() && self.suspects.is_empty() {
+        let nothing_nacked = self.quarantine.is_empty() && self.suspects.is_empty();
+        let all_desired = match nothing_nacked {
             true => Vec::new(),
             false => [self.own_resources(db, name), desired.clone()].concat(),
         };
-        self.forget_nacks(name, &still);
+        self.forget_nacks(name, &all_desired);
+
+        let mut evaluation = Evaluation::default();
         let mut undeliverable = Vec::new();
         for resource in &desired {
             let resolving = matching.iter().filter(|s| resolves_to(s, resource));
@@ -121,10 +125,10 @@ impl TypeStream {
             evaluation.clear();
             return evaluation;
         }
+
         let removals = self.surplus(db, name, &matching, &desired, &evaluation);
-        let uncertain =
-            (!removals.is_empty() || !evaluation.updates.is_empty()) && self.is_uncertain(db, name);
-        if uncertain || self.has_unanswered_absence(&matching) {
+        let is_changed = !removals.is_empty() || !evaluation.updates.is_empty();
+        if (is_changed && self.is_uncertain(db, name)) || self.has_unanswered_absence(&matching) {
             add_all_variants(name, &desired, &undeliverable, &mut evaluation);
         }
         let removals =
@@ -140,8 +144,8 @@ impl TypeStream {
     /// answer about it, so its resources at the client are evaluated again once
     /// that is known (S51).
     fn evaluate_unknown(matching: &[MatchingSubscription]) -> Evaluation {
-        let by_cursor = matching.iter().all(|s| s.named.is_none());
-        let deferral = match by_cursor {
+        let only_cursor = matching.iter().all(|s| s.named.is_none());
+        let deferral = match only_cursor {
             true => Deferral::Removal,
             false => Deferral::None,
         };
@@ -212,8 +216,9 @@ impl TypeStream {
         }
     }
 
-    /// Evaluates one desired resource. Returns whether it cannot be delivered,
-    /// so that what it would replace has to stay.
+    /// Evaluates one desired resource: adds its upsert and the answers, or
+    /// defers it. Returns whether the client NACKed it, so that it cannot be
+    /// delivered and the resource that it would replace has to stay.
     fn evaluate_resource(
         &self,
         db: &mut Database,
@@ -231,6 +236,7 @@ impl TypeStream {
             self.answer_quarantined(db, name, resource, resolving, evaluation);
             return true;
         }
+
         let held = self.client_cache.held_after_acks(db, &resource.name);
         let mut subscriptions = resolving.iter();
         let is_owed = subscriptions.any(|s| s.resend || self.lacks_answer(s, name, resource));
@@ -240,13 +246,15 @@ impl TypeStream {
         if is_held_exactly(self.kind.on_demand, &held, resource) && (failed || !is_owed) {
             return false;
         }
-        let until = self.addition_deadlines.get(name);
-        let first = context.now + context.dependency_timeout;
-        let overdue = *until.unwrap_or(&first) <= context.now;
-        if !overdue && context.order.must_defer_addition(db, &self.kind, resource) {
+
+        let first_deadline = context.now + context.dependency_timeout;
+        let deadline = self.addition_deadlines.get(name);
+        let is_overdue = *deadline.unwrap_or(&first_deadline) <= context.now;
+        if !is_overdue && context.order.must_defer_addition(db, &self.kind, resource) {
             evaluation.deferral = Deferral::Addition;
             return false;
         }
+
         self.answer_with_resource(name, resource, resolving, evaluation);
         let requested_name = (resource.name != *name).then(|| name.clone());
         evaluation
@@ -361,14 +369,14 @@ impl TypeStream {
         resolving: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) -> bool {
-        let mut any = false;
+        let mut has_error = false;
         for matching in resolving {
             let (Some((key, subscription)), Choice::Failed(error, _)) =
                 (matching.named, &matching.choice)
             else {
                 continue;
             };
-            any = true;
+            has_error = true;
             let last_error = match self.client_cache.pending_answer(key) {
                 Some(answer) => answer.error.as_ref(),
                 None => self.subscriptions.error(key),
@@ -384,18 +392,19 @@ impl TypeStream {
                 });
             }
         }
-        any
+        has_error
     }
 
-    /// Separates answers that the client must NACK from everything else. The
-    /// evaluation keeps the part that belongs into a response of this kind, and
-    /// is marked if there is another part.
+    /// Separates answers that the client must NACK from everything else. If a
+    /// NACK is expected the evaluation keeps those, else all others. It is
+    /// marked if there is another part, for a separate response.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
         let is_unreadable = |answer: &Answer| {
             unreadable && answer.kind == AnswerKind::Absent && !answer.is_implicit
         };
+
         let answers = std::mem::take(&mut evaluation.answers).into_iter();
         let (expected_nacks, others): (Vec<_>, Vec<_>) = answers.partition(is_unreadable);
         let has_other_part = match expects_nack {
@@ -450,7 +459,8 @@ fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     desired
 }
 
-/// Adds upserts of all desired variants of a name that can be delivered.
+/// Adds upserts of the desired variants of a name that can be delivered and
+/// that the evaluation does not have yet.
 fn add_all_variants(
     name: &Name,
     desired: &[Arc<Resource>],
@@ -469,15 +479,15 @@ fn add_all_variants(
 /// Aliases of a virtual host do not count: each host that resolves to it adds
 /// one.
 fn is_held_exactly(on_demand: bool, held: &[CachedResource], resource: &Arc<Resource>) -> bool {
-    let same = |held: &Arc<Resource>| match on_demand {
+    let is_same = |held: &Arc<Resource>| match on_demand {
         true => held.version == resource.version && held.ttl == resource.ttl,
         false => same_resource(held, resource),
     };
     let mut of_variant = held
         .iter()
         .filter(|held| same_variant(&held.resource, resource));
-    let sure = of_variant
-        .next()
-        .is_some_and(|held| held.is_accepted() && same(&held.resource));
-    sure && of_variant.next().is_none() && !held.iter().any(CachedResource::has_unknown_body)
+    let first = of_variant.next();
+    let is_sure = first.is_some_and(|held| held.is_accepted() && is_same(&held.resource));
+    let is_only = of_variant.next().is_none();
+    is_sure && is_only && !held.iter().any(CachedResource::has_unknown_body)
 }

@@ -28,7 +28,8 @@ impl TypeStream {
     }
 
     /// Selects the answers of a response whose NACK is expected, if there are
-    /// any.
+    /// any. A push that has something else is left alone: it must not be
+    /// NACKed.
     pub(super) fn select_unreadable(
         &mut self,
         db: &mut Database,
@@ -38,6 +39,7 @@ impl TypeStream {
         if !push.is_empty() || !self.sends_unreadable() {
             return;
         }
+
         push.expects_nack = true;
         push.refused.extend(std::mem::take(&mut self.refused));
         let mut budget = context.limits.response_bytes;
@@ -62,19 +64,19 @@ impl TypeStream {
         else {
             return false;
         };
-        let records = self
-            .client_cache
-            .records()
-            .filter(|held| held.has_unknown_body());
-        let mut invalid = records.map(|held| &held.resource.name);
-        let mut names = pending_ack.resources().map(|resource| &resource.name);
-        names.any(|name| error_mentions(error, name))
+
+        // An invalid cluster stands for each cluster of unknown body.
+        let records = self.client_cache.records();
+        let unknown = records.filter(|held| held.has_unknown_body());
+        let mut invalid = unknown.map(|held| &held.resource.name);
+        let mut pushed = pending_ack.resources().map(|resource| &resource.name);
+        pushed.any(|name| error_mentions(error, name))
             && !invalid.any(|name| error_mentions(error, name))
     }
 
     /// Whether the NACK of a response that was merged into a later one is
     /// expected: it is acknowledged with that one.
-    pub(crate) fn expected_nack_of_merged(&self, nonce: &Nonce) -> bool {
+    pub(crate) fn expects_nack_of_merged(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
         pending_acks.any(|pending_ack| {
             pending_ack.expects_nack && pending_ack.merged_nonces.contains(nonce)

@@ -22,23 +22,28 @@ type GroupKey = (Box<str>, Box<str>);
 
 impl TypeStream {
     /// Takes updates back out of a push if their group has a member that is
-    /// deferred for another type (S73).
+    /// deferred for another type (S73). Their answers go with them, and their
+    /// names are deferred, too. Only virtual hosts form groups of several
+    /// names.
     pub(super) fn defer_groups(&mut self, db: &mut Database, push: &mut Push) {
         if !self.kind.on_demand || self.addition_deadlines.is_empty() {
             return;
         }
+
+        // The updates of the push go first, so that an index tells which they
+        // are.
         let mut updates = std::mem::take(&mut push.updates);
-        let pushed = updates.len();
+        let pushed_count = updates.len();
         updates.extend(self.deferred_updates(db));
         let mut is_taken_back = vec![false; updates.len()];
         for group in self.group_updates(db, &updates) {
-            if group.iter().any(|index| *index >= pushed) {
-                for index in group {
-                    is_taken_back[index] = true;
-                }
+            let has_deferred = group.iter().any(|index| *index >= pushed_count);
+            for index in group {
+                is_taken_back[index] = has_deferred;
             }
         }
-        updates.truncate(pushed);
+        updates.truncate(pushed_count);
+
         let mut requested_names: Vec<Name> = Vec::new();
         for (update, is_taken_back) in updates.into_iter().zip(is_taken_back) {
             match is_taken_back {
@@ -46,6 +51,7 @@ impl TypeStream {
                 false => push.updates.push(update),
             }
         }
+
         let is_deferred = |answer: &Answer| requested_names.contains(&answer.name);
         push.answers.retain(|answer| !is_deferred(answer));
         self.defer_names(db, requested_names);
@@ -103,25 +109,31 @@ impl TypeStream {
         keys
     }
 
-    /// Merges the updates of one variant. A virtual host that several hosts
-    /// resolved to gets the aliases of all of them: a request waits until its
-    /// host is named (S36). An upsert wins over a removal. The updates are sorted
-    /// by variant.
+    /// Merges the updates of each variant into one. A virtual host that several
+    /// hosts resolved to gets the aliases of all of them: a request waits until
+    /// its host is named (S36). An upsert wins over a removal. The updates must
+    /// be sorted by variant.
     pub(super) fn merge_updates_of_variants(push: &mut Push) {
         push.updates.dedup_by(|again, first| {
-            let same = again.variant == first.variant;
-            if same {
-                match (&mut first.resource, again.resource.take()) {
-                    (Some(first), Some(again)) => add_aliases(first, &again),
-                    (resource @ None, Some(new)) => {
-                        *resource = Some(new);
-                        first.requested_name = again.requested_name.take();
-                    }
-                    (_, None) => {}
-                }
+            let is_same_variant = again.variant == first.variant;
+            if is_same_variant {
+                merge_update(first, again);
             }
-            same
+            is_same_variant
         });
+    }
+}
+
+/// Merges the second update of a variant into the first. An upsert wins over a
+/// removal; two upserts have the aliases of both.
+fn merge_update(first: &mut Update, again: &mut Update) {
+    match (&mut first.resource, again.resource.take()) {
+        (Some(first), Some(again)) => add_aliases(first, &again),
+        (resource @ None, Some(new)) => {
+            *resource = Some(new);
+            first.requested_name = again.requested_name.take();
+        }
+        (_, None) => {}
     }
 }
 
@@ -134,13 +146,14 @@ struct Groups {
 }
 
 impl Groups {
-    /// Adds an index to the group that has one of its keys; if several have, they
-    /// become one.
+    /// Adds an index to the group that has one of its keys; if several have,
+    /// they become one. If none has, the index begins a new group.
     fn add(&mut self, index: usize, keys: Vec<GroupKey>) {
         let groups = keys.iter().filter_map(|key| self.by_key.get(key).copied());
         let mut groups: Vec<usize> = groups.collect();
         groups.sort_unstable();
         groups.dedup();
+
         let group = groups.first().copied().unwrap_or_else(|| {
             self.members.push(Vec::new());
             self.members.len() - 1
@@ -168,8 +181,8 @@ fn add_aliases(first: &mut Arc<Resource>, again: &Resource) {
     if first.aliases == again.aliases || first.version != again.version {
         return;
     }
-    let more = again.aliases.iter().filter(|a| !first.aliases.contains(a));
-    let aliases = first.aliases.iter().chain(more).cloned().collect();
+    let missing = again.aliases.iter().filter(|a| !first.aliases.contains(a));
+    let aliases = first.aliases.iter().chain(missing).cloned().collect();
     *first = Arc::new(Resource {
         aliases,
         ..Resource::clone(first)

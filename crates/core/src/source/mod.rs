@@ -172,7 +172,8 @@ pub(crate) struct TypeStreamConfig {
 }
 
 impl TypeStream {
-    /// Adds a type to a stream: it has no subscriptions yet.
+    /// Starts a type on a stream, without subscriptions, and adds it to the
+    /// database as a subscriber.
     pub(crate) fn new(
         db: &mut Database,
         stream: StreamId,
@@ -232,8 +233,9 @@ impl TypeStream {
         }
     }
 
-    /// Removes the subscriptions from the database, at most `names` at a time.
-    /// Returns whether none is left (S85).
+    /// Ends at most `names` subscriptions in the database, so that others need
+    /// not wait long for it (S85). Returns false while some are left. With the
+    /// last one the cursors and the subscriber end, too.
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
         for key in self.subscriptions.drain_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
@@ -241,6 +243,7 @@ impl TypeStream {
         if !self.subscriptions.is_empty() {
             return false;
         }
+
         let cursors: Vec<_> = self.client_cache.cursors().iter().map(|c| c.id).collect();
         for cursor in cursors {
             self.client_cache.close_cursor(db, cursor);
@@ -272,18 +275,20 @@ impl TypeStream {
     }
 
     /// Whether the database is complete for all that a response of this type
-    /// would list. The client would take missing resources for removed ones
-    /// (S51).
+    /// would list: all scopes, and in a whole set the names too. The client
+    /// would take missing resources for removed ones (S51).
     pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
         let mut cursors = self.client_cache.cursors().iter();
         let scopes_complete = cursors.all(|cursor| db.is_complete(cursor.id));
-        let listed = self.sends_whole_sets() && db.is_cache();
-        let mut keys = self.subscriptions.keys().filter(|_| listed);
+        // Only the names of a cache may be unknown.
+        let names_matter = self.sends_whole_sets() && db.is_cache();
+        let mut keys = self.subscriptions.keys().filter(|_| names_matter);
         scopes_complete && keys.all(|key| self.resolve(db, key) != Choice::Unknown)
     }
 
-    /// The choice of the database for a subscription. An error that leaves a
-    /// resource in use does not exist for a client that cannot read it (S61).
+    /// The choice of the database for a subscription. A client that cannot read
+    /// errors gets the resource that an error leaves in use, if there is one
+    /// (S61).
     pub(crate) fn resolve(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
         match db.choose(self.type_id, key.entry, key.params) {
             Choice::Failed(_, Some(kept)) if !self.supports_resource_errors => {
@@ -293,8 +298,9 @@ impl TypeStream {
         }
     }
 
-    /// The choice that a cursor lists under a name; `None` if no cursor covers
-    /// it.
+    /// The choice for a name that a cursor covers: the resource that the cursor
+    /// lists, or else absent if the scope is complete. `None` if no cursor
+    /// covers the name.
     pub(crate) fn cursor_choice(&self, db: &mut Database, name: &Name) -> Option<Choice> {
         let cursor = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
@@ -306,7 +312,8 @@ impl TypeStream {
         })
     }
 
-    /// The subscriptions of a name.
+    /// The subscriptions of a name, one for each set of parameters. Cursors
+    /// that cover the name are not among them.
     pub(crate) fn subscriptions_of(
         &self,
         db: &Database,
@@ -332,25 +339,28 @@ impl TypeStream {
     /// Whether any subscription covers a name or resolves to it.
     pub(crate) fn has_interest(&self, db: &Database, name: &Name) -> bool {
         let entry = db.find(self.type_id, name);
-        let by_name = |entry| self.subscriptions.of_entry(entry).next().is_some();
-        entry.is_some_and(by_name)
+        let is_subscribed = |entry| self.subscriptions.of_entry(entry).next().is_some();
+        entry.is_some_and(is_subscribed)
             || self.subscriptions.resolved_count(name) > 0
             || self.client_cache.covering_cursor(name).is_some()
     }
 
     /// The desired resources of this name: by its subscriptions, by those that
-    /// resolve to it, and by a cursor.
+    /// resolve to it, and by a cursor. A resource may be listed twice.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let subscriptions = self.subscriptions_of(db, name).into_iter();
         let resolving = self.subscriptions.resolving_to(name);
         let keys = subscriptions.map(|(key, _)| key).chain(resolving);
         let mut choices: Vec<Choice> = keys.map(|key| self.resolve(db, key)).collect();
         choices.extend(self.cursor_choice(db, name));
-        let resources = choices.into_iter().filter_map(|c| c.resource().cloned());
-        resources.filter(|r| r.name == *name).collect()
+
+        let resources = choices.iter().filter_map(Choice::resource);
+        // A subscription to this name may resolve to another one.
+        let of_this_name = resources.filter(|resource| resource.name == *name);
+        of_this_name.cloned().collect()
     }
 
-    /// Whether this version was NACKed alone (S12).
+    /// Whether the resource was NACKed alone in this version (S12).
     pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
         let quarantined = self.quarantine.get(&client_cache::variant_of(resource));
         quarantined.is_some_and(|(version, _)| *version == resource.version)
@@ -369,13 +379,14 @@ impl TypeStream {
         if self.dialect == Dialect::Envoy {
             return true;
         }
-        let holds = !self.client_cache.held(db, name).is_empty();
-        let waits = |(key, subscription): &(SubscriptionKey, Subscription)| {
-            let unanswered = subscription.acked_answer == AnswerKind::Unanswered
+
+        let is_held = !self.client_cache.held(db, name).is_empty();
+        let awaits_answer = |(key, subscription): &(SubscriptionKey, Subscription)| {
+            let is_unanswered = subscription.acked_answer == AnswerKind::Unanswered
                 && self.subscriptions.resolved_name(*key).is_none();
-            subscription.resend || (unanswered && !holds)
+            subscription.resend || (is_unanswered && !is_held)
         };
-        !self.subscriptions_of(db, name).iter().any(waits)
+        !self.subscriptions_of(db, name).iter().any(awaits_answer)
     }
 
     /// Marks deferred names dirty, after something has happened on the stream.
@@ -386,7 +397,8 @@ impl TypeStream {
         }
     }
 
-    /// Forgets the send state of a name that the client has no interest in.
+    /// Forgets that a name is to be sent, resent or deferred: the client has no
+    /// interest in it any more. NACKs and the client cache stay.
     pub(crate) fn forget_name(&mut self, name: &Name) {
         self.dirty.remove(name);
         self.deferred.remove(name);
@@ -395,28 +407,34 @@ impl TypeStream {
         self.ttl_timers.cancel(name);
     }
 
-    /// Forgets the NACKs of a requested name (S83), but for resources that are
-    /// still desired unchanged (`still`).
-    pub(crate) fn forget_nacks(&mut self, requested_name: &Name, still: &[Arc<Resource>]) {
-        let is_still = |variant: &Variant, version: &Version| {
-            let mut still = still.iter();
-            still.any(|r| client_cache::variant_of(r) == *variant && r.version == *version)
+    /// Forgets the NACKs of a requested name (S83), but for those of `desired`
+    /// resources in the version that was NACKed. Resources of other names that
+    /// were sent on its account become dirty.
+    pub(crate) fn forget_nacks(&mut self, requested_name: &Name, desired: &[Arc<Resource>]) {
+        let is_desired = |variant: &Variant, version: &Version| {
+            let mut desired = desired.iter();
+            desired.any(|r| client_cache::variant_of(r) == *variant && r.version == *version)
         };
-        let is_over = |variant: &Variant, (version, of): &mut (Version, Name)| {
-            of == requested_name && !is_still(variant, version)
+        let is_over = |variant: &Variant, (version, requested): &mut (Version, Name)| {
+            requested == requested_name && !is_desired(variant, version)
         };
+
         let released = self.quarantine.extract_if(.., is_over);
         let released: Vec<Variant> = released.map(|(variant, _)| variant).collect();
         // Without the one that changed, the client may accept the others.
         if !released.is_empty() && self.quarantined_together.remove(requested_name) {
-            self.quarantine.retain(|_, (_, of)| of != requested_name);
+            self.quarantine
+                .retain(|_, (_, requested)| requested != requested_name);
         }
+
         let cleared = self.suspects.extract_if(.., is_over);
         let cleared: Vec<Variant> = cleared.map(|(variant, _)| variant).collect();
         // With the one that changed, the others are sent again.
         if !cleared.is_empty() {
-            self.suspects.retain(|_, (_, of)| of != requested_name);
+            self.suspects
+                .retain(|_, (_, requested)| requested != requested_name);
         }
+
         // The client may have taken the NACKed resource (S17).
         let names = released.into_iter().chain(cleared).map(|(name, _)| name);
         self.dirty
@@ -431,11 +449,13 @@ impl TypeStream {
         }
     }
 
-    /// Proves the invariants of subscriptions and client cache.
+    /// Proves the invariants of subscriptions, client cache and NACKs. The
+    /// error says which one is broken.
     pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
         self.subscriptions.check()?;
         let is_expected = |name: &Name| self.has_interest(db, name) || self.is_in_progress(name);
         self.client_cache.check(is_expected)?;
+
         for (key, _) in self.subscriptions.iter() {
             let name = db.name(self.type_id, key.entry).clone();
             let covered = self.client_cache.covering_cursor(&name).is_some();
@@ -445,6 +465,7 @@ impl TypeStream {
                 ));
             }
         }
+
         for variant in self.suspects.keys() {
             let is_in_trial = self.trials.iter().flatten().any(|other| other == variant);
             if !is_in_trial {
@@ -457,11 +478,11 @@ impl TypeStream {
         Ok(())
     }
 
-    /// Whether a name will be evaluated, or has a pending ACK.
+    /// Whether a name will be evaluated, is NACKed, or has a pending ACK.
     fn is_in_progress(&self, name: &Name) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
         let mut nacked = self.quarantine.keys().chain(self.suspects.keys());
-        nacked.any(|(of, _)| of == name)
+        nacked.any(|(nacked_name, _)| nacked_name == name)
             || self.dirty.contains(name)
             || self.deferred.contains(name)
             || pending_acks.any(|pending_ack| !pending_ack.updates_of(name).is_empty())

@@ -30,7 +30,10 @@ pub(crate) struct Unverified {
 pub(super) const MAX_NACKED_VERSIONS: usize = 4;
 
 impl TypeStream {
-    /// Handles a NACK. Returns the resources that were NACKed alone.
+    /// Handles a NACK: its resources become suspects, to be sent again in
+    /// trials, and responses before it count as ACKed. Returns the resources
+    /// that were NACKed alone, and went into quarantine. The NACK of an unknown
+    /// response is ignored.
     pub(crate) fn handle_nack(
         &mut self,
         db: &mut Database,
@@ -45,6 +48,7 @@ impl TypeStream {
             suspects.upsert_count = 0;
             return self.schedule_trials(db, suspects, error);
         }
+
         let Some(pending_ack) = self.take_nacked(db, nonce) else {
             return Vec::new();
         };
@@ -53,6 +57,7 @@ impl TypeStream {
         if self.nacked_versions.len() > MAX_NACKED_VERSIONS {
             self.nacked_versions.pop_front();
         }
+
         let suspects = self.suspects_of(db, pending_ack, error);
         self.repeat_in_later_pending(&suspects.updates);
         self.consecutive_nacks = self.consecutive_nacks.saturating_add(1);
@@ -62,9 +67,9 @@ impl TypeStream {
         quarantined
     }
 
-    /// Takes out the pending ACK of a NACKed response. Those before it count as
-    /// ACKed: the client handles responses in order, and would have NACKed
-    /// them.
+    /// Takes out the pending ACK of a NACKed response; `None` if there is no
+    /// such response. Those before it count as ACKed: the client handles
+    /// responses in order, and would have NACKed them.
     fn take_nacked(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
         let pending_acks = self.client_cache.pending_acks();
         let index = pending_acks
@@ -88,9 +93,10 @@ impl TypeStream {
     ) -> Suspects {
         let mut updates = pending_ack.updates;
         for advance in pending_ack.advances {
-            updates.extend(self.nacked_items(db, &advance));
+            updates.extend(self.take_nacked_items(db, &advance));
             self.client_cache.advance_cursor(db, &advance);
         }
+
         // A resource that was suspected once is not the reason again, unless
         // there is no other.
         let has_upserts = !updates.iter().all(Update::is_removal);
@@ -106,9 +112,9 @@ impl TypeStream {
         self.suspects_among(db, updates, pending_ack.answers, error)
     }
 
-    /// Makes the names of a NACKed advance exceptions. Returns its items as
-    /// updates.
-    fn nacked_items(&mut self, db: &mut Database, advance: &Advance) -> Vec<Update> {
+    /// Makes the names of a NACKed advance exceptions, since the client may
+    /// have taken some of them. Returns its items as updates.
+    fn take_nacked_items(&mut self, db: &mut Database, advance: &Advance) -> Vec<Update> {
         let mut updates = Vec::new();
         for (name, item) in advance.items() {
             self.client_cache.make_exception(db, name);
@@ -133,15 +139,16 @@ impl TypeStream {
         for answer in answers {
             self.handle_nacked_answer(answer, has_upserts);
         }
+
         let mut suspects = Vec::new();
         for update in updates {
             let Some(resource) = &update.resource else {
                 self.handle_nacked_removal(db, update, has_upserts);
                 continue;
             };
-            if !self.has_interest(db, update.name())
-                && !self.has_interest(db, update.requested_name())
-            {
+            let is_unsubscribed = !self.has_interest(db, update.name())
+                && !self.has_interest(db, update.requested_name());
+            if is_unsubscribed {
                 // The client unsubscribed meanwhile. A set that was sent since
                 // lists the resource, and removals are not its only updates.
                 self.repeat_in_later_pending(&[update]);
@@ -191,19 +198,20 @@ impl TypeStream {
         }
     }
 
-    /// Records that the client may have taken a NACKed resource (S17). A
-    /// resource that it was sent because it had it before stays its own, unless
-    /// it is `blamed`.
+    /// Records that the client may have taken a NACKed resource (S17). Nothing
+    /// is recorded of a resource that it was sent because it resumed with it,
+    /// unless it is `blamed`.
     fn record_maybe_taken(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
-        let had = |held: &CachedResource| {
+        let is_resumed = |held: &CachedResource| {
             held.certainty == Certainty::Resumed
                 && held.resource.version == resource.version
                 && same_variant(&held.resource, resource)
         };
         let name = resource.name.clone();
-        if !blamed && self.client_cache.held(db, &name).iter().any(had) {
+        if !blamed && self.client_cache.held(db, &name).iter().any(is_resumed) {
             return;
         }
+
         // A resource that was NACKed alone was not taken.
         let quarantined = self.quarantine.get(&variant_of(resource));
         let quarantined = quarantined.map(|(version, _)| version.clone());
@@ -213,7 +221,7 @@ impl TypeStream {
                 && quarantined.as_ref() == Some(&held.resource.version)
         };
         self.client_cache.edit_records(db, &name, |held| {
-            held.retain(|held| !had(held) && !was_nacked_alone(held));
+            held.retain(|held| !is_resumed(held) && !was_nacked_alone(held));
         });
         self.client_cache
             .record(db, CachedResource::maybe_taken(Arc::clone(resource)));
@@ -227,25 +235,28 @@ impl TypeStream {
             let of_variant: Vec<CachedResource> = held
                 .extract_if(.., |held| held.is_variant(&update.variant))
                 .collect();
+
             // One record is enough to repeat the removal: best an accepted one.
             let accepted = of_variant.iter().find(|held| held.was_accepted());
             let certainty = match accepted {
                 Some(_) => Certainty::MaybeDropped,
                 None => Certainty::MaybeTaken,
             };
-            let known = accepted.or(of_variant.first()).map(|held| &held.resource);
-            held.extend(known.or(update.earlier_resource.as_ref()).map(|resource| {
-                CachedResource {
-                    resource: Arc::clone(resource),
+            let recorded = accepted.or(of_variant.first()).map(|held| &held.resource);
+            if let Some(resource) = recorded.or(update.earlier_resource.as_ref()) {
+                let resource = Arc::clone(resource);
+                held.push(CachedResource {
+                    resource,
                     certainty,
-                }
-            }));
+                });
+            }
         });
         self.dirty.insert(update.requested_name().clone());
     }
 
-    /// Repeats an answer of a NACKed response. One that came without any
-    /// resource counts as ACKed, or it would be repeated for ever.
+    /// Handles an answer of a NACKed response. It is repeated if the response
+    /// had resources, and the answer is not one of them. Without resources it
+    /// counts as ACKed, or it would be repeated for ever.
     fn handle_nacked_answer(&mut self, answer: Answer, has_upserts: bool) {
         if !has_upserts {
             return self.record_answer(answer);
@@ -270,7 +281,8 @@ impl TypeStream {
     }
 
     /// Makes a resource unverified, unless the client had it before. If an
-    /// earlier version is unverified, what the client had before that counts.
+    /// earlier version of it is unverified, the one before that is what the
+    /// client may still have.
     fn add_unverified(&mut self, db: &mut Database, resource: Arc<Resource>) {
         let held = self.client_cache.held(db, &resource.name);
         let is_replaced = |held: &&CachedResource| {
@@ -278,10 +290,11 @@ impl TypeStream {
             same && held.certainty != Certainty::MaybeTaken
         };
         let replaced: Vec<&CachedResource> = held.iter().filter(is_replaced).collect();
-        let had = |held: &&CachedResource| held.resource.version == resource.version;
-        if replaced.iter().any(had) {
+        let is_same = |held: &&CachedResource| held.resource.version == resource.version;
+        if replaced.iter().any(is_same) {
             return;
         }
+
         let accepted = replaced.iter().find(|held| held.is_accepted());
         let before = accepted.or(replaced.first()).copied();
         let variant = variant_of(&resource);
@@ -299,8 +312,9 @@ impl TypeStream {
         self.suspected_once.contains(&sent)
     }
 
-    /// Makes an unverified resource a suspect: the client may have the one that
-    /// it had before.
+    /// Takes an unverified resource that becomes a suspect out of the client
+    /// cache. The one that the client had before is recorded again, if it is
+    /// still subscribed: it may have kept that.
     fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
         let Unverified { resource, before } = new;
         self.client_cache.edit_records(db, &variant.0, |held| {

@@ -79,7 +79,8 @@ impl TypeStream {
 
     /// Resends the subscriptions of a name to a client that resumed with one
     /// set of parameters and changed them before the first response: it does
-    /// not know which variant it should have (TP2).
+    /// not know which variant it should have (TP2). Other clients are told of
+    /// differences only.
     fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
         if self.resumption.is_some() && self.last_nonce.is_none() {
             self.resend_subscriptions(db, name);
@@ -97,6 +98,7 @@ impl TypeStream {
                 && held.resource.constraints.is_some()
                 && !params.any(|params| resource_matches(db, *params, &held.resource))
         };
+
         let mut records: Vec<CachedResource> =
             self.client_cache.records_of(name).cloned().collect();
         for held in &mut records {
@@ -104,6 +106,7 @@ impl TypeStream {
                 held.certainty = Certainty::MaybeDropped;
             }
         }
+
         let mut certainties = records.iter().map(|held| held.certainty);
         if certainties.any(|certainty| certainty == Certainty::MaybeDropped) {
             self.client_cache
@@ -111,8 +114,10 @@ impl TypeStream {
         }
     }
 
-    /// Changes the parameters of a plain subscription. If there is one with the
-    /// new parameters, by a locator, the two become one.
+    /// Changes the parameters of a plain subscription; its last answer and its
+    /// resolved name go with it. If there is one with the new parameters, by a
+    /// locator, the two become one. If a locator made the old one as well, that
+    /// stays, and the new one begins without an answer.
     fn change_subscription_params(
         &mut self,
         db: &mut Database,
@@ -124,6 +129,7 @@ impl TypeStream {
         let name = db.name(self.type_id, old.entry).clone();
         let entry = db.subscribe(self.subscriber, &name, params);
         let key = SubscriptionKey { entry, params };
+
         let subscription = match self.subscriptions.unmark_plain_and_located(old) {
             // The locator's subscription stays.
             true => Subscription::default(),
@@ -135,6 +141,7 @@ impl TypeStream {
                 subscription
             }
         };
+
         self.dirty.insert(name);
         match self.subscriptions.get_mut(key) {
             Some(other) => {

@@ -80,9 +80,8 @@ impl Push {
             let cursor = advance.cursor;
             cursor.is_some_and(|cursor| db.head(cursor) != advance.to)
         };
-        self.advances
-            .iter()
-            .any(|advance| !advance.range.is_empty() && (!advance.is_last || is_behind(advance)))
+        let mut partial = self.advances.iter().filter(|a| !a.range.is_empty());
+        partial.any(|advance| !advance.is_last || is_behind(advance))
     }
 
     /// The resources of the push.
@@ -142,7 +141,9 @@ impl<'b> Room<'b> {
 }
 
 impl TypeStream {
-    /// Works out the next push; it is empty if there is nothing to send.
+    /// Works out the next push; it is empty if there is nothing to send. A
+    /// whole set has a trial and the changes together, since it lists all
+    /// resources anyway.
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
         self.collect_dirty(db);
         let mut push = Push {
@@ -161,7 +162,7 @@ impl TypeStream {
     }
 
     /// Marks the names dirty that have changed in the database, one slice of
-    /// them at most (S85).
+    /// them at most, so that others need not wait long for it (S85).
     fn collect_dirty(&mut self, db: &mut Database) {
         let room = SLICE.saturating_sub(self.dirty.len());
         for (entry, _) in db.take_dirty(self.subscriber, room) {
@@ -199,6 +200,7 @@ impl TypeStream {
             true => usize::MAX,
             false => context.limits.response_bytes,
         };
+
         let placeholders = std::mem::take(&mut self.placeholders);
         push.placeholders.extend(placeholders);
         while budget > 0
@@ -208,6 +210,7 @@ impl TypeStream {
             budget = budget.saturating_sub(answer_size(&name));
             push.refused.push(name);
         }
+
         self.mark_changed_exceptions(db);
         self.select_names(db, context, &mut budget, push);
         let cursor_ids: Vec<_> = self.client_cache.cursors().iter().map(|c| c.id).collect();
@@ -223,8 +226,8 @@ impl TypeStream {
         self.defer_groups(db, push);
     }
 
-    /// Adds dirty names to a push, as many as one response has room for. The
-    /// others stay dirty.
+    /// Adds dirty names to a push, as many as one response has room for, and at
+    /// most one slice of them unless it is a whole set. The others stay dirty.
     pub(super) fn select_names(
         &mut self,
         db: &mut Database,
@@ -236,6 +239,7 @@ impl TypeStream {
             true => usize::MAX,
             false => SLICE,
         };
+
         let mut room = Room::new(budget);
         let mut still_dirty = BTreeSet::new();
         for _ in 0..slice {
@@ -246,6 +250,7 @@ impl TypeStream {
                 self.deferred.insert(name);
                 continue;
             }
+
             self.merge_suspects(db, &name);
             let evaluation = self.evaluate(db, context, &name, push.expects_nack);
             if evaluation.is_empty() || self.replaces_held_host(db, &name, &evaluation) {
@@ -254,6 +259,7 @@ impl TypeStream {
                 let first = push.updates.is_empty() && push.answers.is_empty();
                 if !room.reserve(&evaluation, first) {
                     still_dirty.insert(name);
+                    // Additions may have room where removals have none left.
                     match evaluation.only_removes() {
                         true => continue,
                         false => break,
@@ -276,9 +282,10 @@ impl TypeStream {
         self.kind.on_demand && names.any(|name| !self.client_cache.held(db, name).is_empty())
     }
 
-    /// Adds the updates and answers of a name to a push, unless its addition
-    /// waits for a dependency (S73). Returns whether the name stays dirty: the
-    /// rest of it needs another response.
+    /// Adds the updates and answers of a name to a push. If its addition waits
+    /// for a dependency, the name is deferred instead, from the first time for
+    /// one timeout (S73). Returns whether the name stays dirty: the rest of it
+    /// needs another response.
     #[must_use]
     pub(super) fn add_to_push(
         &mut self,
@@ -294,15 +301,21 @@ impl TypeStream {
             self.deferred.insert(name.clone());
             return false;
         }
-        let stays_dirty = self.settle_name(db, name, &evaluation);
+        let stays_dirty = self.update_send_state(db, name, &evaluation);
         push.updates.extend(evaluation.updates);
         push.answers.extend(evaluation.answers);
         stays_dirty
     }
 
-    /// Defers what an evaluation leaves out, and clears deadlines and resend
-    /// flags of what it contains. Returns whether the name stays dirty.
-    fn settle_name(&mut self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
+    /// Defers what an evaluation of a name leaves out, and clears deadlines and
+    /// resend flags of what it contains. Returns whether the name stays dirty,
+    /// since a part of it needs another response.
+    fn update_send_state(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        evaluation: &Evaluation,
+    ) -> bool {
         if evaluation.deferral == Deferral::SeparateResponse {
             return true;
         }
@@ -313,6 +326,7 @@ impl TypeStream {
             self.clear_resend_of_sent(db, name, evaluation);
             return false;
         }
+
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
         self.clear_resend(db, name, evaluation)
@@ -342,42 +356,39 @@ impl TypeStream {
     /// resent with the next push.
     fn clear_resend_of_sent(&mut self, db: &mut Database, name: &Name, evaluation: &Evaluation) {
         for (key, _) in self.subscriptions_of(db, name) {
-            let target = self.resolve(db, key);
-            let updated = target
-                .resource()
-                .is_some_and(|resource| evaluation.updates_variant(&variant_of(resource)));
+            let choice = self.resolve(db, key);
+            let mut resource = choice.resource().into_iter();
+            let is_updated = resource.any(|r| evaluation.updates_variant(&variant_of(r)));
             let mut answers = evaluation.answers.iter();
-            let answered = answers.any(|answer| answer.subscription == key);
+            let is_answered = answers.any(|answer| answer.subscription == key);
             if let Some(subscription) = self.subscriptions.get_mut(key) {
-                subscription.resend &= !updated && !answered;
+                subscription.resend &= !is_updated && !is_answered;
             }
         }
     }
 
     /// Marks exceptions dirty where their cursor changed. Their records may be
-    /// ahead of the cursor's position, so the advance does not cover them.
+    /// ahead of the cursor's position, so the advance does not cover them. If
+    /// the view has forgotten its changes, all exceptions of the cursor are
+    /// marked.
     fn mark_changed_exceptions(&mut self, db: &Database) {
         let exceptions = self.client_cache.exceptions();
         if exceptions.is_empty() {
             return;
         }
-        let mut found: Vec<Name> = Vec::new();
+
+        let mut changed_exceptions: Vec<Name> = Vec::new();
         for cursor in self.client_cache.cursors() {
-            if db.has_forgotten_since(cursor.id, cursor.sent_position) {
-                found.extend(
-                    exceptions
-                        .iter()
-                        .filter(|name| cursor.covers(name))
-                        .cloned(),
-                );
+            let position = cursor.sent_position;
+            if db.has_forgotten_since(cursor.id, position) {
+                let covered = exceptions.iter().filter(|name| cursor.covers(name));
+                changed_exceptions.extend(covered.cloned());
             } else {
-                let changed = db
-                    .changed_names(cursor.id, cursor.sent_position)
-                    .into_iter();
-                found.extend(changed.filter(|name| exceptions.contains(name)));
+                let changed = db.changed_names(cursor.id, position).into_iter();
+                changed_exceptions.extend(changed.filter(|name| exceptions.contains(name)));
             }
         }
-        self.dirty.extend(found);
+        self.dirty.extend(changed_exceptions);
     }
 
     /// Whether a response may be sent: one at a time (S6, S77), unless the ACK
@@ -408,14 +419,16 @@ impl TypeStream {
         cursors.any(|cursor| cursor.has_changes(db)) || db.dirty(self.subscriber).next().is_some()
     }
 
-    /// Records a response that is sent.
+    /// Records a response that is sent. The next negative answers have another
+    /// version.
     pub(crate) fn record_sent(&mut self, db: &mut Database, pending_ack: PendingAck) {
         self.last_nonce = Some(pending_ack.nonce.clone());
         self.negative_counter = self.negative_counter.wrapping_add(1);
         self.client_cache.add_pending_ack(db, pending_ack);
     }
 
-    /// The moments at which a push may be due although nothing happens.
+    /// The moments at which a push may be due although nothing happens: a
+    /// deadline of an addition, an overdue ACK, a TTL, a trial, a resumption.
     pub(crate) fn deadlines(&self, times: Timeouts) -> impl Iterator<Item = Moment> + '_ {
         let additions = self.addition_deadlines.values().copied();
         let last = self.client_cache.pending_acks().back();
@@ -428,7 +441,8 @@ impl TypeStream {
     }
 }
 
-/// The approximate size of an evaluation in a response, in bytes.
+/// The approximate size of an evaluation in a response, in bytes. Implicit
+/// answers are not written.
 fn estimated_size(evaluation: &Evaluation) -> usize {
     let update_size = |update: &Update| match &update.resource {
         Some(resource) => resource.wire_size(),

@@ -12,11 +12,14 @@ use crate::resource::Version;
 
 impl TypeStream {
     /// Remembers what the client holds, by the version of every set that it may
-    /// send when it reconnects (S82).
+    /// send when it reconnects (S82): the last that it ACKed, those that it
+    /// NACKed, and those whose ACK is pending. Only for whole sets.
     pub(crate) fn remember_set(&mut self, db: &mut Database) {
         if !self.sends_whole_sets() {
             return;
         }
+
+        // Each version, and the number of pending ACKs that it counts.
         let mut versions: Vec<(usize, Version)> = Vec::new();
         let resumed = self.resumption.as_mut().and_then(|r| r.version.take());
         let accepted = self.acked_version.take();
@@ -25,33 +28,34 @@ impl TypeStream {
         let nacked = std::mem::take(&mut self.nacked_versions).into_iter();
         versions.extend(nacked.map(|version| (0, version)));
         let pending_acks = self.client_cache.pending_acks().iter().enumerate();
-        let pending_acks = pending_acks
+        let pending_versions = pending_acks
             .filter_map(|(nth, pending_ack)| Some((nth + 1, pending_ack.version.clone()?)));
-        versions.extend(pending_acks);
+        versions.extend(pending_versions);
+
         // A client that is subscribed to names alone, and unsubscribed from
         // some, holds less than it was sent: another client with this version
         // may hold more of the set.
-        let by_names = self.client_cache.cursors().is_empty();
-        versions.retain(|(_, version)| by_names || !db.remembers_set(self.type_id, version));
+        let has_only_names = self.client_cache.cursors().is_empty();
+        versions.retain(|(_, version)| has_only_names || !db.remembers_set(self.type_id, version));
         for (pending_acks, version) in versions {
             let set = Arc::new(self.client_set(db, pending_acks));
             db.remember_set(self.type_id, version, &set);
         }
+
         if let Some(version) = last_version.filter(|_| self.sends_invalid_clusters()) {
             let unacked = self.unacked_resources();
             db.remember_unacked(self.type_id, &version, unacked.into_iter());
         }
     }
 
-    /// Resources of sets that the client has not ACKed, but for sets whose NACK
-    /// was expected.
+    /// The resources of sets that the client has NACKed or not acknowledged,
+    /// but for sets whose NACK is expected. Of several versions of a name one
+    /// is listed, best one whose ACK is pending.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
-        let pending_acks = self
-            .client_cache
-            .pending_acks()
-            .iter()
-            .filter(|pending_ack| !pending_ack.expects_nack);
-        let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        let pending_acks = self.client_cache.pending_acks().iter();
+        let unexpected = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
+        let pending = unexpected.flat_map(|pending_ack| pending_ack.resources());
+
         let records = self.client_cache.records();
         let nacked = records.filter(|held| held.certainty == Certainty::MaybeTaken);
         let nacked = nacked.map(|held| &held.resource);
@@ -62,19 +66,17 @@ impl TypeStream {
     }
 
     /// The set of the client once it has ACKed this number of pending
-    /// responses.
+    /// responses, and its quarantine. Resources of unknown body are left out.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
         let acked = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, cursor: &Cursor| {
             let advances = acked().flat_map(|pending_ack| &pending_ack.advances);
             // A whole set has all of an advance.
             let of_cursor = advances.filter(|advance| advance.cursor == Some(cursor.id));
-            let at = of_cursor
-                .map(|advance| advance.to)
-                .max()
-                .unwrap_or(cursor.position);
-            db.resources_at(cursor.id, at)
+            let sent_position = of_cursor.map(|advance| advance.to).max();
+            db.resources_at(cursor.id, sent_position.unwrap_or(cursor.position))
         };
+
         let quarantined = self.quarantine.iter();
         let quarantined = quarantined.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())

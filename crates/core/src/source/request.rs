@@ -32,7 +32,8 @@ pub(crate) struct RequestChanges {
 }
 
 impl TypeStream {
-    /// Applies at most `most` of the changes. Returns whether all are applied.
+    /// Applies at most `most` changes of a request. With the last one the
+    /// request is finished, and the result is true.
     pub(crate) fn apply_changes(
         &mut self,
         db: &mut Database,
@@ -52,7 +53,8 @@ impl TypeStream {
         true
     }
 
-    /// Applies one change of a request.
+    /// Applies one change of a request. The resources that the client held by a
+    /// name that it unsubscribed from are noted in the request, but for hosts.
     fn apply_change(
         &mut self,
         db: &mut Database,
@@ -78,14 +80,18 @@ impl TypeStream {
     }
 
     /// Finishes a request whose changes are applied: records what a
-    /// reconnecting client holds beside its subscriptions.
+    /// reconnecting client holds beside its subscriptions, and cancels the
+    /// response that is owed if no subscription is left.
     fn finish_request(&mut self, db: &mut Database, request: &RequestChanges) {
         if self.kind.on_demand && !request.initial.is_empty() {
             self.record_other_hosts(db, &request.initial);
+            // The next negative answer has a version that the client does not
+            // hold.
             let versions = request.initial.iter().map(|(_, version)| version);
             let numbers = versions.filter_map(negative::negative_number);
             self.negative_counter = numbers.max().unwrap_or(0).wrapping_add(1);
         }
+
         self.cancel_owed_response();
         if let Some(version) = &request.version {
             self.resume_set(db, version);

@@ -32,17 +32,20 @@ impl TypeStream {
         let has_others = !self.kind.on_demand && held.iter().any(may_use);
         let subscribed_params = self.subscribed_params(db, name);
         // Each of several subscriptions gets the resource that matches it.
-        let several = !self.kind.on_demand && subscribed_params.len() > 1;
+        let has_several = !self.kind.on_demand && subscribed_params.len() > 1;
+
         for matching in resolving {
             let resumed = self.find_resumed(resource, &held);
-            if !matching.resend && resumed.is_none() && !self.waits(matching, &held) {
+            let is_owed = matching.resend || self.awaits_answer(matching, &held);
+            if !is_owed && resumed.is_none() {
                 continue;
             }
+
             let accepted = self.find_accepted(resource, &held, |held| {
-                !several || self.variant_matches(db, matching, &variant_of(&held.resource))
+                !has_several || self.variant_matches(db, matching, &variant_of(&held.resource))
             });
             if let Some(accepted) = accepted.or(resumed) {
-                self.restore_accepted(db, name, (accepted, &held), &subscribed_params, evaluation);
+                self.restore_accepted(db, name, accepted, &held, &subscribed_params, evaluation);
             } else if !held.iter().any(CachedResource::has_unknown_body) {
                 match matching.named {
                     Some((key, _)) => {
@@ -82,9 +85,10 @@ impl TypeStream {
         held
     }
 
-    /// Whether a subscription has no answer and the client nothing to use. What
-    /// it may have taken from a NACKed response is no answer for a host.
-    fn waits(&self, matching: &MatchingSubscription, held: &[CachedResource]) -> bool {
+    /// Whether a subscription has no answer and the client has no resource to
+    /// use. One that it may have taken from a NACKed response is no answer for
+    /// a host. A cursor awaits none.
+    fn awaits_answer(&self, matching: &MatchingSubscription, held: &[CachedResource]) -> bool {
         let is_unanswered = matching
             .named
             .is_some_and(|(_, subscription)| subscription.acked_answer == AnswerKind::Unanswered);
@@ -106,46 +110,48 @@ impl TypeStream {
         Some(same.unwrap_or(first))
     }
 
-    /// The resource that a client accepted: one of the same variant, or else
-    /// one that `matches`.
+    /// The resource that a client accepted and may be sent again: one of the
+    /// same variant, or else one that `matches`.
     fn find_accepted<'h>(
         &self,
         resource: &Resource,
         held: &'h [CachedResource],
         matches: impl Fn(&CachedResource) -> bool,
     ) -> Option<&'h CachedResource> {
-        let mut good = held.iter().filter(|held| self.is_good(held));
-        let same = good
+        let mut accepted = held.iter().filter(|held| self.is_restorable(held));
+        let same = accepted
             .clone()
             .find(|held| same_variant(&held.resource, resource));
-        same.or_else(|| good.find(|held| matches(held)))
+        same.or_else(|| accepted.find(|held| matches(held)))
     }
 
     /// Whether the client accepted a resource once, and it is not in quarantine
     /// now.
-    fn is_good(&self, held: &CachedResource) -> bool {
+    fn is_restorable(&self, held: &CachedResource) -> bool {
         held.was_accepted() && !self.is_quarantined(&held.resource)
     }
 
-    /// Resends a resource that the client accepted, and removes resources that
-    /// it may have taken instead from a response that it NACKed.
-    /// `subscribed_params` are the parameters of its subscriptions of the name.
-    /// Another subscription may have used a removed variant: it, too, gets back
-    /// what it had.
+    /// Resends a resource that the client accepted (`restored`), and removes
+    /// those of the `held` ones that it may have taken instead from a response
+    /// that it NACKed. `subscribed_params` are the parameters of its
+    /// subscriptions of the name. Another subscription may have used a removed
+    /// variant: it, too, gets back what it had.
     pub(super) fn restore_accepted(
         &self,
         db: &Database,
         name: &Name,
-        (good, held): (&CachedResource, &[CachedResource]),
+        restored: &CachedResource,
+        held: &[CachedResource],
         subscribed_params: &[ParamsId],
         evaluation: &mut Evaluation,
     ) {
-        let accepted = &good.resource;
+        let accepted = &restored.resource;
         if !evaluation.updates_variant(&variant_of(accepted)) {
             let requested_name = (accepted.name != *name).then(|| name.clone());
             let upsert = Update::upsert(accepted, requested_name);
             evaluation.updates.push(upsert);
         }
+
         let removed = self.taken_instead(db, accepted, held, subscribed_params);
         for other in &removed {
             let variant = variant_of(other);
@@ -153,17 +159,20 @@ impl TypeStream {
                 evaluation.updates.push(Update::remove(variant, None));
             }
         }
+
         for params in subscribed_params {
             let matches = |resource: &Resource| resource_matches(db, *params, resource);
-            if matches(accepted) || !removed.iter().any(|other| matches(other)) {
+            let loses_variant = !matches(accepted) && removed.iter().any(|other| matches(other));
+            if !loses_variant {
                 continue;
             }
-            let mut before = held.iter().filter(|held| self.is_good(held));
+            let mut before = held.iter().filter(|held| self.is_restorable(held));
+            // Each call adds an update, so this ends.
             let before = before
                 .find(|held| held.resource.name == accepted.name && matches(&held.resource))
                 .filter(|held| !evaluation.updates_variant(&variant_of(&held.resource)));
             if let Some(before) = before {
-                self.restore_accepted(db, name, (before, held), subscribed_params, evaluation);
+                self.restore_accepted(db, name, before, held, subscribed_params, evaluation);
             }
         }
     }
@@ -189,16 +198,17 @@ impl TypeStream {
             };
             subscribed_params.len() < 2 || subscribed_params.iter().any(match_both)
         };
-        let taken = held
+
+        let maybe_taken = held
             .iter()
-            .filter(|held| held.certainty == Certainty::MaybeTaken)
-            .map(|held| &held.resource);
+            .filter(|held| held.certainty == Certainty::MaybeTaken);
+        let taken = maybe_taken.map(|held| &held.resource);
         let of_name = taken.filter(|other| other.name == accepted.name);
         of_name.filter(|other| is_second(other)).collect()
     }
 
-    /// The resources of a name that a whole set lists as the client's own, since
-    /// it resumed with them (S82).
+    /// The resources of a name that a whole set lists as the client's own,
+    /// since it resumed with them (S82). None for types without whole sets.
     pub(super) fn own_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         if !self.sends_whole_sets() {
             return Vec::new();
@@ -208,8 +218,9 @@ impl TypeStream {
         own.map(|held| held.resource).collect()
     }
 
-    /// Answers a subscription with a resource that is to be removed, while it
-    /// is kept (S23). A suspect waits for its trial.
+    /// Answers the subscriptions of a name with a resource that is to be
+    /// removed, while it is kept (S23), if they wait for an answer or the
+    /// client resumed with it. A suspect waits for its trial.
     pub(super) fn answer_while_kept(
         &self,
         db: &mut Database,
@@ -226,10 +237,11 @@ impl TypeStream {
             let is_suspect = self.suspects.contains_key(&variant_of(&held.resource));
             !is_suspect && ((held.was_accepted() && resend) || is_own(held))
         };
-        if let Some(good) = held.iter().find(is_answer) {
+
+        if let Some(kept) = held.iter().find(is_answer) {
             let subscribed_params = matching.iter().map(|s| self.params_of_subscription(s));
             let subscribed_params: Vec<ParamsId> = subscribed_params.collect();
-            self.restore_accepted(db, name, (good, &held), &subscribed_params, evaluation);
+            self.restore_accepted(db, name, kept, &held, &subscribed_params, evaluation);
         }
     }
 }

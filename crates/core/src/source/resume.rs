@@ -56,10 +56,11 @@ impl Resumption {
     /// not ACKed does not count: it may be the bad one, and an invalid cluster
     /// in its place would hide that (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
-        let set = self.named_set.as_ref();
-        let listed = set.is_some_and(|(set, _)| set.lists(name));
+        let named_set = self.named_set.as_ref();
+        let is_in_named_set = named_set.is_some_and(|(set, _)| set.lists(name));
         let unacked = self.unacked.as_ref();
-        self.unknown_set || (!listed && unacked.is_some_and(|unacked| !unacked.contains_key(name)))
+        let may_hold_more = unacked.is_some_and(|unacked| !unacked.contains_key(name));
+        self.unknown_set || (!is_in_named_set && may_hold_more)
     }
 }
 
@@ -82,7 +83,8 @@ impl TypeStream {
     }
 
     /// SotW: records the set that the client holds, as far as the version in
-    /// its first request tells. Called when the request has been read.
+    /// its first request tells: the current set, one that is remembered, or
+    /// else resources of unknown body. Called when the request has been read.
     pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
         if self.adopt_current_set(db, version) {
             return;
@@ -98,6 +100,7 @@ impl TypeStream {
         let Some(set) = set else {
             return self.record_named_resources(db);
         };
+
         self.record_set(db, &set, false);
         let quarantined = self.resume_quarantine(db, &set);
         if let Some(resumed) = &mut self.resumption {
@@ -116,10 +119,9 @@ impl TypeStream {
         for (name, constraints, version) in &set.quarantined {
             let variant = (name.clone(), constraints.clone());
             let held = self.client_cache.held(db, name);
+            let has_another = held.iter().any(|held| held.is_variant(&variant));
             let is_nacked = |r: &Arc<Resource>| variant_of(r) == variant && r.version == *version;
-            if held.iter().any(|held| held.is_variant(&variant))
-                && self.desired_resources(db, name).iter().any(is_nacked)
-            {
+            if has_another && self.desired_resources(db, name).iter().any(is_nacked) {
                 let nacked = (version.clone(), name.clone());
                 self.quarantine.insert(variant.clone(), nacked);
                 quarantined.push(variant);
@@ -128,20 +130,20 @@ impl TypeStream {
         quarantined
     }
 
-    /// Records the resources of the set that a client named. Clusters of a
-    /// wildcard that are the same now are left out unless `all` is set: there
-    /// may be very many.
-    fn record_set(&mut self, db: &mut Database, set: &ClientSet, all: bool) {
+    /// Records the resources of the set that a client named, as far as it is
+    /// subscribed to them. Clusters of a wildcard that are the same now are
+    /// left out unless `with_unchanged` is set: there may be very many.
+    fn record_set(&mut self, db: &mut Database, set: &ClientSet, with_unchanged: bool) {
         for resource in &set.resources {
             let name = &resource.name;
             let is_recorded = |held: &CachedResource| same_variant(&held.resource, resource);
             if !self.has_interest(db, name) || self.client_cache.records_of(name).any(is_recorded) {
                 continue;
             }
+
+            let are_few = self.kind.drains || self.client_cache.covering_cursor(name).is_none();
             let is_same = |r: &Arc<Resource>| same_resource(r, resource);
-            let are_few =
-                all || self.kind.drains || self.client_cache.covering_cursor(name).is_none();
-            if are_few || !self.desired_resources(db, name).iter().any(is_same) {
+            if with_unchanged || are_few || !self.desired_resources(db, name).iter().any(is_same) {
                 self.client_cache
                     .record(db, CachedResource::resumed(resource.clone()));
                 self.dirty.insert(name.clone());
@@ -157,10 +159,11 @@ impl TypeStream {
             .resumption
             .as_mut()
             .filter(|_| self.last_nonce.is_none());
-        let Some((set, compared)) = resumed.and_then(|resumed| resumed.named_set.as_mut()) else {
+        let named_set = resumed.and_then(|resumed| resumed.named_set.as_mut());
+        let Some((set, compared_heads)) = named_set else {
             return;
         };
-        if std::mem::replace(compared, heads) != heads {
+        if std::mem::replace(compared_heads, heads) != heads {
             let set = Arc::clone(set);
             self.record_set(db, &set, false);
         }
@@ -186,7 +189,8 @@ impl TypeStream {
     }
 
     /// Takes resources out of quarantine that the client NACKed on an earlier
-    /// stream, once it has acknowledged everything on this one.
+    /// stream, once it has acknowledged everything on this one: it may be
+    /// another program by now. Each is tried once.
     pub(super) fn retry_quarantined(&mut self) {
         let Some(resumed) = &mut self.resumption else {
             return;
@@ -218,7 +222,8 @@ impl TypeStream {
     }
 
     /// Records a resource of unknown body for each name that the client lists,
-    /// where none is known. A name that the next whole set has needs none.
+    /// where none is known. A name that the next whole set has needs none. Nor
+    /// do types of which a client keeps nothing when it reconnects.
     fn record_named_resources(&mut self, db: &mut Database) {
         if !self.kind.survives_reconnect {
             return;
@@ -256,6 +261,7 @@ impl TypeStream {
         let Some(id) = cursor.filter(|_| is_only).map(|cursor| cursor.id) else {
             return false;
         };
+
         let is_current = Version::of_hash(db.fingerprint_sum(id)) == *version;
         if is_current && let Some(cursor) = self.client_cache.cursor_mut(id) {
             cursor.move_to_head(db);
@@ -273,7 +279,9 @@ impl TypeStream {
     }
 
     /// Records the clusters that an Envoy resumed with, known by the `names` of
-    /// its endpoints, where the current set lacks them.
+    /// its endpoints, where the current set lacks them: neither the name nor
+    /// another cluster with these endpoints is in it. Other clients are left
+    /// alone.
     pub(crate) fn record_clusters_of_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
         let Some(resumed) = self.resumption.as_ref() else {
             return;
@@ -281,29 +289,31 @@ impl TypeStream {
         if !self.sends_invalid_clusters() || self.dialect != Dialect::Envoy {
             return;
         }
-        let held = self.clusters_of_endpoints(db, resumed, names);
+        let clusters = self.clusters_of_endpoints(db, resumed, names);
         let Some(cursor) = self.client_cache.cursor_of(&Scope::All) else {
             return;
         };
+
         let listed = db.list(cursor.id);
-        for held in held {
+        for held in clusters {
             let name = held.resource.name.clone();
             let is_listed = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
             let uses_endpoints = |cluster: &Arc<Resource>| {
                 let mut references = cluster.facts().references.iter();
-                references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
+                references.any(|r| r.name == name && r.type_url.as_str() == kind::EDS)
             };
-            let is_known = !self.client_cache.held(db, &name).is_empty();
-            if !is_listed && !is_known && !listed.iter().any(uses_endpoints) {
+            let is_recorded = !self.client_cache.held(db, &name).is_empty();
+            if !is_listed && !is_recorded && !listed.iter().any(uses_endpoints) {
                 self.client_cache.record(db, held);
                 self.dirty.insert(name);
             }
         }
     }
 
-    /// The clusters that an Envoy may hold by the names of its endpoints. It
-    /// may use what it took of a set that it NACKed, since another server may
-    /// have sent routes to it.
+    /// The clusters that an Envoy may hold by the names of its endpoints: those
+    /// of a set that it did not ACK, and others of unknown body. It may use
+    /// what it took of a set that it NACKed, since another server may have sent
+    /// routes to it.
     fn clusters_of_endpoints(
         &self,
         db: &Database,
@@ -331,21 +341,23 @@ impl TypeStream {
     /// The type whose names say more of what an Envoy holds than the first
     /// request of this type, and until when the first set waits for its
     /// request: endpoints name the clusters, routes name the listeners in use
-    /// (S82).
+    /// (S82). `None` once a set was sent, or if all that it holds is known.
     pub(crate) fn awaited_type(&self) -> Option<(&'static str, Moment)> {
         let resumed = self.resumption.as_ref();
         let resumed = resumed.filter(|r| r.unknown_set || r.unacked.is_some())?;
-        let by_wildcard =
+        let has_wildcard_set =
             self.sends_whole_sets() && self.client_cache.cursor_of(&Scope::All).is_some();
-        if !by_wildcard || self.dialect != Dialect::Envoy || self.last_nonce.is_some() {
+        let is_first_set = has_wildcard_set && self.last_nonce.is_none();
+        if !is_first_set || self.dialect != Dialect::Envoy {
             return None;
         }
-        let names = match self.type_url.as_str() {
+
+        let awaited_type = match self.type_url.as_str() {
             kind::CDS => kind::EDS,
             kind::LDS => kind::RDS,
             _ => return None,
         };
-        Some((names, resumed.at + FIRST_REQUESTS_WINDOW))
+        Some((awaited_type, resumed.at + FIRST_REQUESTS_WINDOW))
     }
 
     /// The moment until which the first set waits for dependencies, if it
@@ -358,10 +370,10 @@ impl TypeStream {
     }
 
     /// Whether the first set waits, since it would lack a resource whose
-    /// addition is deferred.
+    /// addition is deferred. It does not wait beyond its deadline.
     pub(crate) fn awaits_dependencies(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
-        let until = self.dependency_deadline(context.dependency_timeout);
-        if until.is_none_or(|until| until <= context.now) {
+        let deadline = self.dependency_deadline(context.dependency_timeout);
+        if deadline.is_none_or(|deadline| deadline <= context.now) {
             return false;
         }
         let desired = self.all_desired_resources(db);
@@ -381,14 +393,15 @@ impl TypeStream {
         name: &Name,
         subscription: Subscription,
     ) -> bool {
-        let lingers = self.kind.survives_reconnect
+        let is_kept_after_reconnect = self.kind.survives_reconnect
             && (!self.kind.whole_set || self.dialect == Dialect::Standard);
-        if !lingers {
+        if !is_kept_after_reconnect {
             return false;
         }
         if context.order.is_losing_references(db, &self.type_url, name) {
             return !context.order.is_referenced(db, &self.type_url, name);
         }
+
         let Some(resumed) = self.resumption.as_ref().filter(|_| subscription.is_resumed) else {
             return false;
         };
@@ -411,10 +424,11 @@ impl TypeStream {
         } = times;
         let resumed = self.resumption.as_ref();
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
-        let deferred = resumed.into_iter().flat_map(|r| {
-            [resume_window, dependency_timeout, drain_time].map(|timeout| r.at + timeout)
-        });
-        deferred
+        let timeouts = [resume_window, dependency_timeout, drain_time];
+        let of_deferred = resumed
+            .into_iter()
+            .flat_map(|resumed| timeouts.map(|timeout| resumed.at + timeout));
+        of_deferred
             .chain(self.awaited_type().map(|(_, until)| until))
             .chain(self.dependency_deadline(dependency_timeout))
             .collect()

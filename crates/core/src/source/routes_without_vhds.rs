@@ -31,7 +31,8 @@ struct RoutesFingerprint {
 
 impl RoutesWithoutVhds {
     /// Computes which route configurations of the client have no VHDS, if they
-    /// may have changed.
+    /// may have changed. `routes` is the type stream of RDS. A route
+    /// configuration that does not exist counts as one without.
     pub(crate) fn update(&mut self, db: &mut Database, routes: &TypeStream) {
         let fingerprint = Some(RoutesFingerprint {
             subscriptions: routes.subscriptions.len(),
@@ -42,13 +43,14 @@ impl RoutesWithoutVhds {
         if self.read_at == fingerprint {
             return;
         }
+
         self.read_at = fingerprint;
         self.routes.clear();
         for (key, subscription) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
-            let after = routes.client_cache.held_after_acks(db, &name);
+            let held = routes.client_cache.held_after_acks(db, &name);
             let uses_vhds = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
-            let lacks_vhds = match after.iter().find(|held| held.is_accepted()) {
+            let lacks_vhds = match held.iter().find(|held| held.is_accepted()) {
                 Some(held) => !uses_vhds(held),
                 None => routes.last_answer(key, *subscription) == AnswerKind::Absent,
             };

@@ -22,27 +22,30 @@ use crate::resource_list::ResourceList;
 type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
 impl TypeStream {
-    /// Works out the changes of subscriptions by a new list (S10). `names` is
-    /// whether the list has anything but `*`, even if it is refused (S27);
-    /// `first` is the version in the first request of a stream.
+    /// Works out the changes of subscriptions by a new list, which replaces the
+    /// last one (S10). `lists_names` is whether the list has anything but `*`,
+    /// even if it is refused (S27); `first_version` is the version in the first
+    /// request of a stream.
     pub(crate) fn read_sotw(
         &mut self,
         db: &Database,
         selectors: &[(Selector, ParamsId)],
-        names: bool,
-        first: Option<Version>,
+        lists_names: bool,
+        first_version: Option<Version>,
     ) -> RequestChanges {
         let before = self.wildcard;
         let lists_star = selectors
             .iter()
             .any(|(selector, _)| *selector == Selector::Wildcard);
-        self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
+        self.wildcard = before.after_sotw(lists_star, lists_names, self.kind.legacy_wildcard);
+
         let mut request_changes = RequestChanges {
-            version: first,
+            version: first_version,
             ..RequestChanges::default()
         };
         self.unsubscribe_unlisted(db, selectors, &mut request_changes);
         self.update_origins(db, selectors);
+
         for (selector, params) in selectors {
             // A name that is new on the list is sent whatever was sent before
             // (S30), and with it the whole set, for types that have one (S38).
@@ -53,6 +56,7 @@ impl TypeStream {
                 request_changes.changes.push_back(change);
             }
         }
+
         for scope in self.listed_scopes(selectors) {
             if self.client_cache.cursor_of(&scope).is_none() {
                 self.owes_response = true;
@@ -74,24 +78,28 @@ impl TypeStream {
     }
 
     /// Sets for each subscription with the plain parameters whether the new
-    /// list makes it by a plain name, by a locator, or by both (TP2).
+    /// list makes it by a plain name, by a locator, or by both (TP2). One that
+    /// only a locator made before and a plain name makes now is resent.
     fn update_origins(&mut self, db: &Database, selectors: &[(Selector, ParamsId)]) {
         if self.located_names.is_empty() && !self.subscriptions.has_located() {
             return;
         }
-        let mut listed: BTreeMap<&Name, usize> = BTreeMap::new();
+
+        let mut times_listed: BTreeMap<&Name, usize> = BTreeMap::new();
         for (selector, params) in selectors {
             if let Selector::Name(name) = selector
                 && *params == self.params
                 && self.is_subscribed(db, name, *params)
             {
-                *listed.entry(name).or_default() += 1;
+                *times_listed.entry(name).or_default() += 1;
             }
         }
-        for (name, count) in listed {
+
+        for (name, times) in times_listed {
             let params = self.params;
             let located = self.located_names.remove(&(name.clone(), params));
-            let plain = count > usize::from(located);
+            // A name that a locator brings as well is listed once more.
+            let plain = times > usize::from(located);
             let Some(entry) = db.find(self.type_id, name) else {
                 continue;
             };
@@ -108,22 +116,24 @@ impl TypeStream {
         }
     }
 
-    /// Whether the refused names differ from those of the last list. A client
-    /// repeats its list with every ACK: a refusal that was sent is not
+    /// Remembers the refused names of a list by their hash. Returns whether
+    /// they differ from those of the last list; if not, they are taken back. A
+    /// client repeats its list with every ACK: a refusal that was sent is not
     /// repeated, or the client would acknowledge for ever (S9, S72). `due` is
     /// whether it was not sent yet.
-    pub(crate) fn refusals_changed(&mut self, due: bool) -> bool {
+    pub(crate) fn update_refusals(&mut self, due: bool) -> bool {
         let mut hasher = std::hash::DefaultHasher::new();
         self.refused.hash(&mut hasher);
-        let sum = hasher.finish();
-        let changed = std::mem::replace(&mut self.refused_hash, sum) != sum;
-        if !changed && !due {
+        let hash = hasher.finish();
+        let is_changed = std::mem::replace(&mut self.refused_hash, hash) != hash;
+        if !is_changed && !due {
             self.refused.clear();
         }
-        changed
+        is_changed
     }
 
-    /// Ends the subscriptions that the new list no longer has.
+    /// Adds the ends of the subscriptions that the new list does not have to
+    /// the changes of a request.
     fn unsubscribe_unlisted(
         &self,
         db: &Database,
@@ -138,23 +148,24 @@ impl TypeStream {
                 request_changes.changes.push_back(change);
             }
         }
+
         for cursor in self.client_cache.cursors() {
-            let keep = match &cursor.scope {
+            let is_listed = match &cursor.scope {
                 Scope::All => self.wildcard.is_on(),
                 Scope::Glob(glob) => selectors
                     .iter()
                     .any(|(selector, _)| *selector == Selector::Glob(glob.clone())),
             };
-            if !keep {
-                request_changes
-                    .changes
-                    .push_back(SubscriptionChange::UnsubscribeScope(cursor.scope.clone()));
+            if !is_listed {
+                let change = SubscriptionChange::UnsubscribeScope(cursor.scope.clone());
+                request_changes.changes.push_back(change);
             }
         }
     }
 
-    /// Writes a response; `None` if there is nothing to write. `wrap` is
-    /// whether the client reads wrapped resources (S58).
+    /// Writes a response: a whole set, or for types without one the changes.
+    /// `None` if there is nothing to write and the client does not wait for a
+    /// response. `wrap` is whether the client reads wrapped resources (S58).
     pub(crate) fn write_sotw(
         &self,
         db: &mut Database,
@@ -162,8 +173,8 @@ impl TypeStream {
         nonce: Nonce,
         wrap: bool,
     ) -> Option<SotwResponse> {
-        let due = self.kind.whole_set && (self.owes_response || !push.is_empty());
-        if let Some(cursor) = self.shared_set_cursor(push).filter(|_| due) {
+        let is_set_due = self.kind.whole_set && (self.owes_response || !push.is_empty());
+        if let Some(cursor) = self.shared_set_cursor(push).filter(|_| is_set_due) {
             return Some(SotwResponse {
                 type_url: self.type_url.clone(),
                 version: Version::of_hash(db.fingerprint_sum(cursor)),
@@ -172,15 +183,17 @@ impl TypeStream {
                 errors: Vec::new(),
             });
         }
+
         let listed = match self.kind.whole_set {
             true => self.whole_set(db, push),
             false => self.changed_resources(db, push),
         };
         let errors = self.sotw_errors(db, push);
-        let updated = !listed.is_empty() || !errors.is_empty();
-        if !updated && !due && !self.owes_response {
+        let is_empty = listed.is_empty() && errors.is_empty();
+        if is_empty && !is_set_due && !self.owes_response {
             return None;
         }
+
         let sum = self.sum_after(db, push, &listed);
         let deliver =
             |resource: Arc<Resource>| WireResource::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
@@ -193,7 +206,9 @@ impl TypeStream {
         })
     }
 
-    /// The errors of a response (TP3).
+    /// The errors of a response (TP3): of names that failed, of names of which
+    /// nothing is left, and of refused names. None for a client that cannot
+    /// read them.
     fn sotw_errors(&self, db: &mut Database, push: &Push) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
         for answer in &push.answers {
@@ -220,12 +235,12 @@ impl TypeStream {
         let [cursor] = self.client_cache.cursors() else {
             return None;
         };
-        let plain = self.kind.whole_set
+        let is_all = self.kind.whole_set
             && self.client_cache.exceptions().is_empty()
             && self.subscriptions.is_empty()
             && push.updates.is_empty()
             && push.answers.is_empty();
-        plain.then_some(cursor.id)
+        is_all.then_some(cursor.id)
     }
 
     /// The whole set that the client will hold once it has ACKed the response.
@@ -247,8 +262,9 @@ impl TypeStream {
     }
 
     /// The set that the client will hold once it has ACKed this number of
-    /// pending responses, as far as bodies are known; `members` lists those of
-    /// a cursor.
+    /// pending responses, as far as bodies are known: the resources of cursors,
+    /// the records, and then the responses in their order. `members` lists the
+    /// resources of a cursor.
     pub(crate) fn set_after(
         &self,
         db: &mut Database,
@@ -266,6 +282,7 @@ impl TypeStream {
                 }
             }
         }
+
         let records = self.client_cache.records();
         for held in records.filter(|held| !held.has_unknown_body()) {
             let (variant, resource) = (variant_of(&held.resource), Arc::clone(&held.resource));
@@ -277,6 +294,7 @@ impl TypeStream {
                 Certainty::MaybeTaken => {}
             }
         }
+
         for pending_ack in self.client_cache.pending_acks().iter().take(pending_acks) {
             self.apply_pending(db, pending_ack, &mut set);
         }
@@ -308,11 +326,13 @@ impl TypeStream {
     }
 
     /// Clusters that an Envoy holds with unknown bodies, where the set lists an
-    /// invalid cluster: Envoy refuses that and keeps its own (S82).
+    /// invalid cluster: Envoy refuses that and keeps its own (S82). Those that
+    /// were sent since, or are in the push, are not among them.
     pub(crate) fn invalid_clusters(&self, push: &Push) -> BTreeSet<Name> {
         if !self.sends_invalid_clusters() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
         }
+
         let records = self.client_cache.records();
         let unknown = records.filter(|held| held.has_unknown_body());
         let mut names: BTreeSet<Name> = unknown.map(|held| held.resource.name.clone()).collect();
@@ -325,7 +345,8 @@ impl TypeStream {
     }
 
     /// The changed resources and negative answers, for types where a missing
-    /// resource means nothing (S39).
+    /// resource means nothing (S39). Where a client gets an error of a name,
+    /// there is no negative answer.
     fn changed_resources(&self, db: &mut Database, push: &Push) -> ResourceSet {
         let mut listed = ResourceSet::new();
         let mut add = |resource: Arc<Resource>| listed.insert(variant_of(&resource), resource);
@@ -342,16 +363,17 @@ impl TypeStream {
                 self.negative_resource(true, update.name()).map(&mut add);
             }
         }
+
         let answers = push.answers.iter();
-        let negative = answers.filter(|a| a.kind == AnswerKind::Absent && !a.is_implicit);
-        let names = negative.filter(|_| self.absence_as_error(false).is_none());
-        for answer in names {
+        let absent = answers.filter(|a| a.kind == AnswerKind::Absent && !a.is_implicit);
+        for answer in absent.filter(|_| self.absence_as_error(false).is_none()) {
             self.negative_resource(false, &answer.name).map(&mut add);
         }
         let refused = push.refused.iter();
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative_resource(false, name).map(&mut add);
         }
+
         let advanced = push.advances.iter().flat_map(Advance::items);
         for resource in advanced.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
@@ -379,22 +401,23 @@ impl TypeStream {
                 .values()
                 .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
         }
-        let sums = self
-            .client_cache
-            .cursors()
-            .iter()
-            .map(|c| db.fingerprint_sum(c.id));
+
+        let cursors = self.client_cache.cursors().iter();
+        let sums = cursors.map(|cursor| db.fingerprint_sum(cursor.id));
         let mut sum = sums.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
+
         let pending_acks = self.client_cache.pending_acks().iter();
         let updated = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
-        let interesting = updated.filter(|update| self.has_interest(db, update.name()));
-        let names: BTreeSet<&Name> = interesting.chain(&push.updates).map(Update::name).collect();
+        let subscribed = updated.filter(|update| self.has_interest(db, update.name()));
+        let names: BTreeSet<&Name> = subscribed.chain(&push.updates).map(Update::name).collect();
         for name in names {
             let after = self.client_cache.held_after_push(db, name, push.changes());
             sum = sum
                 .wrapping_sub(sum_of(&self.client_cache.held(db, name)))
                 .wrapping_add(sum_of(&after));
         }
+
+        // Zero is the sum of the empty set.
         match sum == 0 && self.may_hold_more(db, push) {
             true => u128::MAX,
             false => sum,
@@ -418,7 +441,7 @@ fn sum_of(held: &[CachedResource]) -> u128 {
     accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
 }
 
-/// Applies an update to a set.
+/// Applies an update to a set: inserts the variant, or removes it.
 fn apply_update(set: &mut ResourceSet, update: &Update) {
     match &update.resource {
         Some(new) => _ = set.insert(update.variant.clone(), Arc::clone(new)),

@@ -21,8 +21,9 @@ use crate::resource::{Resource, Version};
 pub(crate) type UnsubscribedResources = Vec<Arc<Resource>>;
 
 impl TypeStream {
-    /// Subscribes to a name. If the client was subscribed before, the resource
-    /// is resent (S28).
+    /// Subscribes to a name with these parameters. If the client was subscribed
+    /// before, the resource is resent (S28). If it is new, the version that the
+    /// client names in `initial` is recorded as held.
     pub(crate) fn subscribe(
         &mut self,
         db: &mut Database,
@@ -41,6 +42,7 @@ impl TypeStream {
             }
             return;
         }
+
         self.client_cache.make_exception(db, name);
         let unbounded = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let subscription = Subscription {
@@ -52,16 +54,18 @@ impl TypeStream {
         if located {
             self.subscriptions.mark_located_only(key);
         }
+
         if self.kind.on_demand || initial.get(name).is_some() {
             self.record_named_version(db, key, name, initial);
         } else {
-            self.resend_held(db, key, name);
+            self.resend_if_held(db, key, name);
         }
     }
 
     /// Resends the resource of a new subscription if the client has it by other
-    /// means (S28, S30).
-    fn resend_held(&mut self, db: &mut Database, key: SubscriptionKey, name: &Name) {
+    /// means, such as a wildcard: it waits for an answer to this one (S28,
+    /// S30).
+    fn resend_if_held(&mut self, db: &mut Database, key: SubscriptionKey, name: &Name) {
         let choice = self.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
         let held = self.client_cache.held_after_acks(db, resolved_name);
@@ -72,8 +76,10 @@ impl TypeStream {
     }
 
     /// Records what a client says it holds of a subscription: the current
-    /// resource if the versions agree (S46), else one of another version. A
-    /// host may be held under the name of its virtual host.
+    /// resource if the versions agree (S46), a negative answer if it still
+    /// holds good, else a resource of another version. Nothing is recorded of a
+    /// name without an initial version. A host may be held under the name of
+    /// its virtual host.
     fn record_named_version(
         &mut self,
         db: &mut Database,
@@ -91,13 +97,13 @@ impl TypeStream {
         let Some((held_name, version)) = found else {
             return;
         };
+
         let is_negative = self.is_negative_for(name, version);
+        let is_held = |current: &Resource| {
+            current.name == *held_name && current.version == *version && serves_host(current, name)
+        };
         let (answer, held) = match &choice {
-            Choice::Resource(current)
-                if current.name == *held_name
-                    && current.version == *version
-                    && serves(current, name) =>
-            {
+            Choice::Resource(current) if is_held(current) => {
                 (AnswerKind::Resource, CachedResource::accepted(current))
             }
             Choice::Absent if is_negative => {
@@ -110,6 +116,7 @@ impl TypeStream {
                 (AnswerKind::Unanswered, held)
             }
         };
+
         let resolved_name = Some(held.resource.name.clone()).filter(|held| held != name);
         self.client_cache.record(db, held);
         self.subscriptions.record_answer(key, answer, None);
@@ -117,7 +124,8 @@ impl TypeStream {
     }
 
     /// Records the hosts that a reconnected client holds and that no
-    /// subscription resolves to, so that they are removed (S45).
+    /// subscription resolves to, so that they are removed (S45). Negative
+    /// answers are no hosts.
     pub(crate) fn record_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
         for (name, version) in initial {
             let is_held = !name.as_str().is_empty() && !negative::is_negative_version(version);
@@ -138,6 +146,8 @@ impl TypeStream {
     }
 
     /// Whether a version is that of a negative answer on an earlier stream.
+    /// Never, if the negative answers of this type leave the client without a
+    /// version.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
         match self.negative_form(false) {
             NegativeForm::EmptyBody => negative::empty_body(name).version == *version,
@@ -146,8 +156,8 @@ impl TypeStream {
         }
     }
 
-    /// Counts the resources that a client resumed with, without negative
-    /// answers.
+    /// Notes how many resources a client resumed with, negative answers not
+    /// counted. A client that did not resume is left alone.
     pub(crate) fn count_resumed(&mut self, versions: &InitialVersions) {
         let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let negative_count = match self.negative_form(false) {
@@ -162,8 +172,9 @@ impl TypeStream {
         }
     }
 
-    /// Unsubscribes from a name. Unknown names are ignored (S32). Returns the
-    /// resources that the client held by that name alone.
+    /// Unsubscribes from a name. A name without such a subscription is ignored
+    /// (S32), and a subscription that a locator made as well stays (TP2).
+    /// Returns the resources that the client held by that name alone.
     pub(crate) fn unsubscribe(
         &mut self,
         db: &mut Database,
@@ -174,20 +185,22 @@ impl TypeStream {
             return UnsubscribedResources::new();
         };
         let key = SubscriptionKey { entry, params };
-        if self.keeps_other_origin(key, name) {
+        if self.remove_one_origin(key, name) {
             return UnsubscribedResources::new();
         }
         let resolved_name = self.subscriptions.resolved_name(key).cloned();
         let Some((_, unresolved_name)) = self.subscriptions.remove(key) else {
             return UnsubscribedResources::new();
         };
+
         let mut unsubscribed = self.held_without_interest(db, name);
         if let Some(resolved_name) = resolved_name {
             unsubscribed.extend(self.held_without_interest(db, &resolved_name));
         }
+
         self.client_cache.forget_answers(key);
-        let still = self.desired_resources(db, name);
-        self.forget_nacks(name, &still);
+        let desired = self.desired_resources(db, name);
+        self.forget_nacks(name, &desired);
         let names = [name.clone()].into_iter().chain(unresolved_name);
         match self.kind.on_demand && self.wildcard.is_on() {
             // A client with a wildcard keeps the resource. But the wildcard of
@@ -196,26 +209,29 @@ impl TypeStream {
             true => self.dirty.extend(names),
             false => self.forget_undesired(db, names),
         }
-        self.settle_unsubscribed(db, name, params);
+
+        self.reevaluate_unsubscribed(db, name, params);
         db.unsubscribe(self.subscriber, entry, params);
         unsubscribed
     }
 
-    /// Whether a plain name and a locator made a subscription, so that it stays
-    /// when one of them ends (TP2).
-    fn keeps_other_origin(&mut self, key: SubscriptionKey, name: &Name) -> bool {
-        let located = self.located_names.remove(&(name.clone(), key.params));
+    /// Ends one of the two origins of a subscription that a plain name and a
+    /// locator made. Returns whether there were two, so that the subscription
+    /// stays (TP2).
+    fn remove_one_origin(&mut self, key: SubscriptionKey, name: &Name) -> bool {
+        let is_locator_ended = self.located_names.remove(&(name.clone(), key.params));
         let is_kept = self.subscriptions.unmark_plain_and_located(key);
-        if is_kept && !located {
+        if is_kept && !is_locator_ended {
             self.subscriptions.mark_located_only(key);
         }
         is_kept
     }
 
-    /// Evaluates a name again that other subscriptions or a cursor cover, after
-    /// one with these parameters ended.
-    fn settle_unsubscribed(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        self.forget_variants(db, name, params);
+    /// Has a name evaluated again that other subscriptions or a cursor cover,
+    /// after one with these parameters ended. Variants that only this one
+    /// matched are forgotten.
+    fn reevaluate_unsubscribed(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+        self.forget_unmatched_variants(db, name, params);
         if self.has_interest(db, name) {
             // A resource that was kept in place of a NACKed one may be removed
             // now.
@@ -228,8 +244,8 @@ impl TypeStream {
         }
     }
 
-    /// All resources of a name that the client may hold, if no subscription
-    /// covers the name.
+    /// All resources of a name that the client may hold; none if a subscription
+    /// still covers the name.
     fn held_without_interest(&self, db: &mut Database, name: &Name) -> UnsubscribedResources {
         if self.has_interest(db, name) {
             return UnsubscribedResources::new();
@@ -242,22 +258,25 @@ impl TypeStream {
     }
 
     /// Forgets the variant that the ended subscription matched, unless another
-    /// subscription of the name matches it too: the client drops it by itself
-    /// (TP2).
-    fn forget_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        let by_cursor = params == self.params && self.client_cache.covering_cursor(name).is_some();
-        if by_cursor || !self.has_interest(db, name) {
+    /// subscription of the name or its cursor matches it too: the client drops
+    /// it by itself (TP2).
+    fn forget_unmatched_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+        let is_covered = self.client_cache.covering_cursor(name).is_some();
+        let matches_cursor = is_covered && params == self.params;
+        if matches_cursor || !self.has_interest(db, name) {
             return;
         }
-        let others = self.subscribed_params(db, name);
+
+        let other_params = self.subscribed_params(db, name);
         let is_resolved = self.subscriptions.resolved_count(name) > 0;
         let held = self.client_cache.held(db, name).into_iter();
-        let (dropped, kept): (Vec<_>, Vec<_>) = held.partition(|held| {
-            let mut others = others.iter();
+        let is_dropped = |held: &CachedResource| {
+            let mut other_params = other_params.iter();
             !is_resolved
                 && resource_matches(db, params, &held.resource)
-                && !others.any(|other| resource_matches(db, *other, &held.resource))
-        });
+                && !other_params.any(|other| resource_matches(db, *other, &held.resource))
+        };
+        let (dropped, kept): (Vec<_>, Vec<_>) = held.partition(is_dropped);
         if !dropped.is_empty() {
             self.client_cache
                 .edit_records(db, name, |records| *records = kept);
@@ -275,7 +294,8 @@ impl TypeStream {
         listed.is_some_and(|listed| !resource_matches(db, params, listed))
     }
 
-    /// Forgets resources that the client drops when it unsubscribes.
+    /// Forgets the resources of these names, which the client drops when it
+    /// unsubscribes. A name that a subscription still covers is left alone.
     pub(super) fn forget_undesired(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
             if !self.has_interest(db, &name) {
@@ -285,8 +305,9 @@ impl TypeStream {
         }
     }
 
-    /// Ends the subscription to a host. Envoy unsubscribes when it finds its
-    /// hosts in another way, and a request that waits goes on waiting (S76).
+    /// Ends the subscription to a host. An Envoy that was not answered yet
+    /// stays subscribed: it unsubscribes when it finds its hosts in another
+    /// way, and its own request for the host goes on waiting (S76).
     pub(super) fn unsubscribe_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let subscriptions = self.subscriptions_of(db, name);
         let subscription = subscriptions.iter().find(|(key, _)| key.params == params);
@@ -299,15 +320,16 @@ impl TypeStream {
         let is_answered = self.subscriptions.resolved_name(*key).is_some()
             || subscription.acked_answer != AnswerKind::Unanswered
             || held.iter().any(CachedResource::has_unknown_body);
-        if (subscription.resend || !is_answered) && self.dialect == Dialect::Envoy {
+        let is_awaited = subscription.resend || !is_answered;
+        if is_awaited && self.dialect == Dialect::Envoy {
             return;
         }
         self.unsubscribe(db, name, params);
     }
 
     /// Leaves a name that was subscribed to by itself to the cursor that covers
-    /// it. On a delta stream the client is told which of the two it has from
-    /// now on (S23).
+    /// it. On a delta stream the client is told what it has from now on (S23):
+    /// the resource that the cursor lists, or that the name is removed.
     fn return_to_wildcard(&mut self, db: &mut Database, name: &Name) {
         self.dirty.insert(name.clone());
         if self.mode != Mode::Delta {
@@ -317,6 +339,7 @@ impl TypeStream {
         match listed.as_ref().and_then(Choice::resource) {
             Some(_) => _ = self.resend_names.insert(name.clone()),
             None if self.client_cache.held_after_acks(db, name).is_empty() => {
+                // Only a held resource is removed.
                 let held = CachedResource::unknown_body(name.clone(), Version::unknown());
                 self.client_cache.record(db, held);
             }
@@ -324,8 +347,8 @@ impl TypeStream {
         }
     }
 
-    /// Resends a name that the client is subscribed to, even if nothing changed
-    /// (S53).
+    /// Resends a name that the client is subscribed to with the plain
+    /// parameters, even if nothing changed (S53). Others are left alone.
     pub(crate) fn resend_plain(&mut self, db: &Database, name: &Name) {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
@@ -340,8 +363,8 @@ impl TypeStream {
         }
     }
 
-    /// Resends all hosts of a route configuration: the client may have lost
-    /// them, or not (S76).
+    /// Resends all hosts of a route configuration that the client is subscribed
+    /// to: it may have lost them, or not (S76).
     pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
         let prefix = format!("{route}/");
         let keys: Vec<SubscriptionKey> = self.subscriptions.keys().collect();
@@ -356,7 +379,8 @@ impl TypeStream {
         }
     }
 
-    /// Sets the resend flags of all subscriptions of a name.
+    /// Sets the resend flags of all subscriptions of a name. The caller marks
+    /// the name dirty.
     pub(super) fn resend_subscriptions(&mut self, db: &Database, name: &Name) {
         for (key, _) in self.subscriptions_of(db, name) {
             if let Some(subscription) = self.subscriptions.get_mut(key) {
@@ -366,16 +390,18 @@ impl TypeStream {
     }
 }
 
-/// Whether a virtual host that a client holds serves a host. One that only has
-/// the host as its name leaves a request for it waiting.
-fn serves(held: &Resource, requested: &Name) -> bool {
+/// Whether a virtual host that a client holds serves a host, by a domain or an
+/// alias. One that only has the host as its name leaves a request for it
+/// waiting. A resource without known domains always serves.
+fn serves_host(held: &Resource, requested_name: &Name) -> bool {
     let domains = &held.facts().domains;
-    let host = HostName::split(requested.as_str()).map_or("", |name| name.host);
-    let serves = |host| domains.iter().any(|domain| domain.matches(host));
-    domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *requested))
+    let host = HostName::split(requested_name.as_str()).map_or("", |name| name.host);
+    let has_domain = domains.iter().any(|domain| domain.matches(host));
+    let has_alias = || held.other_names().any(|name| name == *requested_name);
+    domains.is_empty() || has_domain || has_alias()
 }
 
-/// The names in a list of selectors.
+/// The names in a list of selectors, without wildcards and globs.
 pub(super) fn listed_names(selectors: &[(Selector, ParamsId)]) -> HashSet<(&Name, ParamsId)> {
     let selectors = selectors.iter();
     let names = selectors.filter_map(|(selector, params)| match selector {

@@ -121,7 +121,7 @@ impl Subscriptions {
     }
 
     /// Takes out at most `most` subscriptions of a type stream that is closed.
-    /// Indexes and counts do not matter any more.
+    /// Indexes and counts are left as they are: nobody reads them any more.
     pub(crate) fn drain_some(&mut self, most: usize) -> Vec<SubscriptionKey> {
         let drained = self.by_key.extract_if(|_, _| true).take(most);
         drained.map(|(key, _)| key).collect()
@@ -140,20 +140,22 @@ impl Subscriptions {
     }
 
     /// Ends a subscription. Returns it, and its resolved name if no other
-    /// subscription resolves to that.
+    /// subscription resolves to that; `None` if there is no such subscription.
     pub(crate) fn remove(&mut self, key: SubscriptionKey) -> Option<(Subscription, Option<Name>)> {
         let subscription = self.by_key.remove(&key)?;
         self.unbounded_hosts -= usize::from(subscription.unbounded);
         self.errors.remove(&key);
         self.plain_and_located.remove(&key);
         self.located_only.remove(&key);
-        if let Some(all) = self.locator_params.get_mut(&key.entry) {
-            all.retain(|params| *params != key.params);
-            if all.is_empty() {
+        if let Some(located) = self.locator_params.get_mut(&key.entry) {
+            located.retain(|params| *params != key.params);
+            if located.is_empty() {
                 self.locator_params.remove(&key.entry);
             }
         }
+
         let unresolved_name = self.set_resolved_name(key, None);
+        // A client that once had many names does not occupy memory for them.
         if self.by_key.len() < self.by_key.capacity() / 4 {
             self.by_key.shrink_to_fit();
         }
@@ -188,18 +190,20 @@ impl Subscriptions {
     pub(crate) fn set_resolved_name(
         &mut self,
         key: SubscriptionKey,
-        to: Option<Name>,
+        resolved_name: Option<Name>,
     ) -> Option<Name> {
-        if self.resolved_names.get(&key) == to.as_ref() {
+        if self.resolved_names.get(&key) == resolved_name.as_ref() {
             return None;
         }
-        if let Some(new) = &to {
+
+        if let Some(new) = &resolved_name {
             *self.resolved_counts.entry(new.clone()).or_default() += 1;
         }
-        let old = match to {
+        let old = match resolved_name {
             Some(new) => self.resolved_names.insert(key, new),
             None => self.resolved_names.remove(&key),
         }?;
+
         let count = self.resolved_counts.get_mut(&old)?;
         *count -= 1;
         (*count == 0).then(|| {
@@ -227,7 +231,8 @@ impl Subscriptions {
         self.errors.get(&key)
     }
 
-    /// Records an answer that the client ACKed.
+    /// Records an answer that the client ACKed, and the error if it was one. A
+    /// subscription that ended meanwhile is left alone.
     pub(crate) fn record_answer(
         &mut self,
         key: SubscriptionKey,
@@ -268,14 +273,14 @@ impl Subscriptions {
     }
 
     /// Sets from a new list whether a plain name, a locator or both make this
-    /// subscription.
+    /// subscription. One that only a plain name makes has no mark.
     pub(crate) fn set_origins(&mut self, key: SubscriptionKey, plain: bool, located: bool) {
         self.plain_and_located.remove(&key);
         self.located_only.remove(&key);
-        match (plain, located) {
-            (true, true) => self.mark_plain_and_located(key),
-            (false, true) => self.mark_located_only(key),
-            (_, false) => {}
+        if plain && located {
+            self.mark_plain_and_located(key);
+        } else if located {
+            self.mark_located_only(key);
         }
     }
 
@@ -291,19 +296,22 @@ impl Subscriptions {
         self.plain_and_located.remove(&key)
     }
 
-    /// Changes the plain parameters. Returns the plain subscriptions, which
-    /// still have the old ones and are found like located ones.
+    /// Changes the plain parameters. Subscriptions with the old ones keep them,
+    /// and are found like located ones; those of locators with the new ones are
+    /// marked as located only. Returns the plain subscriptions, for the caller
+    /// to change their parameters.
     pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
         let old = std::mem::replace(&mut self.plain_params, params);
         let located_only = std::mem::take(&mut self.located_only);
-        self.locator_params.retain(|entry, all| {
-            if all.contains(&params) {
+        self.locator_params.retain(|entry, located| {
+            if located.contains(&params) {
                 let entry = *entry;
                 self.located_only.insert(SubscriptionKey { entry, params });
             }
-            all.retain(|other| *other != params);
-            !all.is_empty()
+            located.retain(|other| *other != params);
+            !located.is_empty()
         });
+
         let plain = self.by_key.keys().filter(|key| key.params == old);
         let mut plain: Vec<SubscriptionKey> = plain.copied().collect();
         for key in &plain {
@@ -313,7 +321,8 @@ impl Subscriptions {
         plain
     }
 
-    /// Proves that counts and indexes agree with the subscriptions.
+    /// Proves that counts and indexes agree with the subscriptions. The error
+    /// says which one does not.
     pub(crate) fn check(&self) -> Result<(), String> {
         let unbounded = self.by_key.values().filter(|s| s.unbounded).count();
         if unbounded != self.unbounded_hosts {
@@ -322,6 +331,7 @@ impl Subscriptions {
                 self.unbounded_hosts
             ));
         }
+
         let mut answered = self.resolved_names.keys().chain(self.errors.keys());
         if let Some(key) = answered.find(|key| !self.by_key.contains_key(*key)) {
             return Err(format!("{key:?} is not subscribed to and has an answer"));
@@ -330,12 +340,14 @@ impl Subscriptions {
         self.check_located()
     }
 
-    /// Proves that each resolved name is counted.
+    /// Proves that the counts of resolved names are those of the names
+    /// themselves.
     fn check_resolved_counts(&self) -> Result<(), String> {
         let mut counts: HashMap<&Name, u32> = HashMap::new();
         for name in self.resolved_names.values() {
             *counts.entry(name).or_default() += 1;
         }
+
         let is_counted = |(name, count): (&&Name, &u32)| self.resolved_count(name) == *count;
         match counts.len() == self.resolved_counts.len() && counts.iter().all(is_counted) {
             true => Ok(()),
@@ -346,7 +358,9 @@ impl Subscriptions {
         }
     }
 
-    /// Proves that marks and indexes of located subscriptions have just these.
+    /// Proves that only subscriptions with the plain parameters are marked as
+    /// located only, and that just those with other parameters are in the index
+    /// of locators.
     fn check_located(&self) -> Result<(), String> {
         let is_valid = |key: &SubscriptionKey| {
             key.params == self.plain_params && self.by_key.contains_key(key)
@@ -356,15 +370,17 @@ impl Subscriptions {
                 "{key:?} is marked as located only, and has not the plain parameters"
             ));
         }
+
         let with_locator = || self.keys().filter(|key| key.params != self.plain_params);
         for key in with_locator() {
             let located = self.locator_params.get(&key.entry);
-            if !located.is_some_and(|all| all.contains(&key.params)) {
+            if !located.is_some_and(|located| located.contains(&key.params)) {
                 return Err(format!(
                     "{key:?} has locator parameters and is not found by its name"
                 ));
             }
         }
+
         let found: usize = self.locator_params.values().map(Vec::len).sum();
         let all = with_locator().count();
         match found == all {

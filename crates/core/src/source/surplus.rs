@@ -13,8 +13,9 @@ use crate::order::Removal;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// The surplus of a name, as removals. `desired` are its desired resources,
-    /// and `evaluation` has the updates so far.
+    /// The surplus of a name and of the names that its subscriptions resolved
+    /// to, as removals. `desired` are its desired resources, and `evaluation`
+    /// has the updates so far.
     pub(super) fn surplus(
         &self,
         db: &mut Database,
@@ -27,16 +28,19 @@ impl TypeStream {
         let resolved_names = keys.filter_map(|key| self.subscriptions.resolved_name(key));
         let other_names: BTreeSet<&Name> = resolved_names.filter(|other| *other != name).collect();
         let names: Vec<&Name> = other_names.into_iter().chain([name]).collect();
+
         let mut removals: Vec<Update> = Vec::new();
         for other in &names {
-            let is_replaced = desired.iter().any(|new| new.name == **other);
+            // A resource of the same name replaces one of unknown body.
+            let has_desired = desired.iter().any(|new| new.name == **other);
             for held in self.client_cache.held_after_acks(db, other) {
-                let is_desired = desired.iter().any(|new| same_variant(new, &held.resource));
-                let is_unknown = is_replaced && held.has_unknown_body();
                 let variant = variant_of(&held.resource);
+                let is_desired = desired.iter().any(|new| same_variant(new, &held.resource));
+                let is_replaced = has_desired && held.has_unknown_body();
+                let is_removed = removals.iter().any(|update| update.variant == variant);
                 if !is_desired
-                    && !is_unknown
-                    && !removals.iter().any(|update| update.variant == variant)
+                    && !is_replaced
+                    && !is_removed
                     && !self.is_desired_elsewhere(db, name, &held.resource)
                 {
                     let requested_name = (*other != name).then(|| name.clone());
@@ -44,6 +48,7 @@ impl TypeStream {
                 }
             }
         }
+
         if !evaluation.updates.is_empty() || !removals.is_empty() {
             self.remove_pending_variants(db, &names, desired, evaluation, &mut removals);
         }
@@ -109,15 +114,16 @@ impl TypeStream {
             self.withhold_second_variant(db, matching, &removals, evaluation);
             return Vec::new();
         }
+
+        // Each upsert that is withheld is undeliverable, too, and may keep more.
         let mut kept: Vec<Update> = Vec::new();
         while !undeliverable.is_empty() {
-            let resolving =
+            let is_affected =
                 |s: &&MatchingSubscription| undeliverable.iter().any(|new| resolves_to(s, new));
-            let resolving: Vec<&MatchingSubscription> = matching.iter().filter(resolving).collect();
+            let affected: Vec<_> = matching.iter().filter(is_affected).collect();
             let stays = |update: &mut Update| {
-                resolving
-                    .iter()
-                    .any(|s| self.variant_matches(db, s, &update.variant))
+                let mut affected = affected.iter();
+                affected.any(|s| self.variant_matches(db, s, &update.variant))
             };
             kept.extend(removals.extract_if(.., stays));
             undeliverable = self.withhold_second_variant(db, matching, &kept, evaluation);
@@ -144,6 +150,7 @@ impl TypeStream {
             held.is_accepted() || (self.sends_whole_sets() && held.was_accepted())
         };
         let held: Vec<CachedResource> = held.filter(is_sure).collect();
+
         let mut redundant = Vec::new();
         let mut index = 0;
         while let Some(update) = kept.get(index) {
@@ -193,8 +200,9 @@ impl TypeStream {
         withheld.filter_map(|update| update.resource).collect()
     }
 
-    /// Evaluates removals: they are sent now, or once the resource is no
-    /// longer in use.
+    /// Evaluates removals: they are sent now, or deferred until the resource is
+    /// no longer in use. Only the removal of a whole name is deferred; its
+    /// subscriptions are answered meanwhile.
     pub(super) fn evaluate_removals(
         &self,
         db: &mut Database,
@@ -239,20 +247,26 @@ impl TypeStream {
         !is_awaited && order.must_defer_removal(db, removal)
     }
 
-    /// Whether a cursor, or a subscription to another name than `but`, resolves
-    /// to a resource that the client holds.
-    fn is_desired_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
+    /// Whether a resource that the client holds is desired on account of
+    /// another name than `evaluated`: a subscription to it resolves to the
+    /// resource, or a cursor covers it.
+    fn is_desired_elsewhere(&self, db: &mut Database, evaluated: &Name, held: &Resource) -> bool {
         let name = &held.name;
-        let of_name = self.subscriptions_of(db, but);
-        let is_other = |key: &SubscriptionKey| !of_name.iter().any(|(other, _)| other == key);
+        let own_subscriptions = self.subscriptions_of(db, evaluated);
+        let is_other = |key: &SubscriptionKey| {
+            let mut own = own_subscriptions.iter();
+            !own.any(|(own, _)| own == key)
+        };
+        // A resource without a body stands for any of its name.
+        let is_held = |resource: &Arc<Resource>| {
+            same_variant(resource, held) || (held.body.is_none() && resource.name == *name)
+        };
+
         let candidates = self.subscriptions_that_may_resolve_to(db, held).into_iter();
         let mut choices = candidates.filter(is_other).map(|key| self.resolve(db, key));
-        let is_desired = choices.any(|choice| {
-            let resource = choice.resource();
-            resource
-                .is_some_and(|r| same_variant(r, held) || (held.body.is_none() && r.name == *name))
-        });
-        is_desired || (name != but && self.client_cache.covering_cursor(name).is_some())
+        let is_desired = choices.any(|choice| choice.resource().is_some_and(is_held));
+        let is_other_name = name != evaluated;
+        is_desired || (is_other_name && self.client_cache.covering_cursor(name).is_some())
     }
 
     /// The subscriptions that may resolve to a held resource. A host may
@@ -293,6 +307,7 @@ impl TypeStream {
         if self.evaluate_errors(name, &absent, evaluation) {
             return;
         }
+
         let removes = evaluation.removes_any();
         let is_owed = |(key, subscription): &(SubscriptionKey, Subscription)| {
             let last_answer = self.last_answer(*key, *subscription);
@@ -300,14 +315,16 @@ impl TypeStream {
         };
         let owed = absent.iter().filter_map(|s| s.named).filter(is_owed);
         let owed: Vec<(SubscriptionKey, Subscription)> = owed.collect();
+
         // While another variant is left, the name itself is not removed (S41).
         let is_left = matching.len() > absent.len();
-        let mut states = owed.iter().map(|(_, subscription)| *subscription);
-        if !is_left && states.any(|state| self.withholds_absence(db, context, name, state)) {
+        let mut subscriptions = owed.iter().map(|(_, subscription)| *subscription);
+        if !is_left && subscriptions.any(|s| self.withholds_absence(db, context, name, s)) {
             evaluation.clear();
             evaluation.deferral = Deferral::Removal;
             return self.answer_while_kept(db, name, matching, evaluation);
         }
+
         for (key, subscription) in owed {
             // A client that requests a host waits for more than the removal of
             // its old one.
@@ -316,8 +333,8 @@ impl TypeStream {
             }
             // A client that never had one waits for a separate answer.
             let last_answer = self.last_answer(key, subscription);
-            let had = !self.kind.on_demand || last_answer == AnswerKind::Resource;
-            let is_implicit = is_left || (removes && had);
+            let had_one = !self.kind.on_demand || last_answer == AnswerKind::Resource;
+            let is_implicit = is_left || (removes && had_one);
             evaluation
                 .answers
                 .push(absent_answer(key, name, is_implicit));

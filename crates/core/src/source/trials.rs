@@ -40,7 +40,8 @@ const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
     /// Schedules trials of the suspects of a NACK. A suspect that was NACKed
-    /// alone goes into quarantine instead, and is returned.
+    /// alone goes into quarantine instead, and is returned. There is no trial
+    /// if a suspect is in quarantine already: it is the reason.
     pub(super) fn schedule_trials(
         &mut self,
         db: &mut Database,
@@ -53,23 +54,25 @@ impl TypeStream {
         } = suspects;
         // Variants that replace another one together cannot be tried one by
         // one.
-        let alone = upsert_count == 1
+        let is_indivisible = upsert_count == 1
             || (upsert_count == suspects.len() && self.is_variant_swap(db, &suspects));
-        if self.blames_quarantined(&suspects) {
+        if self.resend_beside_quarantined(&suspects) {
             return Vec::new();
         }
+
         self.drop_changed_suspects(db, &mut suspects);
-        let complete = suspects.len() == upsert_count;
-        if !alone {
-            self.add_trials(db, suspects, complete, error);
+        let is_complete = suspects.len() == upsert_count;
+        if !is_indivisible {
+            self.add_trials(db, suspects, is_complete, error);
             return Vec::new();
         }
-        if !complete {
+        if !is_complete {
             // Without the one that changed, the client may accept the others.
             let requested_names = suspects.iter().map(Update::requested_name);
             self.dirty.extend(requested_names.cloned());
             return Vec::new();
         }
+
         if let [first, _, ..] = &suspects[..] {
             self.quarantined_together
                 .insert(first.requested_name().clone());
@@ -80,15 +83,16 @@ impl TypeStream {
         quarantined.collect()
     }
 
-    /// Whether a resource that is in quarantine is among the suspects: it is
-    /// the reason of the NACK, and the others are sent again.
-    fn blames_quarantined(&mut self, suspects: &[Update]) -> bool {
+    /// Sends the suspects again that came beside a resource in quarantine: it
+    /// is the reason of the NACK. Returns whether there is such a resource.
+    fn resend_beside_quarantined(&mut self, suspects: &[Update]) -> bool {
         let is_quarantined = |update: &&Update| {
             let sent = update.resource.as_ref();
             sent.is_some_and(|sent| self.is_quarantined(sent))
         };
-        let (bad, others): (Vec<&Update>, Vec<&Update>) = suspects.iter().partition(is_quarantined);
-        if bad.is_empty() {
+        let (quarantined, others): (Vec<&Update>, Vec<&Update>) =
+            suspects.iter().partition(is_quarantined);
+        if quarantined.is_empty() {
             return false;
         }
         let requested_names = others.into_iter().map(Update::requested_name);
@@ -96,20 +100,21 @@ impl TypeStream {
         true
     }
 
-    /// Records suspects, and adds two trials with half of them each. `complete`
-    /// is whether they are all that was NACKed.
+    /// Records suspects, and adds two trials with half of them each, before all
+    /// other trials. `is_complete` is whether they are all that was NACKed.
     fn add_trials(
         &mut self,
         db: &mut Database,
         mut suspects: Vec<Update>,
-        complete: bool,
+        is_complete: bool,
         error: &ErrorDetail,
     ) {
         suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
-        let groups = self.bisect(db, &suspects, complete, error);
-        for group in groups.into_iter().rev() {
-            self.trials.push_front(group);
+        let halves = self.bisect(db, &suspects, is_complete, error);
+        for half in halves.into_iter().rev() {
+            self.trials.push_front(half);
         }
+
         for update in suspects {
             let requested_name = update.requested_name().clone();
             if let Some(sent) = update.resource {
@@ -119,7 +124,9 @@ impl TypeStream {
         }
     }
 
-    /// Selects the next group of suspects, as far as they are unchanged.
+    /// Selects the next trial of which something is left to send: suspects that
+    /// have changed are sent as changes. Nothing is selected before the pause
+    /// between two trials is over.
     pub(super) fn select_trial(
         &mut self,
         db: &mut Database,
@@ -130,8 +137,9 @@ impl TypeStream {
         if paused_until.is_some_and(|until| context.now < until) {
             return;
         }
-        while let Some(group) = self.trials.pop_front() {
-            for name in self.take_suspects(db, group) {
+
+        while let Some(trial) = self.trials.pop_front() {
+            for name in self.take_suspects(db, trial) {
                 self.dirty.remove(&name);
                 if self.is_host_paused(db, &name) {
                     self.deferred.insert(name);
@@ -175,7 +183,7 @@ impl TypeStream {
     }
 
     /// Drops suspects that have changed since, with all variants of their
-    /// names, which are sent together.
+    /// names, which are sent together. Their names become dirty.
     fn drop_changed_suspects(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_changed = |update: &&Update| {
             let sent = update.resource.as_ref();
@@ -183,11 +191,9 @@ impl TypeStream {
                 self.is_current(db, update.requested_name(), &update.variant, &sent.version)
             })
         };
-        let changed: BTreeSet<Name> = suspects
-            .iter()
-            .filter(is_changed)
-            .map(|update| update.name().clone())
-            .collect();
+        let changed = suspects.iter().filter(is_changed);
+        let changed: BTreeSet<Name> = changed.map(|update| update.name().clone()).collect();
+
         let dropped = suspects.extract_if(.., |update| changed.contains(update.name()));
         self.dirty
             .extend(dropped.map(|update| update.requested_name().clone()));
@@ -196,17 +202,19 @@ impl TypeStream {
     /// Ends the suspicion of the variants of a name, where an update of the
     /// name replaces all that is held of it and has something new: the suspects
     /// are sent with that. So it is in SotW, and where the client holds
-    /// something of unknown body.
+    /// something of unknown body. Elsewhere the suspects wait for their trial.
     pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
         if self.kind.on_demand {
             return;
         }
         let suspected = self.suspects.range((name.clone(), None)..);
         let suspected = suspected.map(|(variant, _)| variant.clone());
-        let suspected: Vec<Variant> = suspected.take_while(|(of, _)| of == name).collect();
+        let is_of_name = |variant: &Variant| variant.0 == *name;
+        let suspected: Vec<Variant> = suspected.take_while(is_of_name).collect();
         if suspected.is_empty() {
             return;
         }
+
         let held = self.client_cache.held(db, name);
         let replaces_all =
             self.mode == Mode::Sotw || held.iter().any(CachedResource::has_unknown_body);
@@ -242,6 +250,7 @@ impl TypeStream {
         if !have_one_name || self.kind.on_demand {
             return false;
         }
+
         let desired = self.desired_resources(db, &name);
         let is_replaced = |held: &CachedResource| {
             let stays = desired.iter().any(|new| same_variant(new, &held.resource));
@@ -274,22 +283,26 @@ impl TypeStream {
     /// Bisects suspects. If the text of the NACK mentions some of them, those
     /// and the rest are the two halves: the text decides the order of trials,
     /// never who is to blame (S64). Updates of one group stay in one half,
-    /// unless one group is all that was NACKed (`complete`).
+    /// unless one group is all that was NACKed (`is_complete`). One suspect
+    /// makes one half.
     fn bisect(
         &self,
         db: &mut Database,
         suspects: &[Update],
-        complete: bool,
+        is_complete: bool,
         error: &ErrorDetail,
     ) -> Vec<Vec<Variant>> {
         let mut groups = self.group_updates(db, suspects);
-        if groups.len() == 1 && complete {
+        if groups.len() == 1 && is_complete {
             groups = (0..suspects.len()).map(|index| vec![index]).collect();
         }
         let variants = |groups: &[Vec<usize>]| -> Vec<Variant> {
-            let all = groups.iter().flatten();
-            all.map(|index| suspects[*index].variant.clone()).collect()
+            let indexes = groups.iter().flatten();
+            indexes
+                .map(|index| suspects[*index].variant.clone())
+                .collect()
         };
+
         let is_mentioned = |index: &usize| error_mentions(error, suspects[*index].name());
         let (mentioned, rest): (Vec<_>, Vec<_>) = groups
             .iter()
@@ -298,6 +311,7 @@ impl TypeStream {
         if !mentioned.is_empty() && !rest.is_empty() {
             return vec![variants(&rest), variants(&mentioned)];
         }
+
         let right = groups.split_off(groups.len() / 2);
         let halves = [variants(&groups), variants(&right)];
         halves.into_iter().filter(|half| !half.is_empty()).collect()

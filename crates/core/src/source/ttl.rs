@@ -15,29 +15,25 @@ use crate::name::Name;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// Starts the timers of the resources in a push. A resource that was just
-    /// sent needs no renewal for a while (S59), one without a TTL needs none
-    /// (S60). `wraps` is whether a SotW client reads a TTL at all (S58).
+    /// Sets the timers of the resources in a push to half their TTL: one that
+    /// was just sent needs no renewal for a while (S59). The timers of removals
+    /// and of resources without a TTL are cancelled (S60). `wraps` is whether a
+    /// SotW client reads a TTL at all (S58).
     pub(crate) fn start_ttl_timers(&mut self, push: &Push, wraps: bool, now: Moment) {
         let has_ttl = push.resources().any(|r| r.ttl.is_some());
         if !has_ttl && self.ttl_timers.next().is_none() {
             return;
         }
-        let single = push
-            .updates
-            .iter()
-            .map(|update| (update.name(), update.resource.as_ref()));
+
+        let updates = push.updates.iter();
+        let updated = updates.map(|update| (update.name(), update.resource.as_ref()));
         let items = push.advances.iter().flat_map(Advance::items);
-        let items = items.map(|(name, item)| (name, item.as_ref()));
-        for (name, resource) in single.chain(items) {
-            match resource
-                .and_then(|r| r.ttl)
-                .filter(|_| self.sends_ttl(wraps))
-            {
+        let advanced = items.map(|(name, item)| (name, item.as_ref()));
+        for (name, resource) in updated.chain(advanced) {
+            let ttl = resource.and_then(|resource| resource.ttl);
+            match ttl.filter(|_| self.sends_ttl(wraps)) {
                 Some(ttl) => self.ttl_timers.set(name.clone(), now + ttl / 2),
-                None => {
-                    self.ttl_timers.cancel(name);
-                }
+                None => _ = self.ttl_timers.cancel(name),
             }
         }
     }
@@ -48,21 +44,22 @@ impl TypeStream {
         !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
     }
 
-    /// The heartbeats that are due. On a SotW stream the names are marked for a
-    /// resend instead.
+    /// Takes the heartbeats that are due, and sets their timers again. On a
+    /// SotW stream there are none: the names are resent instead. A name whose
+    /// resource is about to change needs neither.
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
-            let good = self.held_and_desired(db, &name);
-            if good.is_empty() {
+            let renewed = self.held_and_desired(db, &name);
+            if renewed.is_empty() {
                 continue;
             }
             match self.mode {
                 Mode::Delta => {
-                    if let Some(ttl) = good.iter().filter_map(|r| r.ttl).min() {
+                    if let Some(ttl) = renewed.iter().filter_map(|r| r.ttl).min() {
                         self.ttl_timers.set(name, now + ttl / 2);
                     }
-                    heartbeats.extend(good);
+                    heartbeats.extend(renewed);
                 }
                 Mode::Sotw => self.resend_name(db, name),
             }
@@ -74,14 +71,11 @@ impl TypeStream {
     /// desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let desired = self.desired_resources(db, name);
+        let is_desired = |held: &Arc<Resource>| desired.iter().any(|new| same_resource(new, held));
         let held = self.client_cache.held(db, name).into_iter();
-        let good = held.filter(|held| {
-            held.is_accepted()
-                && desired
-                    .iter()
-                    .any(|desired| same_resource(desired, &held.resource))
-        });
-        good.map(|held| held.resource).collect()
+        let accepted = held.filter(|held| held.is_accepted());
+        let resources = accepted.map(|held| held.resource);
+        resources.filter(is_desired).collect()
     }
 
     /// Resends a name to its subscriptions and to the cursor that covers it.

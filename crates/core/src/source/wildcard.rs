@@ -15,7 +15,8 @@ use crate::resource::Version;
 
 impl TypeStream {
     /// Subscribes to a scope. If the client was subscribed before, all of it is
-    /// resent (S28). A cursor that is new resumes at the initial versions.
+    /// resent (S28). Otherwise a cursor is opened, which resumes at the initial
+    /// versions if there are any.
     pub(crate) fn subscribe_scope(
         &mut self,
         db: &mut Database,
@@ -25,9 +26,10 @@ impl TypeStream {
         if let Some(cursor) = self.client_cache.cursor_of(scope) {
             let id = cursor.id;
             self.record_tombstones(db, scope);
-            self.resend_all(db, id, true);
+            self.resend_listed(db, id, true);
             return;
         }
+
         let id = db.open_cursor(self.subscriber, scope);
         // Nothing was sent by the cursor, so records and subscriptions count.
         let keys = self.subscriptions.keys();
@@ -39,15 +41,17 @@ impl TypeStream {
         for name in exceptions {
             self.client_cache.mark_exception(&name);
         }
+
         self.record_tombstones(db, scope);
         if !initial.is_empty() {
             self.resume_cursor(db, id, initial);
         }
-        self.resend_all(db, id, false);
+        self.resend_listed(db, id, false);
     }
 
-    /// Records the remembered tombstones of a glob as held: the members of a
-    /// glob are not among the initial versions of a client (S75).
+    /// Records the remembered tombstones of a glob as held, so that they are
+    /// removed: the members of a glob are not among the initial versions of a
+    /// client (S75). Nothing is recorded for a wildcard.
     fn record_tombstones(&mut self, db: &mut Database, scope: &Scope) {
         let Scope::Glob(glob) = scope else { return };
         for name in db.tombstones(self.type_id, glob) {
@@ -73,8 +77,10 @@ impl TypeStream {
         }
     }
 
-    /// Compares the versions that a client holds with the view of a cursor, and
-    /// adds a resume point for all clients that hold the same.
+    /// Compares the versions that a client holds with the view of a cursor:
+    /// names of another version, names that the client lacks, and names that
+    /// the view does not list. The resume point that it adds serves all clients
+    /// that hold the same.
     fn compare_with_view(
         &self,
         db: &mut Database,
@@ -91,6 +97,7 @@ impl TypeStream {
                 differing.push((name.clone(), held.map(|held| held.resource)));
             }
         }
+
         let covers = |name: &Name| {
             let cursor = self.client_cache.cursor(id);
             !name.as_str().is_empty() && cursor.is_some_and(|cursor| cursor.covers(name))
@@ -105,8 +112,9 @@ impl TypeStream {
         db.add_resume_point(id, initial, differing)
     }
 
-    /// Unsubscribes from a scope. Names that another scope covers, too, are
-    /// resent in delta, since the client may have dropped them.
+    /// Unsubscribes from a scope; nothing happens if the client is not
+    /// subscribed to it. Names that another scope covers, too, are resent in
+    /// delta, since the client may have dropped them. All others are forgotten.
     pub(crate) fn unsubscribe_scope(&mut self, db: &mut Database, scope: &Scope) {
         let Some(cursor) = self.client_cache.cursor_of(scope) else {
             return;
@@ -116,6 +124,7 @@ impl TypeStream {
         for name in &shared {
             self.client_cache.make_exception(db, name);
         }
+
         let uncovered = self.client_cache.close_cursor(db, id);
         self.forget_undesired(db, uncovered.into_iter());
         if self.mode == Mode::Delta {
@@ -137,6 +146,7 @@ impl TypeStream {
         for other in &others {
             resources.extend(db.list(other.id));
         }
+
         let is_shared =
             |name: &&Name| cursor.covers(name) && others.iter().any(|other| other.covers(name));
         let names = resources.iter().map(|resource| &resource.name);
@@ -156,13 +166,15 @@ impl TypeStream {
     }
 
     /// Resends the names that a cursor lists and another cursor covers (S30);
-    /// with `own`, also those that the cursor covers itself. Records of other
-    /// names stay: these are still to be removed.
-    fn resend_all(&mut self, db: &mut Database, cursor: CursorId, own: bool) {
+    /// with `own`, also those that the cursor covers itself. A name that the
+    /// client is subscribed to is resent either way. Records of other names
+    /// stay: these are still to be removed.
+    fn resend_listed(&mut self, db: &mut Database, cursor: CursorId, own: bool) {
         let is_alone = self.client_cache.cursors().len() == 1;
         if is_alone && !own {
             return;
         }
+
         for resource in db.list(cursor) {
             let name = &resource.name;
             if self.is_subscribed(db, name, self.params) {
@@ -178,8 +190,8 @@ impl TypeStream {
     }
 
     /// Replaces all cursors by cursors with other parameters, at the head of
-    /// their views. All names of the old and new views become exceptions with
-    /// what the client holds, and dirty. Returns them.
+    /// their views. All names of the old and new views become dirty, and
+    /// exceptions that record what the client holds. Returns these names.
     pub(super) fn change_cursor_params(
         &mut self,
         db: &mut Database,
@@ -191,12 +203,14 @@ impl TypeStream {
         for name in &exceptions {
             self.client_cache.mark_exception(name);
         }
+
         let mut names: BTreeMap<Name, Vec<CachedResource>> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
             let listed = db.list(cursor.id).into_iter();
             names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
         }
         names.extend(held);
+
         // No advance contains earlier changes of exceptions: the cursors begin
         // at the head.
         let mut changed = exceptions.clone();
@@ -224,8 +238,9 @@ impl TypeStream {
         held
     }
 
-    /// Closes all cursors, and opens them again with other parameters, at the
-    /// head of their views.
+    /// Closes all cursors, and opens others with these parameters for the same
+    /// scopes, at the head of their views. The caller marks the exceptions
+    /// again, which end with the old cursors.
     fn reopen_cursors(&mut self, db: &mut Database, params: ParamsId) {
         db.set_params(self.subscriber, params);
         let cursors = self.client_cache.cursors().iter();
