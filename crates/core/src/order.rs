@@ -81,12 +81,16 @@ pub(crate) struct OtherTypes<'a> {
 }
 
 impl<'a> OtherTypes<'a> {
-    /// Splits one type stream from the others.
-    pub(crate) fn split(all: &'a mut [TypeStream], index: usize) -> (&'a mut TypeStream, Self) {
-        let (before, rest) = all.split_at_mut(index);
+    /// Splits the type stream at an index from the others, so that it can
+    /// change while they are read.
+    pub(crate) fn split(
+        type_streams: &'a mut [TypeStream],
+        index: usize,
+    ) -> (&'a mut TypeStream, Self) {
+        let (before, rest) = type_streams.split_at_mut(index);
         #[expect(clippy::expect_used, reason = "the index is that of a type stream")]
-        let (one, after) = rest.split_first_mut().expect("there is one");
-        (one, Self { before, after })
+        let (type_stream, after) = rest.split_first_mut().expect("there is one");
+        (type_stream, Self { before, after })
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a TypeStream> {
@@ -116,14 +120,14 @@ pub(crate) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// `resuming` is whether the client reconnected and has yet to subscribe to
-    /// all its types.
+    /// The order of one type among others, for one push. `draining` and
+    /// `draining_types` are the references, and the types of which any resource
+    /// may be referred to, that stay in use for a while. `resuming` is whether
+    /// the client reconnected and has yet to subscribe to all its types.
     pub(crate) fn new(
         others: OtherTypes<'a>,
-        (draining, draining_types): (
-            &'a DrainingReferences,
-            &'a BTreeMap<&'static str, DrainDeadlines>,
-        ),
+        draining: &'a DrainingReferences,
+        draining_types: &'a BTreeMap<&'static str, DrainDeadlines>,
         now: Moment,
         resuming: bool,
     ) -> Self {
@@ -140,7 +144,8 @@ impl<'a> Order<'a> {
     }
 
     /// Whether a dependency of a resource has to be sent first: it is not held,
-    /// or cannot be used yet (S73).
+    /// or cannot be used yet (S73). A dependency that cannot be sent is not
+    /// waited for.
     pub(crate) fn must_defer_addition(
         &self,
         db: &mut Database,
@@ -164,12 +169,12 @@ impl<'a> Order<'a> {
             return false;
         };
         let choice = db.choose_name(other.type_id, &reference.name, other.params);
-        let needed = choice.resource().map(|r| &r.facts().references);
-        needed.is_some_and(|needed| {
-            let mut needed = needed.iter();
-            needed.any(|reference| {
-                self.dependency_state(db, kind, reference) == DependencyState::Pending
-            })
+        let Some(resource) = choice.resource() else {
+            return false;
+        };
+        let mut dependencies = resource.facts().references.iter();
+        dependencies.any(|dependency| {
+            self.dependency_state(db, kind, dependency) == DependencyState::Pending
         })
     }
 
@@ -213,14 +218,14 @@ impl<'a> Order<'a> {
     /// earlier stream is: the names do not tell its listeners from their
     /// successors (S82).
     fn is_draining(&self, db: &mut Database, removal: Removal<'_>) -> bool {
-        let of_name = self
-            .draining
-            .get(&reference(removal.type_url, removal.name));
+        let key = reference(removal.type_url, removal.name);
+        let of_name = self.draining.get(&key);
         let of_type = self.draining_types.get(removal.type_url.as_str());
         let of_type = of_type.filter(|deadlines| {
             deadlines.from_earlier_stream
                 || !(removal.has_invalid_cluster && self.names_all_routes(db))
         });
+
         let mut deadlines = of_name.into_iter().chain(of_type);
         deadlines.any(|deadlines| {
             let until = match removal.by_name {
@@ -233,7 +238,8 @@ impl<'a> Order<'a> {
 
     /// Whether a referrer of a name is about to be replaced by one that does
     /// not refer to it; the client then unsubscribes from the name by itself. A
-    /// resumed resource may refer to anything. Clusters do not count: Envoy
+    /// resumed resource may refer to anything, and so may a type that a
+    /// resuming client has yet to subscribe to. Clusters do not count: Envoy
     /// ACKs a cluster only when it has its endpoints, be they empty.
     pub(crate) fn is_losing_references(
         &self,
@@ -244,12 +250,13 @@ impl<'a> Order<'a> {
         let in_use = self
             .in_use_except_by_clusters
             .get_or_init(|| self.find_in_use(db, |other| other.type_url.as_str() != kind::CDS));
-        let mut users = [kind::LDS, kind::RDS].iter();
-        let is_missing = |user: &&str| {
-            Kind::of(&(*user).into()).refers_to.contains(&url.as_str())
-                && self.others.find(user).is_none()
+
+        let mut referring_types = [kind::LDS, kind::RDS].iter();
+        let is_missing = |referring: &&str| {
+            let refers_to = Kind::of(&(*referring).into()).refers_to;
+            refers_to.contains(&url.as_str()) && self.others.find(referring).is_none()
         };
-        in_use.may_include(url, name) || (self.resuming && users.any(is_missing))
+        in_use.may_include(url, name) || (self.resuming && referring_types.any(is_missing))
     }
 
     /// Whether an Envoy resumed with a route name for each listener, and none
@@ -260,6 +267,7 @@ impl<'a> Order<'a> {
         if resumed.is_some_and(|resumed| resumed.had_inline_routes) {
             return false;
         }
+
         let listener_count = listeners.map_or(0, |listeners| listeners.listed_count(db));
         let routes = self.others.find(kind::RDS);
         let resumed = routes.and_then(|routes| routes.resumption.as_ref());
@@ -269,15 +277,15 @@ impl<'a> Order<'a> {
     /// Whether a reconnected client has yet to subscribe to a type that may
     /// refer to this one, directly or through others.
     fn awaits_referring_type(&self, url: &TypeUrl) -> bool {
-        let is_missing = |user: &str| self.others.find(user).is_none();
-        let mut users = [kind::CDS, kind::LDS, kind::RDS].iter();
-        self.resuming
-            && Kind::is_referred_to(url)
-            && users.any(|user| Kind::reaches(user, url.as_str()) && is_missing(user))
+        let is_awaited = |referring: &&str| {
+            Kind::reaches(referring, url.as_str()) && self.others.find(referring).is_none()
+        };
+        let mut referring_types = [kind::CDS, kind::LDS, kind::RDS].iter();
+        self.resuming && Kind::is_referred_to(url) && referring_types.any(is_awaited)
     }
 
-    /// Collects the dependencies that the client uses by the types that
-    /// `counts` tells.
+    /// Collects the dependencies whose referrers are about to be replaced, by
+    /// the types for which `counts` is true.
     fn find_in_use(&self, db: &mut Database, counts: impl Fn(&TypeStream) -> bool) -> InUse {
         let mut in_use = InUse::default();
         for other in self.others.iter().filter(|other| counts(other)) {
@@ -293,7 +301,8 @@ impl<'a> Order<'a> {
 
     /// Whether a resource that the client will hold, and that is desired,
     /// refers to a name: the client then waits for an answer about the name
-    /// (S82).
+    /// (S82). All names of one order must be of one type, since the references
+    /// are collected for the first.
     pub(crate) fn is_referenced(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
         let references = self.desired_references.get_or_init(|| {
             let mut found = HashSet::new();

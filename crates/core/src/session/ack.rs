@@ -14,8 +14,8 @@ use crate::resource::{Nonce, Resource, Version};
 use crate::source::{Dialect, Replacement, TypeStream};
 
 impl Session {
-    /// Whether the acknowledgement of a response is pending: one that was
-    /// merged into a later response, since the client was silent, can only be
+    /// Whether the acknowledgement of a response is pending. A response that
+    /// was merged into a later one, since the client was silent, can only be
     /// NACKed.
     pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, is_nack: bool) -> bool {
         let client_cache = &self.type_streams[index].client_cache;
@@ -37,7 +37,8 @@ impl Session {
     }
 
     /// Handles an acknowledgement: it is a NACK if there is an error, and for
-    /// no other reason (S11). An expected NACK counts as an ACK.
+    /// no other reason (S11). An expected NACK counts as an ACK, unless its
+    /// text blames a resource that the client should take.
     pub(super) fn handle_acknowledgement(
         &mut self,
         db: &mut Database,
@@ -52,21 +53,24 @@ impl Session {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
+
         let blames_other = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
-        let expected =
+        let is_nack_expected =
             type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(blames_other);
-        match (&error, expected) {
-            (Some(_), true) => type_stream.handle_expected_nack(db, &nonce),
-            (None, true) => type_stream.acks_unreadable = true,
-            _ => {}
+        if is_nack_expected {
+            match &error {
+                Some(_) => type_stream.handle_expected_nack(db, &nonce),
+                None => type_stream.acks_unreadable = true,
+            }
         }
-        match error.filter(|_| !expected) {
+        match error.filter(|_| !is_nack_expected) {
             Some(error) => self.handle_nack(db, index, nonce, error),
             None => self.handle_ack(db, index, nonce, now),
         }
     }
 
-    /// Handles an ACK: references of replaced resources begin to drain.
+    /// Handles an ACK, and reports it. References of replaced resources begin
+    /// to drain.
     fn handle_ack(&mut self, db: &mut Database, index: usize, nonce: Nonce, now: Moment) {
         let type_stream = &mut self.type_streams[index];
         let type_url = type_stream.type_url.clone();
@@ -74,6 +78,7 @@ impl Session {
         let effects = type_stream.handle_ack(db, &nonce);
         type_stream.last_acked = Some(nonce.clone());
         type_stream.forget_error();
+
         if effects.replaced_unknown {
             self.drain_unknown(db, index, now);
         }
@@ -82,7 +87,7 @@ impl Session {
     }
 
     /// Handles a NACK, and reports it with the resources that it puts into
-    /// quarantine.
+    /// quarantine. The client's text is cut to its limit.
     fn handle_nack(
         &mut self,
         db: &mut Database,
@@ -96,7 +101,8 @@ impl Session {
         type_stream.last_error = Some(error.clone());
         let quarantined = type_stream.handle_nack(db, &nonce, &error);
         type_stream.forget_error();
-        self.after_nack(db, index);
+        self.resend_endpoints_after_nack(db, index);
+
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,
@@ -114,53 +120,67 @@ impl Session {
 
     /// Begins the resumption of a type: the client holds resources from an
     /// earlier stream (S82).
-    pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
+    pub(super) fn resume_type(&mut self, db: &Database, index: usize, now: Moment) {
         self.resume_stream(db, now);
         self.type_streams[index].begin_resumption(now);
     }
 
     /// Starts the time in which a reconnected client subscribes to all its
-    /// types.
+    /// types. An Envoy may still use the references that drained on earlier
+    /// streams, so these go on draining. Nothing happens on a stream of one
+    /// type, or for the second time.
     pub(super) fn resume_stream(&mut self, db: &Database, now: Moment) {
         if self.config.single_type.is_some() || self.resuming_until.is_some() {
             return;
         }
         self.resuming_until = Some(now + self.config.resume_window);
         if self.dialect() == Dialect::Envoy {
-            let deadlines = |until| DrainDeadlines {
-                by_name: until,
-                by_wildcard: until,
-                from_earlier_stream: true,
-            };
-            let draining = db.recall_draining().filter(|(_, until)| now < *until);
-            let draining = draining.map(|(reference, until)| (reference.clone(), deadlines(until)));
-            self.draining.extend(draining);
-            let types = db.recall_draining_types().filter(|(_, until)| now < *until);
-            let types = types.map(|(url, until)| (url, deadlines(until)));
-            self.draining_types.extend(types);
+            self.recall_draining(db, now);
         }
     }
 
-    /// Remembers the draining listeners of an Envoy whose stream ends,
-    /// including those that pending responses replaced.
+    /// Adds the references and types that drained on earlier streams, and whose
+    /// deadline has not passed.
+    fn recall_draining(&mut self, db: &Database, now: Moment) {
+        let deadlines = |until| DrainDeadlines {
+            by_name: until,
+            by_wildcard: until,
+            from_earlier_stream: true,
+        };
+
+        let draining = db.recall_draining().filter(|(_, until)| now < *until);
+        let draining = draining.map(|(reference, until)| (reference.clone(), deadlines(until)));
+        self.draining.extend(draining);
+
+        let types = db.recall_draining_types().filter(|(_, until)| now < *until);
+        let types = types.map(|(url, until)| (url, deadlines(until)));
+        self.draining_types.extend(types);
+    }
+
+    /// Has the database remember the references of draining listeners of an
+    /// Envoy whose stream ends, including listeners that pending responses
+    /// replaced. Nothing is remembered of other clients.
     pub(super) fn remember_draining(&mut self, db: &mut Database) {
         if self.dialect() != Dialect::Envoy {
             return;
         }
+
         let now = self.polled_at;
-        if let Some(index) = self.type_streams.iter().position(|c| c.kind.drains) {
+        let mut type_streams = self.type_streams.iter();
+        if let Some(index) = type_streams.position(|type_stream| type_stream.kind.drains) {
             let replaced = self.type_streams[index].pending_replacements(db);
             self.drain_replaced(db, &replaced, true, now);
             if self.type_streams[index].may_replace_unknown() {
                 self.drain_unknown(db, index, now);
             }
         }
+
         let draining = std::mem::take(&mut self.draining);
         if !draining.is_empty() {
-            let draining = draining.into_iter();
-            let draining =
-                draining.map(|(reference, deadlines)| (reference, deadlines.by_wildcard));
-            db.remember_draining(draining, now);
+            let until = |(reference, deadlines): (Reference, DrainDeadlines)| {
+                (reference, deadlines.by_wildcard)
+            };
+            db.remember_draining(draining.into_iter().map(until), now);
         }
         for (url, deadlines) in std::mem::take(&mut self.draining_types) {
             db.remember_draining_type(url, deadlines.by_wildcard);
@@ -169,23 +189,22 @@ impl Session {
 
     /// Infers the clusters that an Envoy resumed with on a SotW stream from the
     /// names of its endpoints, where possible (S82). Which of them are removed
-    /// may change until the first set is sent.
+    /// may change until the first set is sent, so this is repeated until then.
     pub(super) fn infer_clusters_from_endpoints(&mut self, db: &mut Database) {
         let clusters = self.type_stream(kind::CDS);
-        let due = clusters.is_some_and(|clusters| clusters.last_nonce.is_none());
-        if self.config.mode != Mode::Sotw || !due {
+        let awaits_first_set = clusters.is_some_and(|clusters| clusters.last_nonce.is_none());
+        if self.config.mode != Mode::Sotw || !awaits_first_set {
             return;
         }
+
         let endpoints = self.type_stream(kind::EDS);
         let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumption.is_some()) else {
             return;
         };
-        let subscriptions = endpoints
-            .subscriptions
-            .iter()
-            .filter(|(_, subscription)| subscription.is_resumed);
+        let subscriptions = endpoints.subscriptions.iter();
+        let resumed = subscriptions.filter(|(_, subscription)| subscription.is_resumed);
         let name = |entry| db.name(endpoints.type_id, entry).clone();
-        let names: Vec<Name> = subscriptions.map(|(key, _)| name(key.entry)).collect();
+        let names: Vec<Name> = resumed.map(|(key, _)| name(key.entry)).collect();
         if let Some(clusters) = self.type_stream_mut(kind::CDS) {
             clusters.record_clusters_of_endpoints(db, names);
         }
@@ -197,22 +216,28 @@ impl Session {
         let Some(listeners) = self.type_stream_mut(kind::LDS) else {
             return;
         };
-        let due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
-        let inline = due && listeners.desires_reference_to(db, kind::CDS);
+        // A listener with inline routes refers to clusters itself.
+        let is_due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
+        let has_inline_routes = is_due && listeners.desires_reference_to(db, kind::CDS);
         if let Some(resumed) = &mut listeners.resumption {
-            resumed.had_inline_routes |= inline;
+            resumed.had_inline_routes |= has_inline_routes;
         }
     }
 
-    /// Ignores the names of routes that a client first lists after it was sent
+    /// Ignores how many names of routes a client first lists after it was sent
     /// listeners: they may be those of the new listeners, and say nothing of
-    /// what it resumed with.
+    /// what it resumed with. `index` is of the type of its request; only routes
+    /// are concerned.
     pub(super) fn discount_route_names(&mut self, index: usize) {
         let listeners = self.type_stream(kind::LDS);
-        let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
-        let routes = &mut self.type_streams[index];
-        if sent && routes.type_url.as_str() == kind::RDS {
-            routes.resumption.iter_mut().for_each(|r| r.named_count = 0);
+        let is_sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
+        let type_stream = &mut self.type_streams[index];
+        let is_routes = type_stream.type_url.as_str() == kind::RDS;
+        if let Some(resumed) = &mut type_stream.resumption
+            && is_routes
+            && is_sent
+        {
+            resumed.named_count = 0;
         }
     }
 
@@ -220,24 +245,23 @@ impl Session {
     /// with a listener whose routes it lacks: the listener is warming, and the
     /// one that it replaces serves until then.
     pub(super) fn drain_replaced_by_warming(&mut self, db: &mut Database, now: Moment) {
-        let all = self.type_streams.iter();
-        let listeners = all.clone().position(|c| c.type_url.as_str() == kind::LDS);
-        let routes = all.clone().find(|c| c.type_url.as_str() == kind::RDS);
+        let mut type_streams = self.type_streams.iter();
+        let listeners = type_streams.position(|other| other.type_url.as_str() == kind::LDS);
+        let routes = self.type_stream(kind::RDS);
         let (Some(index), Some(routes)) = (listeners, routes) else {
             return;
         };
+
         let listeners = &self.type_streams[index];
         if listeners.resumption.is_none() && listeners.last_nonce.is_some() {
             return;
         }
+
         let name = |entry| db.name(routes.type_id, entry).clone();
-        let names: Vec<Name> = routes
-            .subscriptions
-            .keys()
-            .map(|key| name(key.entry))
-            .collect();
-        let lacks = |name: &Name| routes.client_cache.held(db, name).is_empty();
-        if listeners.dialect == Dialect::Envoy && names.iter().any(lacks) {
+        let keys = routes.subscriptions.keys();
+        let names: Vec<Name> = keys.map(|key| name(key.entry)).collect();
+        let is_lacking = |name: &Name| routes.client_cache.held(db, name).is_empty();
+        if listeners.dialect == Dialect::Envoy && names.iter().any(is_lacking) {
             self.drain_unknown(db, index, now);
         }
     }
@@ -245,7 +269,7 @@ impl Session {
     /// Lets the references of unsubscribed resources drain. gRPC unsubscribes
     /// from a route configuration before it has the next, and goes on routing
     /// by the old one: its references stay until the client unsubscribes from
-    /// them, too (S81).
+    /// them, too (S81). References that it unsubscribed from drain no longer.
     pub(super) fn drain_unsubscribed(
         &mut self,
         db: &mut Database,
@@ -257,11 +281,12 @@ impl Session {
             let type_streams = &self.type_streams;
             let resuming = self.resuming_until.is_some_and(|until| now < until);
             self.draining.retain(|reference, _| {
-                let mut types = type_streams.iter().map(|c| &c.type_url);
-                let is_missing = resuming && !types.any(|url| *url == reference.type_url);
-                is_missing || has_interest_in(db, type_streams, reference)
+                let mut types = type_streams.iter().map(|other| &other.type_url);
+                let is_awaited = resuming && !types.any(|url| *url == reference.type_url);
+                is_awaited || has_interest_in(db, type_streams, reference)
             });
         }
+
         if self.type_streams[index].dialect == Dialect::Standard {
             if unsubscribed.iter().any(|resource| resource.body.is_none()) {
                 self.drain_unknown(db, index, now);
@@ -278,15 +303,18 @@ impl Session {
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let type_stream = &self.type_streams[index];
         let refers_to = type_stream.kind.refers_to;
-        let held = |of: Option<&TypeStream>| {
-            let resumed = of.and_then(|of| of.resumption.as_ref());
+        let held_count = |resumed: &TypeStream| {
+            let resumed = resumed.resumption.as_ref();
             resumed.map_or(0, |resumed| resumed.held_count)
         };
-        let listeners = held(Some(type_stream));
-        let by_name = listeners > 0 && held(self.type_stream(kind::RDS)) >= listeners;
-        let by_name = by_name && !type_stream.desires_reference_to(db, kind::CDS);
+        let listener_count = held_count(type_stream);
+        let route_count = self.type_stream(kind::RDS).map_or(0, held_count);
+        let had_inline_routes = listener_count == 0
+            || route_count < listener_count
+            || type_stream.desires_reference_to(db, kind::CDS);
+
         let drains = match type_stream.dialect {
-            Dialect::Envoy => type_stream.kind.drains && !by_name,
+            Dialect::Envoy => type_stream.kind.drains && had_inline_routes,
             Dialect::Standard => true,
         };
         if drains {
@@ -311,16 +339,25 @@ impl Session {
         }
     }
 
-    /// Lets the references of replaced resources drain.
-    fn drain_replaced(&mut self, db: &Database, all: &[Replacement], drains: bool, now: Moment) {
-        for (old, new) in all {
-            let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
-            let dropped = old.facts().references.iter().filter(|r| !kept(r));
+    /// Lets the references drain that replaced resources had and their
+    /// successors have not. `drains` is whether the replaced resources
+    /// themselves drain.
+    fn drain_replaced(
+        &mut self,
+        db: &Database,
+        replacements: &[Replacement],
+        drains: bool,
+        now: Moment,
+    ) {
+        for (old, new) in replacements {
+            let is_kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
+            let dropped = old.facts().references.iter().filter(|r| !is_kept(r));
             self.drain_references(db, dropped, drains, now);
         }
     }
 
-    /// Lets references drain that the client is subscribed to.
+    /// Lets references drain that the client is subscribed to; others are
+    /// ignored.
     fn drain_references<'r>(
         &mut self,
         db: &Database,
@@ -339,9 +376,9 @@ impl Session {
 
 /// Whether the client is subscribed to the target of a reference.
 fn has_interest_in(db: &Database, type_streams: &[TypeStream], reference: &Reference) -> bool {
-    let mut all = type_streams.iter();
-    let of = all.find(|c| c.type_url == reference.type_url);
-    of.is_some_and(|type_stream| type_stream.has_interest(db, &reference.name))
+    let mut type_streams = type_streams.iter();
+    let target_type = type_streams.find(|other| other.type_url == reference.type_url);
+    target_type.is_some_and(|type_stream| type_stream.has_interest(db, &reference.name))
 }
 
 /// Truncates a text to a number of bytes, at a character boundary.

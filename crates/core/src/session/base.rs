@@ -28,8 +28,9 @@ impl Session {
         self.config.base_subscriptions = base;
     }
 
-    /// The base subscriptions that are added to the first request of a type:
-    /// virtual hosts have some.
+    /// The base subscriptions that are added to the first request of virtual
+    /// hosts: those under each route configuration that the client was sent, or
+    /// that its names are of. Other types have none.
     pub(super) fn base_hosts_of_request(
         &self,
         db: &mut Database,
@@ -44,43 +45,41 @@ impl Session {
         if self.config.base_subscriptions == BaseSubscriptions::default() {
             return Vec::new();
         }
-        let sent = match self.config.single_type {
+
+        let sent_routes = match self.config.single_type {
             None => self.routes_with_hosts(db),
             Some(_) => BTreeSet::new(),
         };
-        let mut routes: BTreeSet<String> = sent.iter().map(Name::to_string).collect();
+        let mut routes: BTreeSet<String> = sent_routes.iter().map(Name::to_string).collect();
         // A VHDS stream is for one route configuration, and only the names that
         // it subscribes to or holds say which.
         let names = names.iter().map(|locator| locator.name.as_str());
         let names = names.chain(initial.iter().map(|(name, _)| name.as_str()));
         let named = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
         routes.extend(named.take(self.config.limits.types));
-        let under = |route| self.base_hosts_of_route(db, type_stream.type_id, route);
-        routes.iter().flat_map(|route| under(route)).collect()
+
+        let hosts_of = |route: &String| self.base_hosts_of_route(db, type_stream.type_id, route);
+        routes.iter().flat_map(hosts_of).collect()
     }
 
-    /// The base subscriptions under one route configuration.
+    /// The base subscriptions under one route configuration: single hosts, and
+    /// the hosts of base sets. Each once.
     fn base_hosts_of_route(&self, db: &Database, type_id: TypeId, route: &str) -> Vec<Name> {
         let is_under = |name: &&Name| {
             let name = HostName::split(name.as_str());
             name.is_some_and(|name| name.route == route)
         };
-        let mut hosts: BTreeSet<Name> = self
-            .config
-            .base_subscriptions
-            .hosts
-            .iter()
-            .filter(is_under)
-            .cloned()
-            .collect();
-        for set in &self.config.base_subscriptions.sets {
+        let base = &self.config.base_subscriptions;
+        let mut hosts: BTreeSet<Name> = base.hosts.iter().filter(is_under).cloned().collect();
+        for set in &base.sets {
             hosts.extend(db.base_hosts(type_id, set, route));
         }
         hosts.into_iter().collect()
     }
 
     /// Adds the base subscriptions of a route configuration that uses VHDS and
-    /// is sent to a client that has subscribed to virtual hosts before.
+    /// is sent to a client that has subscribed to virtual hosts before. A
+    /// client that may not see virtual hosts gets none.
     pub(super) fn subscribe_base_hosts(&mut self, db: &mut Database, route: &Name) {
         let url = TypeUrl::from(kind::VHDS);
         let Some(type_id) = db.find_type(&url) else {

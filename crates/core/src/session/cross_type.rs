@@ -13,14 +13,15 @@ use crate::source::{Push, TypeStream};
 
 impl Session {
     /// Resends resources of other types that a push makes the client lose, or
-    /// wait for. Called while the client cache still has the resources that the
-    /// push replaces.
-    pub(super) fn before_sending(&mut self, db: &mut Database, index: usize, push: &Push) {
+    /// wait for: endpoints of clusters, and hosts of route configurations.
+    /// Called while the client cache still has the resources that the push
+    /// replaces.
+    pub(super) fn resend_dependents(&mut self, db: &mut Database, index: usize, push: &Push) {
         let type_stream = &self.type_streams[index];
         match type_stream.type_url.as_str() {
             kind::CDS => self.resend_endpoints(db, index, |clusters| {
-                let again = clusters.relisted_after_nack();
-                push.resources().chain(again)
+                let relisted = clusters.relisted_after_nack();
+                push.resources().chain(relisted)
             }),
             kind::RDS => {
                 let changed = routes_with_changed_vhds(db, type_stream, push);
@@ -38,7 +39,7 @@ impl Session {
 
     /// Resends the endpoints of pending sets of clusters after a NACK: these
     /// sets list the NACKed clusters again.
-    pub(super) fn after_nack(&mut self, db: &Database, index: usize) {
+    pub(super) fn resend_endpoints_after_nack(&mut self, db: &Database, index: usize) {
         let type_stream = &self.type_streams[index];
         if type_stream.type_url.as_str() == kind::CDS && type_stream.sends_whole_sets() {
             self.resend_endpoints(db, index, |clusters| {
@@ -50,15 +51,16 @@ impl Session {
 
     /// Resends the endpoints of changed clusters, even if they are the same:
     /// until they come Envoy does not ACK the clusters (S53). `changed` selects
-    /// the clusters of the type stream at `index`.
+    /// the clusters of the type stream at `index`. Nothing is resent if the
+    /// configuration says so, or the client did not subscribe to endpoints.
     fn resend_endpoints<'r, I: Iterator<Item = &'r Arc<Resource>>>(
         &'r mut self,
         db: &Database,
         index: usize,
         changed: impl FnOnce(&'r TypeStream) -> I,
     ) {
-        let mut all = self.type_streams.iter();
-        let endpoints = all.position(|other| other.type_url.as_str() == kind::EDS);
+        let mut type_streams = self.type_streams.iter();
+        let endpoints = type_streams.position(|other| other.type_url.as_str() == kind::EDS);
         let Some(endpoints) = endpoints.filter(|_| self.config.repeat_endpoints) else {
             return;
         };
@@ -66,16 +68,19 @@ impl Session {
         else {
             return;
         };
+
         for cluster in changed(clusters) {
             let references = cluster.facts().references.iter();
-            for to in references.filter(|to| to.type_url.as_str() == kind::EDS) {
-                endpoints.resend_plain(db, &to.name);
+            let to_endpoints = references.filter(|r| r.type_url.as_str() == kind::EDS);
+            for reference in to_endpoints {
+                endpoints.resend_plain(db, &reference.name);
             }
         }
     }
 
     /// Restarts the hosts of route configurations that begin to use VHDS: Envoy
-    /// has no virtual hosts then, and waits for a first response (S76).
+    /// has no virtual hosts then, and waits for a first response (S76). Their
+    /// hosts are resent, with a placeholder in case there are none.
     fn restart_virtual_hosts(&mut self, db: &mut Database, routes: &[Name]) {
         for route in routes {
             self.subscribe_base_hosts(db, route);
@@ -114,7 +119,8 @@ pub(super) fn answer_first_vhds_request(
         .extend(routes.iter().map(placeholder));
 }
 
-/// Pauses the hosts of route configurations without VHDS.
+/// Updates which hosts are paused, since their route configuration has no VHDS.
+/// Types without hosts are left alone.
 pub(super) fn update_routes_without_vhds(
     db: &mut Database,
     hosts: &mut TypeStream,
@@ -135,8 +141,8 @@ fn routes_with_hosts<'c>(
 ) -> BTreeSet<Name> {
     let (mut routes, mut listeners) = (Vec::new(), Vec::new());
     if config.single_type.is_some() {
-        routes = all_of(db, kind::RDS);
-        listeners = all_of(db, kind::LDS);
+        routes = resources_of_type(db, kind::RDS);
+        listeners = resources_of_type(db, kind::LDS);
     } else {
         for type_stream in type_streams {
             match type_stream.type_url.as_str() {
@@ -146,24 +152,23 @@ fn routes_with_hosts<'c>(
             }
         }
     }
-    let routes = routes
-        .iter()
-        .filter(|route| route.facts().vhds_version().is_some());
-    let inline = listeners
-        .iter()
-        .flat_map(|l| l.facts().inline_vhds_routes());
-    let names = routes.map(|route| &route.name).chain(inline);
+
+    let routes = routes.iter();
+    let with_vhds = routes.filter(|route| route.facts().vhds_version().is_some());
+    let listeners = listeners.iter();
+    let inline = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
+    let names = with_vhds.map(|route| &route.name).chain(inline);
     names.cloned().collect()
 }
 
-/// All resources of a type.
-fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
+/// All resources of a type in the database; none if it does not know the type.
+fn resources_of_type(db: &Database, url: &str) -> Vec<Arc<Resource>> {
     let found = db.find_type(&TypeUrl::from(url));
     found.map_or_else(Vec::new, |id| db.resources(id).cloned().collect())
 }
 
-/// The route configurations of a push whose `vhds` block differs from the one
-/// that the client was sent before.
+/// The route configurations of a push with a `vhds` block that differs from the
+/// one that the client ACKed last.
 fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push) -> Vec<Name> {
     let mut names = Vec::new();
     let upserts = push.updates.iter().filter_map(|u| u.resource.as_ref());

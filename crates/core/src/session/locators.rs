@@ -10,7 +10,9 @@ use crate::resource::TypeUrl;
 use crate::source::RequestChanges;
 
 impl Session {
-    /// Parses names; an invalid one is refused, and the others count (S72).
+    /// Parses the names of a list. An invalid one is left out and reported as
+    /// refused, and the others count (S72). Notes the names that came as
+    /// locators with the parameters of plain names (TP2).
     pub(super) fn parse_locators(
         &mut self,
         db: &mut Database,
@@ -22,33 +24,34 @@ impl Session {
         let plain_params = self
             .type_stream(url.as_str())
             .map_or_else(|| self.params_of(url), |c| c.params);
+
         for locator in names {
-            self.uses_locators |= locator.params.is_some();
+            let is_located = locator.params.is_some();
+            self.uses_locators |= is_located;
             match self.parse_locator(db, locator, plain_params) {
-                Ok((selector, params, is_located)) => {
+                Ok((selector, params)) => {
                     if is_located && params == plain_params {
                         self.record_located_name(url, &selector, params);
                     }
                     selectors.push((selector, params));
                 }
-                Err(refusal) => self.refuse(url, refusal),
+                Err(refusal) => self.report_refusal(url, refusal),
             }
         }
         selectors
     }
 
-    /// Parses a name and its parameters. Returns also whether it has parameters
-    /// of its own.
+    /// Parses a name and its parameters; a name without any gets the plain
+    /// ones.
     fn parse_locator(
         &mut self,
         db: &mut Database,
         locator: Locator,
         plain_params: ParamsId,
-    ) -> Result<(Selector, ParamsId, bool), Refusal> {
+    ) -> Result<(Selector, ParamsId), Refusal> {
         let selector = Selector::parse(&locator.name, self.config.limits.name_bytes)?;
-        let is_located = locator.params.is_some();
         let params = self.params_of_locator(db, locator.params, plain_params)?;
-        Ok((selector, params, is_located))
+        Ok((selector, params))
     }
 
     /// Records that a name of the request came as a locator, although its
@@ -63,7 +66,7 @@ impl Session {
 
     /// Adopts the parameters that come with a wildcard or glob: they are those
     /// of the type on this stream from then on, for cursors and for plain
-    /// names.
+    /// names. The last ones in the list count.
     pub(super) fn adopt_scope_params(
         &mut self,
         db: &mut Database,
@@ -110,19 +113,23 @@ impl Session {
         self.continue_changes(db);
     }
 
-    /// Applies another slice of the changes. Returns whether there are more.
+    /// Applies another slice of the changes of a request. Returns whether there
+    /// are more. With the last one, other types learn what the request says of
+    /// them, and deferred names become dirty.
     pub(super) fn continue_changes(&mut self, db: &mut Database) -> bool {
         let Some(mut unfinished) = self.unfinished.take() else {
             return false;
         };
-        let mut all = self.type_streams.iter();
-        let Some(index) = all.position(|c| c.type_url == unfinished.url) else {
+        let mut type_streams = self.type_streams.iter();
+        let Some(index) = type_streams.position(|other| other.type_url == unfinished.url) else {
             return false;
         };
+
         if !self.type_streams[index].apply_changes(db, &mut unfinished.changes, SLICE) {
             self.unfinished = Some(unfinished);
             return true;
         }
+
         if unfinished.first && self.resuming_until.is_some() {
             self.infer_clusters_from_endpoints(db);
             self.record_inline_routes(db);

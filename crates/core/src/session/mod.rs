@@ -18,6 +18,7 @@ mod event;
 mod locators;
 mod params;
 mod poll;
+mod refuse;
 mod request;
 mod status;
 
@@ -142,7 +143,7 @@ const WRAPPING_FEATURES: [&str; 3] = [
 ];
 
 impl Session {
-    /// Opens a stream.
+    /// Opens a stream: adds it to the database, which wakes it from then on.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
         let params = db.intern_params(config.params.clone());
@@ -176,19 +177,21 @@ impl Session {
     }
 
     /// Closes a part of the stream, so that others need not wait (S85). Returns
-    /// whether all of it is closed.
+    /// whether all of it is closed. The database remembers what the client
+    /// holds, for when it resumes (S82).
     pub fn close_slice(&mut self, db: &mut Database) -> bool {
         self.remember_draining(db);
-        let mut names = SLICE;
+        let mut names_left = SLICE;
         while let Some(last) = self.type_streams.last_mut() {
             last.remember_set(db);
-            let before = last.subscriptions.len();
-            if !last.close(db, names) {
+            let name_count = last.subscriptions.len();
+            if !last.close(db, names_left) {
                 return false;
             }
-            names = names.saturating_sub(before).max(1);
+            names_left = names_left.saturating_sub(name_count).max(1);
             self.type_streams.pop();
         }
+
         if !std::mem::replace(&mut self.is_closed, true) {
             db.close_stream(self.stream);
             for params in self.held_params.drain(..) {
@@ -234,8 +237,8 @@ impl Session {
     /// Whether every response was acknowledged.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
-        let mut all = self.type_streams.iter();
-        all.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
+        let mut type_streams = self.type_streams.iter();
+        type_streams.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
     }
 
     /// Whether there is nothing to send until something happens or
@@ -246,18 +249,20 @@ impl Session {
         if self.unfinished.is_some() {
             return false;
         }
-        let mut all = self.type_streams.iter();
-        let has_deferred = all.any(|type_stream| !type_stream.deferred.is_empty());
+
+        let mut type_streams = self.type_streams.iter();
+        let has_deferred = type_streams.any(|type_stream| !type_stream.deferred.is_empty());
         if has_deferred && self.has_changes(db) {
             return false;
         }
-        let mut all = self.type_streams.iter();
-        all.all(|type_stream| {
+
+        let is_quiet = |type_stream: &TypeStream| {
             let stream_params = self.params_of(&type_stream.type_url);
             let changes_params = type_stream.next_params(stream_params) != type_stream.params;
             !type_stream.may_send(now, self.config.ack_timeout)
                 || (!changes_params && type_stream.is_quiet(db))
-        })
+        };
+        self.type_streams.iter().all(is_quiet)
     }
 
     /// The next event.
@@ -272,8 +277,8 @@ impl Session {
         self.has_more
     }
 
-    /// When to poll again although nothing happens. The last poll has handled
-    /// moments in the past.
+    /// When to poll again although nothing happens; `None` if there is no need.
+    /// The last poll has handled the moments before it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let timeouts = Timeouts {
@@ -282,14 +287,15 @@ impl Session {
             dependency_timeout: self.config.dependency_timeout,
             drain_time: self.config.drain_time,
         };
-        let deadlines = self.type_streams.iter().map(|c| c.deadlines(timeouts));
+        let type_streams = self.type_streams.iter();
+        let of_types = type_streams.flat_map(|type_stream| type_stream.deadlines(timeouts));
         let draining = self.draining.values().chain(self.draining_types.values());
-        let draining = draining.flat_map(|deadlines| [deadlines.by_name, deadlines.by_wildcard]);
-        let all = deadlines
-            .flatten()
-            .chain(draining)
-            .chain(self.resuming_until);
-        all.filter(|deadline| *deadline > self.polled_at).min()
+        let of_drains = draining.flat_map(|drain| [drain.by_name, drain.by_wildcard]);
+
+        let deadlines = of_types.chain(of_drains).chain(self.resuming_until);
+        deadlines
+            .filter(|deadline| *deadline > self.polled_at)
+            .min()
     }
 
     /// Whether the client reads wrapped resources (S58).
@@ -318,13 +324,13 @@ impl Session {
     }
 
     fn type_stream(&self, url: &str) -> Option<&TypeStream> {
-        let mut all = self.type_streams.iter();
-        all.find(|type_stream| type_stream.type_url.as_str() == url)
+        let mut type_streams = self.type_streams.iter();
+        type_streams.find(|type_stream| type_stream.type_url.as_str() == url)
     }
 
     fn type_stream_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
-        let mut all = self.type_streams.iter_mut();
-        all.find(|type_stream| type_stream.type_url.as_str() == url)
+        let mut type_streams = self.type_streams.iter_mut();
+        type_streams.find(|type_stream| type_stream.type_url.as_str() == url)
     }
 }
 

@@ -15,7 +15,8 @@ impl Session {
     }
 
     /// Changes the parameters of the client, with others for single types. If
-    /// there are too many sets, the client keeps its parameters.
+    /// there are too many sets for the first, the client keeps its parameters;
+    /// if for those of a type, the type gets the first.
     pub fn set_all_params(
         &mut self,
         db: &mut Database,
@@ -25,18 +26,21 @@ impl Session {
         let Ok(params) = self.acquire_params(db, params) else {
             return;
         };
+
         self.apply_params(db);
-        let by_type = by_type.into_iter();
-        let by_type =
-            by_type.map(|(url, of_type)| (url, self.acquire_params(db, of_type).unwrap_or(params)));
-        self.params_by_type = by_type.collect();
+        let mut params_by_type = Vec::with_capacity(by_type.len());
+        for (url, type_params) in by_type {
+            let type_params = self.acquire_params(db, type_params).unwrap_or(params);
+            params_by_type.push((url, type_params));
+        }
+        self.params_by_type = params_by_type;
         self.params = params;
     }
 
-    /// Applies new parameters before they change once more, and before a
-    /// request is read: a client that matches variants has dropped those that
-    /// no longer match, and its unsubscriptions are meant for the new
-    /// parameters.
+    /// Applies new parameters to all types, as far as no ACK is pending. So it
+    /// is done before they change once more, and before a request is read: a
+    /// client that matches variants has dropped those that no longer match, and
+    /// its unsubscriptions are meant for the new parameters.
     pub(super) fn apply_params(&mut self, db: &mut Database) {
         for index in 0..self.type_streams.len() {
             self.apply_type_params(db, index);
@@ -79,10 +83,14 @@ impl Session {
         if let Some(known) = known.filter(|known| self.held_params.binary_search(known).is_ok()) {
             return Ok(known);
         }
+
         // The set of the stream itself is not counted.
-        if self.held_params.len() > limit || (known.is_none() && db.params_count() >= all_params) {
+        let is_stream_full = self.held_params.len() > limit;
+        let is_database_full = known.is_none() && db.params_count() >= all_params;
+        if is_stream_full || is_database_full {
             return Err(Refusal::Params { limit });
         }
+
         let id = known.unwrap_or_else(|| db.intern_params(params));
         db.hold_params(id);
         if let Err(index) = self.held_params.binary_search(&id) {

@@ -6,19 +6,23 @@ use crate::message::{Mode, Response};
 use crate::moment::Moment;
 use crate::order::{Order, OtherTypes};
 use crate::resource::Nonce;
-use crate::source::{PendingAck, Push, PushContext, TypeStream};
+use crate::source::{PendingAck, Push, PushContext};
 
 /// The number of times that one poll evaluates all types.
 const MAX_ROUNDS: usize = 64;
 
 impl Session {
-    /// The next response, if there is one.
+    /// The next response, if there is one. The types are asked in order of
+    /// rank, again while pushes that need no response make progress. The rest
+    /// of an unfinished request is read first. [`Self::has_more`] says whether
+    /// work is left that others need not wait for (S85).
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
             self.continue_changes(db);
             return None;
         }
+
         self.begin_poll(db, now);
         for _ in 0..MAX_ROUNDS {
             (self.has_silent_progress, self.has_more) = (false, false);
@@ -31,19 +35,22 @@ impl Session {
             // needed no response.
             self.mark_deferred_dirty();
         }
+
         // Others need not wait for the rest.
         self.has_more = true;
         None
     }
 
     /// Marks deferred names dirty if the database has changed or a deadline has
-    /// passed, and drops what has drained.
+    /// passed, and drops references that have drained.
     fn begin_poll(&mut self, db: &mut Database, now: Moment) {
         let has_changes = self.has_changes(db);
         if has_changes {
             self.infer_clusters_from_endpoints(db);
         }
-        if self.poll_timeout().is_some_and(|due| due <= now) || has_changes {
+
+        let is_deadline_past = self.poll_timeout().is_some_and(|due| due <= now);
+        if has_changes || is_deadline_past {
             self.mark_deferred_dirty();
         }
         self.draining
@@ -56,19 +63,21 @@ impl Session {
         self.type_streams.iter().any(|c| c.has_changes(db))
     }
 
-    /// Marks names of resumed clients dirty: a response may refer to a name
-    /// that was not answered (S82).
+    /// Marks deferred names of types that the client resumed with dirty: the
+    /// response that is sent may refer to a name that was not answered (S82).
     fn mark_resumed_dirty(&mut self) {
-        let all = self.type_streams.iter_mut();
-        all.filter(|type_stream| type_stream.resumption.is_some())
-            .for_each(TypeStream::mark_deferred_dirty);
+        for type_stream in &mut self.type_streams {
+            if type_stream.resumption.is_some() {
+                type_stream.mark_deferred_dirty();
+            }
+        }
     }
 
     /// Marks deferred names dirty, after something has happened.
     pub(super) fn mark_deferred_dirty(&mut self) {
-        self.type_streams
-            .iter_mut()
-            .for_each(TypeStream::mark_deferred_dirty);
+        for type_stream in &mut self.type_streams {
+            type_stream.mark_deferred_dirty();
+        }
     }
 
     /// The next response of one type, recorded as sent; `None` if it has
@@ -77,19 +86,22 @@ impl Session {
         if !self.type_streams[index].may_send(now, self.config.ack_timeout) {
             return None;
         }
+
         self.apply_type_params(db, index);
         let is_complete = self.type_streams[index].is_complete(db);
         let would_lack = !is_complete && self.type_streams[index].sends_whole_sets();
         if would_lack || self.awaits_other_type(now, index) {
             return None;
         }
+
         let push = self.select_push(db, now, index, is_complete)?;
         let Some(response) = self.write_response(db, index, &push) else {
             self.apply_silently(db, index, push);
             return None;
         };
+
         self.type_streams[index].owes_response &= !is_complete;
-        self.before_sending(db, index, &push);
+        self.resend_dependents(db, index, &push);
         self.record_sent(db, now, index, &response, push);
         self.mark_resumed_dirty();
         Some(response)
@@ -115,9 +127,9 @@ impl Session {
         let (type_stream, others) = OtherTypes::split(&mut self.type_streams, index);
         cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
         cross_type::update_routes_without_vhds(db, type_stream, others);
+
         let resuming = self.resuming_until.is_some_and(|until| now < until);
-        let draining = (&self.draining, &self.draining_types);
-        let order = Order::new(others, draining, now, resuming);
+        let order = Order::new(others, &self.draining, &self.draining_types, now, resuming);
         let context = PushContext {
             order: &order,
             limits: &self.config.limits,
@@ -129,8 +141,10 @@ impl Session {
         if type_stream.awaits_dependencies(db, &context) {
             return None;
         }
+
         let push = type_stream.select_push(db, &context);
-        if push.is_empty() && !(type_stream.owes_response && is_complete) {
+        let may_be_empty = type_stream.owes_response && is_complete;
+        if push.is_empty() && !may_be_empty {
             self.has_silent_progress |= push.has_more(db);
             self.has_more |= !type_stream.dirty.is_empty();
             type_stream.client_cache.advance_silently(db, push.advances);
@@ -140,7 +154,7 @@ impl Session {
     }
 
     /// Writes a push as a response with the next nonce; `None` if nothing of it
-    /// has to be written.
+    /// has to be written, and then the nonce is not used up.
     fn write_response(&mut self, db: &mut Database, index: usize, push: &Push) -> Option<Response> {
         let wrap = self.may_wrap();
         let nonce = Nonce::of_number(self.next_nonce);
@@ -177,6 +191,7 @@ impl Session {
             Response::Delta(_) => None,
             Response::Sotw(response) => Some(response.version.clone()),
         };
+
         let type_stream = &mut self.type_streams[index];
         type_stream.start_ttl_timers(&push, wraps, now);
         let expects_nack = push.expects_nack || !type_stream.invalid_clusters(&push).is_empty();

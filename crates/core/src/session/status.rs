@@ -63,11 +63,14 @@ pub enum NameState {
 }
 
 impl Session {
-    /// The status of every name of a type, in order. Visits all of them.
+    /// The status of every name of a type, in order of names: those that the
+    /// client is subscribed to, holds, was sent or NACKed. Visits all of them.
     pub fn name_statuses(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return Vec::new();
         };
+
+        // What is found later replaces what was found before.
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
         // A held resource is listed under its own name: a host may be requested
         // by another.
@@ -91,6 +94,7 @@ impl Session {
             let held = found.remove(name).and_then(|(_, resource)| resource);
             found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
         }
+
         let status = |(name, (state, resource))| NameStatus {
             name,
             state,
@@ -114,12 +118,14 @@ impl Session {
             params: type_stream.params,
         };
         let answer = type_stream.subscriptions.get(key)?.acked_answer;
+
         let held_name = type_stream.subscriptions.resolved_name(key);
         let held_name = held_name.unwrap_or(name);
         let held = type_stream.client_cache.held(db, held_name);
         let held = held.into_iter().find(|held| held.is_accepted());
         let is_certain = certain_resource(db, type_stream, held_name).is_some();
         let held = held.map(|held| held.resource);
+
         let choice = type_stream.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |r| &r.name);
         let sent = last_sent(type_stream, key, resolved_name);
@@ -167,18 +173,19 @@ impl Session {
     /// # Errors
     /// Says which invariant does not hold.
     pub fn check(&self, db: &mut Database) -> Result<(), String> {
-        let mut all = self.type_streams.iter();
-        all.try_for_each(|type_stream| {
-            let fault = type_stream.check(db);
-            fault.map_err(|fault| format!("{}: {fault}", type_stream.type_url))
+        let mut type_streams = self.type_streams.iter();
+        type_streams.try_for_each(|type_stream| {
+            let checked = type_stream.check(db);
+            checked.map_err(|fault| format!("{}: {fault}", type_stream.type_url))
         })
     }
 
     /// The number of unbounded hosts that the client subscribes to (S72).
     #[must_use]
     pub fn unbounded_hosts(&self) -> usize {
-        let all = self.type_streams.iter();
-        all.map(|type_stream| type_stream.subscriptions.unbounded_hosts())
+        let type_streams = self.type_streams.iter();
+        type_streams
+            .map(|type_stream| type_stream.subscriptions.unbounded_hosts())
             .sum()
     }
 
@@ -200,7 +207,7 @@ impl Session {
             last_nonce: type_stream.last_nonce.clone(),
             last_acked: type_stream.last_acked.clone(),
             has_pending_ack: !type_stream.client_cache.pending_acks().is_empty(),
-            resumed_complete: type_stream.last_nonce.is_none() && resumed_complete(type_stream),
+            resumed_complete: type_stream.last_nonce.is_none() && is_all_answered(type_stream),
             error: type_stream.last_error.clone(),
             quarantined: type_stream
                 .quarantine
@@ -238,9 +245,9 @@ fn last_sent(
     })
 }
 
-/// Whether the client waits for nothing: all names that it resumed with are
-/// answered.
-fn resumed_complete(type_stream: &TypeStream) -> bool {
+/// Whether the client waits for nothing: all its names are answered, and
+/// nothing is left to evaluate.
+fn is_all_answered(type_stream: &TypeStream) -> bool {
     let mut subscriptions = type_stream.subscriptions.iter();
     !type_stream.owes_response
         && type_stream.dirty.is_empty()
@@ -255,8 +262,8 @@ fn certain_resource(
     name: &Name,
 ) -> Option<Arc<Resource>> {
     let held = type_stream.client_cache.held(db, name);
-    let doubtful = held.iter().any(|held| !held.is_accepted());
-    let last = held.into_iter().next_back().filter(|_| !doubtful)?;
+    let is_doubtful = held.iter().any(|held| !held.is_accepted());
+    let last = held.into_iter().next_back().filter(|_| !is_doubtful)?;
     Some(last.resource)
 }
 
