@@ -9,9 +9,9 @@ use trunkline::{ApplyError, BoxFuture, Change, Contents, Resource, TypeUrl, Writ
 use crate::status::FilesStatus;
 use crate::watch::{Update, Watcher};
 
-/// Files that are named in the origin of a change.
-const NAMED: usize = 3;
-/// Changes in one part of the first load.
+/// The maximum of files that are named in the origin of a change.
+const MOST_NAMED: usize = 3;
+/// The number of changes in one part of the first load.
 const PART: usize = 100_000;
 
 /// The resources of files as the contents of a server, kept up to date.
@@ -37,7 +37,7 @@ pub struct FileContents {
 }
 
 impl FileContents {
-    /// The contents of a watcher.
+    /// Makes the contents of the files that a watcher watches.
     #[must_use]
     pub fn new(watcher: Watcher) -> Self {
         let status = watcher.status();
@@ -45,7 +45,7 @@ impl FileContents {
         Self { watcher, status }
     }
 
-    /// The status of all files, now and whenever it changes.
+    /// Returns the status of all files, now and whenever it changes.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Arc<FilesStatus>> {
         self.status.clone()
@@ -53,48 +53,58 @@ impl FileContents {
 }
 
 impl Contents for FileContents {
-    /// Applies the updates of the watcher one by one, and reports those that
-    /// the database refuses to it. A second run does nothing.
+    /// Applies the updates of the watcher one by one until files are no longer
+    /// watched, and tells the watcher of those that the database refuses. After
+    /// the first update the contents count as loaded. A second run does
+    /// nothing.
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let watcher = watcher.take();
         Box::pin(async move {
             let Some(mut watcher) = watcher else { return };
             while let Some(update) = watcher.next().await {
-                let first = update.first;
-                let applied = match first {
-                    true => apply_first(&writer, update, PART).await,
-                    false => writer.apply(&origin(&update), update.changes).map(drop),
-                };
-                match applied {
-                    Ok(()) if first => writer.loaded(),
-                    Ok(()) => {}
-                    Err(error) => watcher.refused(error),
+                if let Err(error) = apply(&writer, update).await {
+                    watcher.refused(error);
                 }
             }
         })
     }
 }
 
+/// Applies an update: the first one in parts, after which the contents are
+/// loaded, and any other as a whole.
+async fn apply(writer: &Writer, update: Update) -> Result<(), ApplyError> {
+    if update.first {
+        apply_first(writer, update, PART).await?;
+        writer.loaded();
+        return Ok(());
+    }
+    let origin = origin(&update);
+    writer.apply(&origin, update.changes).map(drop)
+}
+
 /// Applies the changes of the first update, which are all upserts, in parts of
-/// `part` changes. No stream is served before all of them are applied (S51),
-/// and a change takes memory, which is freed as the database grows. If a part
-/// is refused, those before it are undone.
+/// `part` changes. Parts are enough: no stream is served before all of them are
+/// applied (S51). They save memory: the changes of a part are freed before the
+/// next is applied. If a part is refused, those before it are undone.
 async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result<(), ApplyError> {
     let origin = origin(&update);
     let mut applied = Applied::new();
-    // From the end, where a list can be cut short.
+
+    // The list is reversed, because it can be cut short at its end only.
     update.changes.reverse();
     while !update.changes.is_empty() {
         let rest = update.changes.len().saturating_sub(part);
         let mut changes = update.changes.split_off(rest);
         update.changes.shrink_to_fit();
         changes.reverse();
+
         let upserts: Vec<_> = changes.iter().filter_map(upserted).collect();
         if let Err(error) = writer.apply(&origin, changes) {
             undo(writer, &origin, applied);
             return Err(error);
         }
+
         for (type_url, resource) in upserts {
             applied.entry(type_url).or_default().push(resource);
         }
@@ -106,7 +116,7 @@ async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result
 /// The resources that were applied, in as little memory as possible.
 type Applied = HashMap<TypeUrl, Vec<Arc<Resource>>>;
 
-/// Returns the type and the resource of an upsert.
+/// Returns the type and the resource of an upsert; `None` of another change.
 fn upserted(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
     match change {
         Change::Upsert(type_url, resource) => Some((type_url.clone(), Arc::clone(resource))),
@@ -116,24 +126,25 @@ fn upserted(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
 
 /// Removes the resources of earlier parts, because a later part was refused.
 fn undo(writer: &Writer, origin: &str, applied: Applied) {
-    let removals = applied.into_iter().flat_map(|(type_url, resources)| {
-        let of_type = resources.into_iter();
-        of_type.map(move |resource| {
+    let mut removals = Vec::new();
+    for (type_url, resources) in applied {
+        removals.extend(resources.into_iter().map(|resource| {
             let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
             Change::RemoveVariant(type_url.clone(), name, constraints)
-        })
-    });
-    // A removal contradicts nothing.
-    let _ = writer.apply(origin, removals.collect());
+        }));
+    }
+    // A removal contradicts nothing, so it is not refused.
+    let _ = writer.apply(origin, removals);
 }
 
-/// Names the files of an update, the first few of many, as the origin of its
-/// changes.
+/// Names the files of an update as the origin of its changes: all of a few; of
+/// many, the first [`MOST_NAMED`] and the number of the others.
 fn origin(update: &Update) -> String {
     let files = &update.files;
-    match files.len().checked_sub(NAMED) {
-        Some(more @ 1..) => format!("{} and {more} more", files[..NAMED].join(", ")),
-        _ => files.join(", "),
+    let named = &files[..files.len().min(MOST_NAMED)];
+    match files.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

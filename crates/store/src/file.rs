@@ -24,11 +24,11 @@ pub(crate) struct File {
     /// The hash of the bytes that were last read.
     pub(crate) hash: Option<u128>,
     /// Since when it looks half written; after a while it counts as complete.
-    pub(crate) suspect: Option<Instant>,
+    pub(crate) half_written_since: Option<Instant>,
     /// Its new state, if that is not the one served.
-    pub(crate) wish: Option<Wish>,
+    pub(crate) new_state: Option<NewState>,
     /// Whether its new state was turned down before.
-    pub(crate) lost: bool,
+    pub(crate) was_turned_down: bool,
     /// Its last state without a mistake. In the index, except while files are
     /// settled.
     pub(crate) served: Option<Arc<Document>>,
@@ -41,23 +41,25 @@ pub(crate) struct File {
 }
 
 /// The new state of a file.
-pub(crate) enum Wish {
-    New(Arc<Document>),
-    Gone,
+pub(crate) enum NewState {
+    Contents(Arc<Document>),
+    /// The file does not exist any more.
+    Removed,
 }
 
 impl File {
-    /// Returns the contents that the file has now and that are not served yet;
-    /// `None` if it did not change, or is gone.
+    /// Returns the new contents of the file, which are not served yet; `None`
+    /// if it did not change, or is gone.
     pub(crate) fn candidate(&self) -> Option<&Arc<Document>> {
-        match &self.wish {
-            Some(Wish::New(parsed)) => Some(parsed),
+        match &self.new_state {
+            Some(NewState::Contents(document)) => Some(document),
             _ => None,
         }
     }
 
-    /// Marks the file as bad; the time stays, if it was bad before.
-    pub(crate) fn fail(&mut self, errors: Vec<Finding>) {
+    /// Marks the file as bad, with these mistakes. Its served contents stay,
+    /// and so does the time since which it is bad, if it was bad before.
+    pub(crate) fn mark_bad(&mut self, errors: Vec<Finding>) {
         if self.errors.is_empty() {
             self.since = Some(SystemTime::now());
         }
@@ -65,10 +67,10 @@ impl File {
     }
 
     /// Marks the file as good, with the contents that are served from now on.
-    pub(crate) fn serve(&mut self, parsed: Arc<Document>) {
-        self.served = Some(parsed);
+    pub(crate) fn mark_good(&mut self, document: Arc<Document>) {
+        self.served = Some(document);
         self.errors.clear();
-        self.lost = false;
+        self.was_turned_down = false;
         self.since = Some(SystemTime::now());
     }
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use trunkline::checked::{Document, Fault, Finding, Index};
+use trunkline::checked::{Decoded, Document, Fault, Finding, Index};
 use trunkline::{Change, Resource, TypeUrl};
 
 use crate::diff;
-use crate::file::{File, FileId, FileKey, Wish};
+use crate::file::{File, FileId, FileKey, NewState};
 use crate::options::Options;
 use crate::read::Outcome;
 use crate::read_all::read_all;
@@ -46,12 +46,12 @@ pub struct Loaded {
 }
 
 /// How often files are scanned again because one changes meanwhile.
-const MOST_LOOKS: usize = 4;
+const MOST_RESCANS: usize = 4;
 
-/// The result of one scan.
-struct Absorbed {
+/// The result of reading the files that changed by one scan.
+struct Reread {
     /// Whether some file had to be read.
-    changed: bool,
+    any_changed: bool,
     /// Whether some file looks half written.
     retry: bool,
 }
@@ -69,8 +69,8 @@ pub(crate) struct Refresh {
 }
 
 impl Files {
-    /// The files of some paths, each a file or a directory; nothing is read
-    /// yet.
+    /// Makes the files of some paths, each a file or a directory; nothing is
+    /// read yet.
     pub fn new<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>, options: Options) -> Self {
         Self {
             roots: paths.into_iter().map(Into::into).collect(),
@@ -83,13 +83,17 @@ impl Files {
         }
     }
 
-    /// Reads all files, once. A file that looks half written is bad.
+    /// Reads all files, once, and does not wait for one that looks half
+    /// written: that one is bad. The mistakes of bad files come with the
+    /// resources of the good ones.
     pub fn load(&mut self) -> Loaded {
         let roots = self.roots.clone();
-        self.refresh(&mut || scan(&roots), &HashSet::new(), true);
+        let last_try = true;
+        self.refresh(&mut || scan(&roots), &HashSet::new(), last_try);
+
         let status = self.status();
-        let resources = self.served().flat_map(|parsed| &parsed.items);
-        let resources = resources.map(|item| (item.type_url.clone(), Arc::clone(&item.resource)));
+        let items = self.served_documents().flat_map(|document| &document.items);
+        let resources = items.map(|item| (item.type_url.clone(), Arc::clone(&item.resource)));
         Loaded {
             resources: resources.collect(),
             files: self.files.len(),
@@ -98,31 +102,38 @@ impl Files {
         }
     }
 
-    /// The contents of good files.
-    fn served(&self) -> impl Iterator<Item = &Document> {
+    /// Returns the served contents of each file that has some: those of a good
+    /// file, and the last good ones of a bad file.
+    fn served_documents(&self) -> impl Iterator<Item = &Document> {
         let files = self.files.values();
         files.filter_map(|file| file.served.as_deref())
     }
 
     /// Reads the files that changed, settles all files, and computes the
-    /// changes since the last refresh. Files are scanned with `look`. Those at
-    /// `touched`, as absolute paths, are read even if they look the same. On
-    /// the last try, a file that looks half written is bad.
+    /// changes since the last refresh. Before every file has been good once,
+    /// there are none; then they create all resources. Files are scanned with
+    /// `scan_files`. Those at `touched`, as absolute paths, are read even if
+    /// they look the same. On the last try, a file that looks half written is
+    /// bad.
     pub(crate) fn refresh(
         &mut self,
-        look: &mut dyn FnMut() -> Scan,
+        scan_files: &mut dyn FnMut() -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
     ) -> Refresh {
-        let retry = self.absorb_all(look, touched, last_try);
+        let retry = self.scan_until_stable(scan_files, touched, last_try);
         self.settle();
-        let first = !self.loaded && self.all_good();
+
+        let first = !self.loaded && self.is_all_good();
         self.loaded |= first;
-        let changes = match (self.loaded, first) {
-            (false, _) => None,
-            (true, true) => Some(diff::all(self.served())),
-            (true, false) => Some(self.changes()).filter(|changes| !changes.is_empty()),
+        let changes = if first {
+            Some(diff::upserts(self.served_documents()))
+        } else if self.loaded {
+            Some(self.changes()).filter(|changes| !changes.is_empty())
+        } else {
+            None
         };
+
         let changed: Vec<_> = match first {
             true => self.files.keys().collect(),
             false => self.steps.iter().map(|step| &step.id).collect(),
@@ -135,59 +146,56 @@ impl Files {
         }
     }
 
-    /// Scans the files until none changes meanwhile, so that a swap of several
-    /// files is seen as one change and not in parts. Returns whether some file
-    /// should be read again soon.
-    fn absorb_all(
+    /// Scans and reads the files until none changes meanwhile, so that a swap
+    /// of several files is seen as one change and not in parts. After
+    /// [`MOST_RESCANS`] it goes on all the same. Returns whether some file
+    /// looks half written and should be read again soon.
+    fn scan_until_stable(
         &mut self,
-        look: &mut dyn FnMut() -> Scan,
+        scan_files: &mut dyn FnMut() -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
     ) -> bool {
-        let mut retry = self.absorb(look(), Some(touched), last_try).retry;
-        for _ in 0..MOST_LOOKS {
-            let more = self.absorb(look(), None, last_try);
-            retry |= more.retry;
-            if !more.changed {
+        let mut retry = self.reread(scan_files(), Some(touched), last_try).retry;
+        for _ in 0..MOST_RESCANS {
+            let rescan = self.reread(scan_files(), None, last_try);
+            retry |= rescan.retry;
+            if !rescan.any_changed {
                 break;
             }
         }
         retry
     }
 
-    /// Reads the files that changed by a scan; `touched` is `None` on a second
+    /// Reads the files that changed by a scan, and records those that are gone
+    /// and the paths that could not be scanned. `touched` is `None` on a second
     /// scan.
-    fn absorb(
-        &mut self,
-        scan: Scan,
-        touched: Option<&HashSet<PathBuf>>,
-        last_try: bool,
-    ) -> Absorbed {
+    fn reread(&mut self, scan: Scan, touched: Option<&HashSet<PathBuf>>, last_try: bool) -> Reread {
         self.note_failed(&scan);
-        self.note_gone(&scan);
+        self.note_removed(&scan);
         let changed = self.note_found(scan.files, touched);
-        let mut absorbed = Absorbed {
-            changed: !changed.is_empty(),
-            retry: false,
-        };
+        let any_changed = !changed.is_empty();
+
         let jobs = changed.into_iter().map(|id| {
-            let before = self.files.get(&id).and_then(|file| file.hash);
-            (id, before)
+            let known_hash = self.files.get(&id).and_then(|file| file.hash);
+            (id, known_hash)
         });
+        let mut retry = false;
         for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
-            absorbed.retry |= self.note_read(&id, outcome, last_try);
+            retry |= self.note_read(&id, outcome, last_try);
         }
-        absorbed
+        Reread { any_changed, retry }
     }
 
-    /// Whether every path could be scanned, and every file is good.
-    fn all_good(&self) -> bool {
-        let bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
-        self.failed.is_empty() && !self.files.values().any(bad)
+    /// Returns whether every path could be scanned, and every file is good and
+    /// served.
+    fn is_all_good(&self) -> bool {
+        let is_bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
+        self.failed.is_empty() && !self.files.values().any(is_bad)
     }
 
-    /// Replaces the paths that could not be scanned; the time of one that
-    /// failed before stays.
+    /// Replaces the paths that could not be scanned by those of this scan; the
+    /// time of one that failed before stays.
     fn note_failed(&mut self, scan: &Scan) {
         let now = SystemTime::now();
         let mut before = std::mem::take(&mut self.failed);
@@ -199,18 +207,20 @@ impl Files {
         }
     }
 
-    /// Marks files that are missing, and would have been found, as removed.
-    fn note_gone(&mut self, scan: &Scan) {
+    /// Marks the files as removed that the scan did not find. A file below a
+    /// path that could not be scanned stays: it may still be there. If there
+    /// were too many files, that goes for all.
+    fn note_removed(&mut self, scan: &Scan) {
         let found: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
-        let is_unknown = |id: &FileKey| {
-            let hides = |(path, fault): &(PathBuf, Fault)| {
+        let may_exist = |id: &FileKey| {
+            let hides_it = |(path, fault): &(PathBuf, Fault)| {
                 id.path.starts_with(path) || matches!(fault, Fault::TooManyFiles { .. })
             };
-            scan.failed.iter().any(hides)
+            scan.failed.iter().any(hides_it)
         };
         for (id, file) in &mut self.files {
-            if !found.contains(&(id.root, &id.path)) && !is_unknown(id) {
-                file.wish = Some(Wish::Gone);
+            if !found.contains(&(id.root, &id.path)) && !may_exist(id) {
+                file.new_state = Some(NewState::Removed);
             }
         }
     }
@@ -226,63 +236,79 @@ impl Files {
     ) -> BTreeSet<FileId> {
         let mut changed = BTreeSet::new();
         for Found { root, path, stamp } in found {
-            let touched = touched.map(|touched| touched.contains(&absolute(&path)));
+            let is_touched = touched.map(|touched| touched.contains(&absolute(&path)));
             let name = path.display().to_string().into();
             let id = FileId::new(FileKey { root, path, name });
             let file = self.files.entry(Arc::clone(&id)).or_default();
-            if matches!(file.wish, Some(Wish::Gone)) {
+
+            if matches!(file.new_state, Some(NewState::Removed)) {
                 // Its removal was turned down, and it is back.
-                file.wish = None;
+                file.new_state = None;
                 file.hash = None;
             }
-            let same = file.stamp.as_ref() == Some(&stamp);
+
+            let is_same = file.stamp.as_ref() == Some(&stamp);
             file.stamp = Some(stamp);
-            let doubtful = file.suspect.is_some() || file.hash.is_none();
-            if !same || touched.is_some_and(|touched| touched || doubtful) {
+            let is_doubtful = file.half_written_since.is_some() || file.hash.is_none();
+            // `None`, on a second scan, leaves it to the stamp alone.
+            let is_due = is_touched.is_some_and(|is_touched| is_touched || is_doubtful);
+            if !is_same || is_due {
                 changed.insert(id);
             }
         }
         changed
     }
 
-    /// Records the outcome of reading a file; `None` if its bytes are the same
-    /// as before. Returns whether the file looks half written, so that it
-    /// should be read once more and nothing was recorded.
+    /// Records the outcome of reading a file; an outcome of `None` means that
+    /// its bytes are the same as before. A file that looks half written is
+    /// given some time, unless this is the last try: then nothing is recorded
+    /// but since when, and the result is true, for the file should be read
+    /// again.
     fn note_read(&mut self, id: &FileId, outcome: Option<Outcome>, last_try: bool) -> bool {
         let Some(file) = self.files.get_mut(id) else {
             return false;
         };
-        let suspect = file.suspect.take();
+        let half_written_since = file.half_written_since.take();
         let Some(outcome) = outcome else {
             return false;
         };
-        let waited = suspect.is_some_and(|since| since.elapsed() >= self.options.retry);
+
+        let waited = half_written_since.is_some_and(|since| since.elapsed() >= self.options.retry);
         if !last_try && !waited && looks_half_written(file, &outcome) {
-            file.suspect = suspect.or_else(|| Some(Instant::now()));
+            file.half_written_since = half_written_since.or_else(|| Some(Instant::now()));
             return true;
         }
+
         file.hash = outcome.hash;
-        let decoded = outcome.decoded;
-        file.warnings = decoded.warnings;
-        let (parsed, mut errors) = (Arc::new(decoded.document), decoded.errors);
-        if errors.is_empty() {
-            file.wish = Some(Wish::New(parsed));
-        } else {
-            // Contradictions within the file are reported with its other
-            // mistakes.
-            let inside = Index::default().insert(id, &parsed);
-            errors.extend(inside.err().into_iter().flat_map(|clash| clash.findings));
-            file.wish = None;
-            file.fail(errors);
-        }
+        take_decoded(id, file, outcome.decoded);
         false
     }
 }
 
-/// Whether a file may be read in the middle of being written: it has a mistake,
-/// or has lost all of its resources.
+/// Makes the decoded contents the new state of a file. With mistakes in them
+/// the file has no new state, and is bad.
+fn take_decoded(id: &FileId, file: &mut File, decoded: Decoded) {
+    file.warnings = decoded.warnings;
+    let document = Arc::new(decoded.document);
+    if decoded.errors.is_empty() {
+        file.new_state = Some(NewState::Contents(document));
+        return;
+    }
+
+    // Contradictions within the file are reported with its other mistakes.
+    let mut errors = decoded.errors;
+    if let Err(clash) = Index::default().insert(id, &document) {
+        errors.extend(clash.findings);
+    }
+    file.new_state = None;
+    file.mark_bad(errors);
+}
+
+/// Returns whether a file may have been read in the middle of being written: it
+/// has a mistake, or has lost all of its resources.
 fn looks_half_written(file: &File, outcome: &Outcome) -> bool {
-    let had_items = file.served.as_ref().is_some_and(|p| !p.items.is_empty());
-    let emptied = had_items && outcome.decoded.document.items.is_empty();
-    emptied || !outcome.decoded.errors.is_empty()
+    let served = file.served.as_ref();
+    let had_items = served.is_some_and(|document| !document.items.is_empty());
+    let is_emptied = had_items && outcome.decoded.document.items.is_empty();
+    is_emptied || !outcome.decoded.errors.is_empty()
 }

@@ -19,9 +19,9 @@ pub(crate) struct Mail {
     /// Paths of changes.
     pub(crate) touched: HashSet<PathBuf>,
     /// Whether there were changes at unknown paths.
-    pub(crate) somewhere: bool,
+    pub(crate) at_unknown_path: bool,
     /// The result of the last update.
-    verdict: Option<Result<(), ApplyError>>,
+    result: Option<Result<(), ApplyError>>,
     stop: bool,
     /// Grows with every change.
     count: u64,
@@ -43,19 +43,21 @@ impl Mailbox {
     }
 
     /// Changes the mail, and wakes the thread up.
-    fn tell(&self, write: impl FnOnce(&mut Mail)) {
+    fn update(&self, write: impl FnOnce(&mut Mail)) {
         write(&mut self.lock());
         self.bell.notify_all();
     }
 
-    /// Records a change at some paths; none means a change at an unknown path.
-    pub(crate) fn touch(&self, paths: Vec<PathBuf>) {
-        self.tell(|mail| {
+    /// Records a change at some paths; no path means a change at an unknown
+    /// one. Beyond [`MOST_PATHS`] the paths are forgotten, and count as
+    /// unknown.
+    pub(crate) fn add_change(&self, paths: Vec<PathBuf>) {
+        self.update(|mail| {
             mail.count += 1;
-            mail.somewhere |= paths.is_empty();
+            mail.at_unknown_path |= paths.is_empty();
             if mail.touched.len() + paths.len() > MOST_PATHS {
                 mail.touched.clear();
-                mail.somewhere = true;
+                mail.at_unknown_path = true;
             } else {
                 mail.touched.extend(paths);
             }
@@ -63,68 +65,63 @@ impl Mailbox {
     }
 
     /// Records the result of the last update.
-    pub(crate) fn judge(&self, verdict: Result<(), ApplyError>) {
-        self.tell(|mail| mail.verdict = Some(verdict));
+    pub(crate) fn set_result(&self, result: Result<(), ApplyError>) {
+        self.update(|mail| mail.result = Some(result));
     }
 
+    /// Makes the thread stop: every wait of it ends with [`Stopped`].
     pub(crate) fn stop(&self) {
-        self.tell(|mail| mail.stop = true);
+        self.update(|mail| mail.stop = true);
     }
 
-    /// Waits for the result of an update.
-    pub(crate) fn verdict(&self) -> Result<Result<(), ApplyError>, Stopped> {
+    /// Waits for the result of an update, and takes it out. Events that come
+    /// meanwhile stay for [`wait_for_events`](Self::wait_for_events).
+    pub(crate) fn wait_for_result(&self) -> Result<Result<(), ApplyError>, Stopped> {
         let mut mail = self.lock();
         loop {
             if mail.stop {
                 return Err(Stopped);
             }
-            if let Some(verdict) = mail.verdict.take() {
-                return Ok(verdict);
+            if let Some(result) = mail.result.take() {
+                return Ok(result);
             }
             mail = self.bell.wait(mail).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Waits for an event and then for none during `quiet`, though not longer
-    /// than `patience`; or until the deadline. Takes the events out; a verdict
-    /// stays for [`verdict`](Self::verdict).
-    pub(crate) fn wait(
+    /// Waits for an event, at most until the deadline; then until no event
+    /// comes during `quiet`, though not longer than `patience` after the first.
+    /// Takes the events out, of which there may be none. A result stays for
+    /// [`wait_for_result`](Self::wait_for_result).
+    pub(crate) fn wait_for_events(
         &self,
         deadline: Instant,
         quiet: Duration,
         patience: Duration,
     ) -> Result<Mail, Stopped> {
-        let mut mail = self.lock();
-        // After the first event: when patience ends, and the count of events.
-        let mut started: Option<(Instant, u64)> = None;
-        loop {
-            if mail.stop {
-                return Err(Stopped);
-            }
-            let now = Instant::now();
-            let until = match started {
-                None if mail.count > 0 => {
-                    started = Some((now + patience, mail.count));
-                    (now + quiet).min(now + patience)
-                }
-                None if now >= deadline => break,
-                None => deadline,
-                Some((end, count)) if now >= end || count == mail.count => break,
-                Some((end, _)) => {
-                    started = Some((end, mail.count));
-                    (now + quiet).min(end)
-                }
-            };
-            mail = self.sleep(mail, until, started.is_none());
+        let mut mail = self.sleep(self.lock(), deadline, true);
+
+        // Every round in which the count grew is followed by another.
+        let patience_end = Instant::now() + patience;
+        let mut seen_count = 0;
+        while mail.count != seen_count && Instant::now() < patience_end && !mail.stop {
+            seen_count = mail.count;
+            let quiet_end = Instant::now() + quiet;
+            mail = self.sleep(mail, quiet_end.min(patience_end), false);
         }
-        let verdict = mail.verdict.take();
+        if mail.stop {
+            return Err(Stopped);
+        }
+
+        let result = mail.result.take();
         let events = std::mem::take(&mut *mail);
-        mail.verdict = verdict;
+        mail.result = result;
         Ok(events)
     }
 
     /// Sleeps until a time or until the watcher is dropped; if `wake_on_event`,
-    /// not longer than until there is an event.
+    /// not longer than until there is an event, and not at all if there is one.
+    /// The mail is unlocked meanwhile.
     fn sleep<'a>(
         &'a self,
         mut mail: MutexGuard<'a, Mail>,

@@ -9,7 +9,7 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::mailbox::Mailbox;
-use crate::scan::directory;
+use crate::scan::directory_identity;
 use trunkline::checked::{Fault, Finding};
 
 /// The identity of each directory when it was watched.
@@ -24,55 +24,59 @@ pub(crate) struct Notifications {
 }
 
 impl Notifications {
-    /// Starts notifications into a mailbox, if `notify` is set. If the system
-    /// has none, that is a warning: a rescan finds changes too.
+    /// Starts notifications into a mailbox, if `notify` is set; no directory is
+    /// watched yet. If the system has none, that is a warning: a rescan finds
+    /// changes too.
     pub(crate) fn open(mailbox: &Arc<Mailbox>, notify: bool) -> Self {
         let mut notifications = Self {
             watcher: None,
             watched: Watched::new(),
             unwatched: Vec::new(),
         };
+        if !notify {
+            return notifications;
+        }
+
         let mailbox = Arc::clone(mailbox);
-        let tell = move |event: notify::Result<Event>| match event {
-            Ok(event) if event.need_rescan() => mailbox.touch(Vec::new()),
-            Ok(event) if is_change(&event.kind) => mailbox.touch(event.paths),
-            Ok(_) => {}
-            Err(error) => mailbox.touch(error.paths),
-        };
-        if notify {
-            match RecommendedWatcher::new(tell, Config::default()) {
-                Ok(watcher) => notifications.watcher = Some(watcher),
-                Err(error) => {
-                    let problem = unwatched(&"files", &error);
-                    notifications.unwatched.push(problem);
-                }
+        let handle_event = move |event| add_event(&mailbox, event);
+        match RecommendedWatcher::new(handle_event, Config::default()) {
+            Ok(watcher) => notifications.watcher = Some(watcher),
+            Err(error) => {
+                let warning = unwatched(&"files", &error);
+                notifications.unwatched.push(warning);
             }
         }
         notifications
     }
 
     /// Watches these directories and no others. Returns whether one of them is
-    /// new, so that a change in it may have been missed.
+    /// new, so that a change in it may have been missed. One that cannot be
+    /// watched is a warning. Without notifications this does nothing.
     pub(crate) fn watch_only<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
         };
         let paths: BTreeSet<_> = paths.collect();
+
+        // Another directory at the same path needs a watch of its own.
         self.watched.retain(|path, identity| {
-            let is_same = paths.contains(path) && *identity == directory(path);
+            let is_same = paths.contains(path) && *identity == directory_identity(path);
             if !is_same {
                 // It may be removed, and the watch with it.
                 let _ = watcher.unwatch(path);
             }
             is_same
         });
+
         self.unwatched.clear();
         let mut any_new = false;
         for path in paths {
             if self.watched.contains_key(path) {
                 continue;
             }
-            let identity = directory(path);
+            // Taken before the watch: if the directory is replaced in between,
+            // the next call sees that.
+            let identity = directory_identity(path);
             match watcher.watch(path, RecursiveMode::NonRecursive) {
                 Ok(()) => {
                     self.watched.insert(path.clone(), identity);
@@ -87,8 +91,19 @@ impl Notifications {
     }
 }
 
-/// Whether an event may have changed a file. Reading is no change, least of all
-/// our own.
+/// Records an event of the system in the mailbox, if it may be a change. An
+/// error counts as a change, and so does a loss of events, at an unknown path.
+fn add_event(mailbox: &Mailbox, event: notify::Result<Event>) {
+    match event {
+        Ok(event) if event.need_rescan() => mailbox.add_change(Vec::new()),
+        Ok(event) if is_change(&event.kind) => mailbox.add_change(event.paths),
+        Ok(_) => {}
+        Err(error) => mailbox.add_change(error.paths),
+    }
+}
+
+/// Returns whether an event may have changed a file. Reading is no change,
+/// least of all our own.
 fn is_change(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,

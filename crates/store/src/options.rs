@@ -27,6 +27,8 @@ pub struct Options {
 }
 
 impl Default for Options {
+    /// Returns the options that a server has without settings: files are read
+    /// after 50 ms without a change, and a dangling reference is a warning.
     fn default() -> Self {
         Self {
             dangling: Dangling::default(),

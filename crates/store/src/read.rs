@@ -19,45 +19,53 @@ pub(crate) struct Outcome {
     pub(crate) hash: Option<u128>,
 }
 
-/// Reads a file. `before` is the hash of the bytes that were read before;
-/// `None` is returned if they are the same.
+/// Reads and decodes the file at a path; `file` is its name in findings.
+/// Returns `None` if the bytes still have the `known_hash`. A file that the
+/// system does not let be read has that as its mistake.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
-    before: Option<u128>,
+    known_hash: Option<u128>,
     options: &text::Options,
 ) -> Option<Outcome> {
-    let read = read_or_fail(path, file, before, options);
-    read.unwrap_or_else(|error| Some(failed(file, Fault::of_path(&error))))
+    let read = try_read(path, file, known_hash, options);
+    read.unwrap_or_else(|error| Some(failed_outcome(file, Fault::of_path(&error))))
 }
 
-/// The outcome of a file that cannot be read.
-fn failed(file: &Arc<str>, fault: Fault) -> Outcome {
+/// Makes the outcome of a file that cannot be read: one mistake, and no hash,
+/// so that the file is read again.
+fn failed_outcome(file: &Arc<str>, fault: Fault) -> Outcome {
     Outcome {
         decoded: Decoded::of_error(Finding::whole(file, fault)),
         hash: None,
     }
 }
 
-/// Does the same as [`read`].
+/// Hashes a file, and decodes it unless it still has the `known_hash`. A binary
+/// file beyond the limit is not even hashed; a text has a limit of its own,
+/// which decoding checks.
 ///
 /// # Errors
-/// If the system does not let the file be read.
-fn read_or_fail(
+/// The system does not let the file be read.
+fn try_read(
     path: &Path,
     file: &Arc<str>,
-    before: Option<u128>,
+    known_hash: Option<u128>,
     options: &text::Options,
 ) -> io::Result<Option<Outcome>> {
     let mut source = File::open(path)?;
-    let (len, max) = (source.metadata()?.len(), options.limits.binary);
+    let len = source.metadata()?.len();
+    let max = options.limits.binary;
     if len > max && text::is_binary(file) {
-        return Ok(Some(failed(file, Fault::Text(too_long(len, max)))));
+        let fault = Fault::Text(too_long(len, max));
+        return Ok(Some(failed_outcome(file, fault)));
     }
+
     let hash = hash(&mut source)?;
-    if before == Some(hash) {
+    if known_hash == Some(hash) {
         return Ok(None);
     }
+
     source.rewind()?;
     Ok(Some(Outcome {
         decoded: decode(file, Form::ByName, source, options)?,
@@ -65,7 +73,7 @@ fn read_or_fail(
     }))
 }
 
-/// Reports a file that is longer than the limit.
+/// Makes the problem of a file that is longer than the limit.
 fn too_long(len: u64, max: u64) -> text::Problem {
     text::Problem::TooLong {
         len: usize::try_from(len).unwrap_or(usize::MAX),
@@ -73,7 +81,8 @@ fn too_long(len: u64, max: u64) -> text::Problem {
     }
 }
 
-/// Hashes a file a part at a time, from its beginning.
+/// Hashes a file a part at a time, from where it stands to its end: it may be
+/// larger than memory.
 fn hash(source: &mut File) -> io::Result<u128> {
     let mut hash = XxHash3_128::new();
     let mut part = vec![0; HASHED_BYTES];

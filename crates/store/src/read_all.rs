@@ -14,31 +14,38 @@ const MOST_THREADS: usize = 4;
 /// A file, and the hash of the bytes that were read before.
 pub(crate) type Job = (FileId, Option<u128>);
 
-/// Reads files on several threads, and returns their outcomes in any order.
-/// That of an unchanged file is `None`.
+/// Reads files, on several threads if there are several files, and returns
+/// their outcomes in any order. That of an unchanged file is `None`.
+///
+/// # Panics
+/// If a thread panics; its panic goes on here.
 pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, Option<Outcome>)> {
-    let read_one = |(id, before): &Job| {
-        let outcome = read(&id.path, &id.name, *before, options);
+    let read_one = |(id, known_hash): &Job| {
+        let outcome = read(&id.path, &id.name, *known_hash, options);
         (id.clone(), outcome)
     };
+
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MOST_THREADS).min(jobs.len());
     if threads <= 1 {
         return jobs.iter().map(read_one).collect();
     }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let next_job = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
+
+    // A thread takes the next job when it is done with one, so a large file
+    // holds up one thread only.
+    let next_index = AtomicUsize::new(0);
+    let read_jobs = || {
+        let next_job = || jobs.get(next_index.fetch_add(1, Ordering::Relaxed));
         std::iter::from_fn(next_job)
             .map(read_one)
             .collect::<Vec<_>>()
     };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let done = workers.into_iter().map(|worker| match worker.join() {
-            Ok(read) => read,
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(read_jobs)).collect();
+        let outcomes = workers.into_iter().map(|worker| match worker.join() {
+            Ok(outcomes) => outcomes,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        done.flatten().collect()
+        outcomes.flatten().collect()
     })
 }

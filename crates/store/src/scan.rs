@@ -43,14 +43,15 @@ fn identity(_: &Metadata) -> Identity {
     (0, 0, 0, 0)
 }
 
-/// The identity of the directory that a path leads to.
-pub(crate) fn directory(path: &Path) -> Option<(u64, u64)> {
+/// Returns the device and the inode of the directory that a path leads to;
+/// `None` if there is none.
+pub(crate) fn directory_identity(path: &Path) -> Option<(u64, u64)> {
     let (device, inode, ..) = identity(&fs::metadata(path).ok()?);
     Some((device, inode))
 }
 
 impl Stamp {
-    /// Reads the stamp of a file off its metadata.
+    /// Takes the stamp of a file from its metadata, without reading the file.
     fn of(meta: &Metadata) -> Self {
         Self {
             len: meta.len(),
@@ -78,11 +79,11 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    fn within(&mut self, dir: &Path) {
+    fn add_within(&mut self, dir: &Path) {
         self.within.insert(absolute(dir));
     }
 
-    fn above(&mut self, dir: &Path) {
+    fn add_above(&mut self, dir: &Path) {
         self.above.insert(absolute(dir));
     }
 
@@ -90,13 +91,14 @@ impl Places {
         self.within.iter().chain(&self.above)
     }
 
-    /// Returns whether a change at this path can concern a file: in or of a
-    /// directory with files, or above a configured path.
-    pub(crate) fn concern(&self, path: &Path, roots: &[PathBuf]) -> bool {
-        let within = |dir: &Path| self.within.contains(dir);
-        path.parent().is_some_and(within)
-            || within(path)
-            || roots.iter().any(|root| absolute(root).starts_with(path))
+    /// Returns whether a change at this path can concern a file. It can if the
+    /// path is a directory with files or lies in one, or if a configured path,
+    /// of `roots`, is the path or lies below it.
+    pub(crate) fn concerns_file(&self, path: &Path, roots: &[PathBuf]) -> bool {
+        let has_files = |dir: &Path| self.within.contains(dir);
+        let leads_to = |root: &PathBuf| absolute(root).starts_with(path);
+        let is_near_files = has_files(path) || path.parent().is_some_and(has_files);
+        is_near_files || roots.iter().any(leads_to)
     }
 }
 
@@ -112,100 +114,114 @@ pub(crate) struct Scan {
     seen: HashSet<PathBuf>,
 }
 
-/// Scans all configured paths, each a file or a directory.
+/// Scans all configured paths, each a file or a directory. One that does not
+/// exist or cannot be read is among the failures; the others are scanned all
+/// the same.
 pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     let mut scan = Scan::default();
     for (root, path) in roots.iter().enumerate() {
         let above = existing_parent(path);
+
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
-                scan.places.above(&above);
-                scan.directory(root, path, 0);
+                scan.places.add_above(&above);
+                scan.add_directory(root, path, 0);
             }
             Ok(meta) => {
                 // Any link in a chain of links may change.
-                scan.places.within(&above);
-                scan.file(root, path.clone(), &meta);
+                scan.places.add_within(&above);
+                scan.add_file(root, path.clone(), &meta);
             }
             Err(error) => {
-                scan.places.above(&above);
-                scan.fail(path, &error);
+                scan.places.add_above(&above);
+                scan.add_failure(path, &error);
             }
         }
     }
+
     scan
 }
 
 impl Scan {
-    fn fail(&mut self, path: &Path, error: &io::Error) {
+    fn add_failure(&mut self, path: &Path, error: &io::Error) {
         self.failed.push((path.to_owned(), Fault::of_path(error)));
     }
 
-    /// Adds the files in a directory, and in those below it; `root` is the
-    /// index of the configured path.
-    fn directory(&mut self, root: usize, path: &Path, depth: usize) {
-        let listed = real_path(path).and_then(|real| Ok((real, list(path)?)));
+    /// Adds the files in a directory, and in those below it. A directory that
+    /// was reached before, or is too deep, is left out; one that cannot be
+    /// listed is a failure. `root` is the index of the configured path, and
+    /// `depth` the number of directories from there.
+    fn add_directory(&mut self, root: usize, path: &Path, depth: usize) {
+        let listed = real_path(path).and_then(|real| Ok((real, list_visible(path)?)));
         let (real, paths) = match listed {
             Ok(listed) => listed,
             // A path below that was just removed is ignored; a configured one
             // is reported.
             Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
-            Err(error) => return self.fail(path, &error),
+            Err(error) => return self.add_failure(path, &error),
         };
+
         // Links may lead in a circle.
         if depth > MAX_DEPTH || !self.seen.insert(real) {
             return;
         }
-        self.places.within(path);
+
+        self.places.add_within(path);
         for path in paths {
             match fs::metadata(&path) {
-                Ok(meta) if meta.is_dir() => self.directory(root, &path, depth + 1),
-                Ok(meta) if meta.is_file() && has_extension(&path) => self.file(root, path, &meta),
+                Ok(meta) if meta.is_dir() => self.add_directory(root, &path, depth + 1),
+                Ok(meta) if meta.is_file() && has_extension(&path) => {
+                    self.add_file(root, path, &meta)
+                }
                 // Other kinds do not count, nor does a dangling link.
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) if has_extension(&path) => self.fail(&path, &error),
+                Err(error) if has_extension(&path) => self.add_failure(&path, &error),
                 Err(_) => {}
             }
         }
     }
 
-    /// Adds a file, unless there are too many or it was reached before.
-    fn file(&mut self, root: usize, path: PathBuf, meta: &Metadata) {
+    /// Adds a file, unless it was reached before. The first file beyond
+    /// [`MAX_FILES`] is a failure; those after it are ignored.
+    fn add_file(&mut self, root: usize, path: PathBuf, meta: &Metadata) {
         if self.files.len() >= MAX_FILES {
             let fault = Fault::TooManyFiles { max: MAX_FILES };
-            if !self.failed.iter().any(|(_, other)| *other == fault) {
+            let is_reported = self.failed.iter().any(|(_, other)| *other == fault);
+            if !is_reported {
                 self.failed.push((path, fault));
             }
             return;
         }
+
         if let Ok(real) = real_path(&path) {
-            // A link's target changes where it is.
+            // The target of a link is changed in its own directory.
             if let Some(dir) = real.parent() {
-                self.places.within(dir);
+                self.places.add_within(dir);
             }
             if !self.seen.insert(real) {
                 return;
             }
         }
+
         let stamp = Stamp::of(meta);
         self.files.push(Found { root, path, stamp });
     }
 }
 
-/// The absolute path, as notifications have it, links not resolved.
+/// Returns the absolute path, as notifications have it: links are not resolved.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The absolute path with all links resolved.
+/// Returns the absolute path with all links resolved.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
 /// Lists the entries of a directory that are not hidden, in the order of their
 /// names.
-fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_visible(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -217,28 +233,29 @@ fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whether a file in a directory counts, by its name.
+/// Returns whether a file in a directory counts: it has one of [`EXTENSIONS`],
+/// in upper or lower case.
 fn has_extension(path: &Path) -> bool {
-    let end = path.extension().and_then(|end| end.to_str());
-    end.is_some_and(|end| {
-        EXTENSIONS
-            .iter()
-            .any(|known| end.eq_ignore_ascii_case(known))
-    })
+    let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else {
+        return false;
+    };
+    let mut known = EXTENSIONS.iter();
+    known.any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 /// Finds the nearest existing directory above a path: there the path, or one
-/// that leads to it, will appear.
+/// that leads to it, will appear. Of a relative path it may be the current
+/// directory.
 fn existing_parent(path: &Path) -> PathBuf {
+    let current = Path::new(".");
     let above = path.ancestors().skip(1);
+    // The last ancestor of a relative path is empty.
     let mut above = above.map(|dir| match dir.as_os_str().is_empty() {
-        true => Path::new("."),
+        true => current,
         false => dir,
     });
-    above
-        .find(|dir| dir.is_dir())
-        .unwrap_or(Path::new("."))
-        .to_owned()
+    let existing = above.find(|dir| dir.is_dir());
+    existing.unwrap_or(current).to_owned()
 }
 
 #[cfg(test)]
@@ -250,9 +267,9 @@ mod tests {
         let roots = [PathBuf::from("src")];
         let places = scan(&roots).places;
         let told = std::env::current_dir().unwrap().join("src");
-        assert!(places.concern(&told, &roots));
-        assert!(places.concern(&told.join("a.yaml"), &roots));
-        assert!(!places.concern(&told.with_file_name("other"), &roots));
+        assert!(places.concerns_file(&told, &roots));
+        assert!(places.concerns_file(&told.join("a.yaml"), &roots));
+        assert!(!places.concerns_file(&told.with_file_name("other"), &roots));
     }
 
     #[test]

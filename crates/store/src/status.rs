@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::file::File;
+use crate::file::{File, FileId};
 use crate::files::Files;
 use crate::options::Dangling;
 use trunkline::checked::Finding;
@@ -39,7 +39,8 @@ pub struct FileStatus {
 }
 
 impl FileStatus {
-    /// Whether the file's current contents are served.
+    /// Returns whether the file has no mistake, so that its current contents
+    /// are served.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.errors.is_empty()
@@ -47,24 +48,25 @@ impl FileStatus {
 }
 
 impl FilesStatus {
-    /// The bad files.
+    /// Returns the bad files.
     pub fn bad(&self) -> impl Iterator<Item = &FileStatus> {
         self.files.iter().filter(|file| !file.is_good())
     }
 
-    /// The mistakes of all files.
+    /// Returns the mistakes of all files.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.files.iter().flat_map(|file| file.errors.iter())
     }
 
-    /// The warnings of all files.
+    /// Returns the warnings of all files, then those about changes that are not
+    /// seen at once.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         let own = self.files.iter().flat_map(|file| file.warnings.iter());
         own.chain(&self.unwatched)
     }
 
-    /// The number of resources that are served, or will be once all files are
-    /// good.
+    /// Returns the number of resources that are served, or will be once all
+    /// files are good.
     #[must_use]
     pub fn resources(&self) -> usize {
         self.files.iter().map(|file| file.resources).sum()
@@ -72,8 +74,8 @@ impl FilesStatus {
 }
 
 impl Files {
-    /// Returns the mistakes of a file. Dangling references are some of them if
-    /// the options say so; a file with other mistakes has only those.
+    /// Returns the mistakes of a file. Where dangling references are refused,
+    /// they are mistakes too, but only of a file that has no others.
     pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Finding] {
         match self.options.dangling {
             Dangling::Refuse if file.errors.is_empty() => &file.dangling,
@@ -81,7 +83,8 @@ impl Files {
         }
     }
 
-    /// Returns the warnings of a file.
+    /// Returns the warnings of a file: those of reading it, dangling references
+    /// unless they are mistakes, and values that no variant serves.
     fn warnings(&self, file: &File) -> Vec<Finding> {
         let dangling = match self.options.dangling {
             Dangling::Warn => &file.dangling[..],
@@ -91,26 +94,37 @@ impl Files {
     }
 
     /// Returns the status of all files, and of paths that could not be scanned.
+    /// Whether directories can be watched is not known here, so `unwatched` is
+    /// empty.
     pub(crate) fn status(&self) -> FilesStatus {
-        let now = SystemTime::now();
-        let failed = self.failed.values().map(|(problem, since)| FileStatus {
-            path: Arc::clone(&problem.place.file),
+        let files = self
+            .files
+            .iter()
+            .map(|(id, file)| self.file_status(id, file));
+        let failed = self.failed.values().map(|(finding, since)| FileStatus {
+            path: Arc::clone(&finding.place.file),
             since: *since,
             resources: 0,
-            errors: [problem.clone()].into(),
+            errors: [finding.clone()].into(),
             warnings: [].into(),
-        });
-        let files = self.files.iter().map(|(id, file)| FileStatus {
-            path: Arc::clone(&id.name),
-            since: file.since.unwrap_or(now),
-            resources: file.served.as_ref().map_or(0, |p| p.items.len()),
-            errors: self.errors(file).into(),
-            warnings: self.warnings(file).into(),
         });
         FilesStatus {
             loaded: self.loaded,
             files: files.chain(failed).collect(),
             unwatched: Vec::new(),
+        }
+    }
+
+    /// Returns the status of one file. A file that was neither good nor bad so
+    /// far is in its state since now.
+    fn file_status(&self, id: &FileId, file: &File) -> FileStatus {
+        let served = file.served.as_ref();
+        FileStatus {
+            path: Arc::clone(&id.name),
+            since: file.since.unwrap_or_else(SystemTime::now),
+            resources: served.map_or(0, |document| document.items.len()),
+            errors: self.errors(file).into(),
+            warnings: self.warnings(file).into(),
         }
     }
 }
