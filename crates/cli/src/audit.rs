@@ -36,21 +36,23 @@ struct Line<'a> {
 }
 
 impl Audit {
-    /// Opens a file to append to; without a path, lines go to the log.
+    /// Opens a file to append to, which is made if it does not exist; without a
+    /// path, lines go to the log.
     ///
     /// # Errors
     /// The file cannot be opened.
     pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
-        let open = |path| OpenOptions::new().append(true).create(true).open(path);
-        let file = path.map(open).transpose()?;
+        let open_file = |path| OpenOptions::new().append(true).create(true).open(path);
+        let file = path.map(open_file).transpose()?;
         Ok(Self {
             file: file.map(Mutex::new),
         })
     }
 }
 
-/// Writes a line for each resource of a change, all in one piece.
-fn write(origin: &str, changed: &[Changed], file: &Mutex<File>) -> io::Result<()> {
+/// Appends a line of JSON for each resource of a change to the file. They are
+/// written at once, so that the lines of another change are not in between.
+fn append_lines(origin: &str, changed: &[Changed], file: &Mutex<File>) -> io::Result<()> {
     let now = timestamp(SystemTime::now());
     let mut text = Vec::new();
     for change in changed {
@@ -66,13 +68,14 @@ fn write(origin: &str, changed: &[Changed], file: &Mutex<File>) -> io::Result<()
         serde_json::to_writer(&mut text, &line)?;
         text.push(b'\n');
     }
-    // The lines of one change stay together.
+
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
     file.write_all(&text)
 }
 
-/// Logs each resource of a change; only their number, if they are many.
-fn log(origin: &str, changed: &[Changed]) {
+/// Logs each resource of a change; only their number, if there are more than
+/// [`MOST_LOGGED`].
+fn log_change(origin: &str, changed: &[Changed]) {
     if changed.len() > MOST_LOGGED {
         tracing::info!(
             target: "audit",
@@ -82,6 +85,7 @@ fn log(origin: &str, changed: &[Changed]) {
         );
         return;
     }
+
     for change in changed {
         tracing::info!(
             target: "audit",
@@ -97,11 +101,13 @@ fn log(origin: &str, changed: &[Changed]) {
 }
 
 impl Hooks for Audit {
+    /// Writes the resources of an accepted change to the file, or to the log if
+    /// there is none. The change stands even if the file cannot be written.
     fn changed(&self, origin: &str, changed: &[Changed]) {
         let Some(file) = &self.file else {
-            return log(origin, changed);
+            return log_change(origin, changed);
         };
-        if let Err(error) = write(origin, changed, file) {
+        if let Err(error) = append_lines(origin, changed, file) {
             tracing::error!(%error, "the audit log cannot be written");
         }
     }

@@ -8,8 +8,8 @@ use trunkline_store::{Dangling, FileContents, Files, FilesStatus, Options};
 
 use crate::settings::{OnDangling, Settings};
 
-/// Makes the options by which files are read, with the treatment of dangling
-/// references.
+/// Makes the options by which files are read: the defaults, with this treatment
+/// of dangling references.
 pub(crate) fn options(dangling: OnDangling) -> Options {
     Options {
         dangling: match dangling {
@@ -20,7 +20,7 @@ pub(crate) fn options(dangling: OnDangling) -> Options {
     }
 }
 
-/// Begins to watch the files of the settings.
+/// Begins to read and watch the files of the settings, in a thread.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -39,8 +39,8 @@ pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
 pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>) {
     let mut logged = Logged::default();
     loop {
-        let now = status.borrow_and_update().clone();
-        logged.update(&now);
+        let current = status.borrow_and_update().clone();
+        logged.update(&current);
         if status.changed().await.is_err() {
             return;
         }
@@ -57,18 +57,21 @@ struct Logged {
 }
 
 impl Logged {
-    /// Logs the difference to the problems before.
+    /// Logs the problems that are new, and the files that are good again. A
+    /// problem that stays was logged when it came.
     fn update(&mut self, status: &FilesStatus) {
         let errors: HashSet<String> = status.errors().map(ToString::to_string).collect();
         for error in errors.difference(&self.errors) {
             tracing::error!("{error}");
         }
         self.errors = errors;
+
         let warnings: HashSet<String> = status.warnings().map(ToString::to_string).collect();
         for warning in warnings.difference(&self.warnings) {
             tracing::warn!("{warning}");
         }
         self.warnings = warnings;
+
         let bad: HashSet<Arc<str>> = status.bad().map(|file| Arc::clone(&file.path)).collect();
         for path in self.bad.difference(&bad) {
             tracing::info!(file = &**path, "the file is good again");

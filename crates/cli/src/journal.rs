@@ -25,8 +25,8 @@ pub(crate) struct Journal {
 struct Remembered(Mutex<VecDeque<(TypeUrl, Name, Version)>>);
 
 impl Remembered {
-    /// Remembers a resource that is about to be logged. Returns whether it was
-    /// not logged before, as far as is remembered.
+    /// Remembers a resource that is about to be logged. Returns whether it is
+    /// new: not among the last [`MOST_REMEMBERED`] that were logged.
     fn insert(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
         let key = (type_url.clone(), name.clone(), version.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,16 +42,19 @@ impl Remembered {
 }
 
 impl Journal {
-    /// Warns of a response that is too large for gRPC, which does not report it
-    /// itself: it reconnects for ever.
+    /// Warns of a response that is too large for gRPC clients, which do not
+    /// report that themselves: they reconnect for ever. The next responses with
+    /// the same largest resource are not logged.
     fn log_oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
         let Some(largest) = response.largest else {
             return;
         };
         let (type_url, name) = (response.type_url, &largest.name);
-        if !self.oversized.insert(type_url, name, &largest.version) {
+        let is_new = self.oversized.insert(type_url, name, &largest.version);
+        if !is_new {
             return;
         }
+
         tracing::warn!(
             stream = peer.stream,
             node = peer.node,
@@ -77,11 +80,13 @@ impl Journal {
     ) {
         let (stream, node) = (peer.stream, peer.node);
         let kind = kinds::short(type_url);
-        if !self.rejected.insert(type_url, name, version) {
+        let is_new = self.rejected.insert(type_url, name, version);
+        if !is_new {
             let name = name.as_str();
             tracing::debug!(stream, node, "type" = kind, name, "and another one");
             return;
         }
+
         tracing::warn!(
             stream,
             node,
@@ -93,36 +98,47 @@ impl Journal {
              `trunkline status` shows who else rejects it"
         );
     }
-}
 
-impl Hooks for Journal {
-    fn report(&self, peer: Peer<'_>, report: Report<'_>) {
+    /// Logs an event of a session. A NACK of a response is logged at level
+    /// debug only: the resource at fault is found by trials, and it is
+    /// quarantined and logged then.
+    fn log_event(&self, peer: Peer<'_>, event: &Event) {
         let (stream, node) = (peer.stream, peer.node);
-        match report {
-            Report::Opened => tracing::debug!(stream, node, "a stream begins"),
-            Report::Closed => tracing::debug!(stream, node, "a stream ends"),
-            // The resource at fault in a NACK of many is found by trials, and
-            // that one is logged.
-            Report::Event(Event::Quarantined {
+        match event {
+            Event::Quarantined {
                 type_url,
                 name,
                 version,
                 error,
-            }) => self.log_rejected(peer, (type_url, name, version), error),
-            Report::Event(Event::Nacked {
+            } => self.log_rejected(peer, (type_url, name, version), error),
+            Event::Nacked {
                 type_url, error, ..
-            }) => tracing::debug!(
+            } => tracing::debug!(
                 stream,
                 node,
                 "type" = kinds::short(type_url),
                 reason = &*redact::quoted(&error.message),
                 "a client rejects a response"
             ),
-            Report::Oversized(response) => self.log_oversized(peer, response),
-            Report::Event(Event::Refused { type_url, reason }) => {
+            Event::Refused { type_url, reason } => {
                 let kind = kinds::short(type_url);
                 tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");
             }
+            _ => {}
+        }
+    }
+}
+
+impl Hooks for Journal {
+    /// Logs what happens on a stream: NACKed resources and oversized responses
+    /// as warnings, the rest at level debug, and some of it not at all.
+    fn report(&self, peer: Peer<'_>, report: Report<'_>) {
+        let (stream, node) = (peer.stream, peer.node);
+        match report {
+            Report::Opened => tracing::debug!(stream, node, "a stream begins"),
+            Report::Closed => tracing::debug!(stream, node, "a stream ends"),
+            Report::Event(event) => self.log_event(peer, event),
+            Report::Oversized(response) => self.log_oversized(peer, response),
             Report::Refused(refused) => {
                 tracing::debug!(stream, node, ?refused, "a name is refused");
             }

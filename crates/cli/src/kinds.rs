@@ -23,8 +23,12 @@ pub(crate) const LABELS: [&str; 11] = [
 )]
 pub(crate) struct UnknownType(String);
 
-/// Parses a type as people write it: a short name in any case, a message's name,
-/// or a type URL.
+/// Parses a type as people write it: a short name in any case, a message's
+/// name, or a type URL. The latter two need not be known, but have a dot or a
+/// slash.
+///
+/// # Errors
+/// The text is none of these.
 pub(crate) fn parse(text: &str) -> Result<TypeUrl, UnknownType> {
     let lower = text.to_ascii_lowercase();
     if SHORT.contains(&lower.as_str()) {
@@ -37,11 +41,12 @@ pub(crate) fn parse(text: &str) -> Result<TypeUrl, UnknownType> {
 }
 
 /// Returns the type of a short name, of a message's name, or of a type URL. The
-/// text is not checked.
+/// text is not checked: any word that is not a short name counts as a message's
+/// name.
 pub(crate) fn type_url(text: &str) -> TypeUrl {
-    let urls = ALL.iter().map(TypeUrl::new);
-    let mut short = urls.filter(|url| Kind::of(url).short == text);
-    if let Some(url) = short.next() {
+    let mut urls = ALL.iter().map(TypeUrl::new);
+    let by_short_name = urls.find(|url| Kind::of(url).short == text);
+    if let Some(url) = by_short_name {
         return url;
     }
     match text.contains('/') {
@@ -50,7 +55,7 @@ pub(crate) fn type_url(text: &str) -> TypeUrl {
     }
 }
 
-/// Returns the short name of a type, or the name of its message.
+/// Returns the short name of a type, or the name of its message if it has none.
 pub(crate) fn short(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "" => descriptor::full_name(type_url.as_str()),

@@ -7,23 +7,26 @@ use tracing_subscriber::{Layer as _, fmt, registry};
 
 use crate::settings::{LogFormat, LogLevel};
 
-/// Starts logging. Once in a process; a second time changes nothing.
+/// Starts logging to standard error, with colours if that is a terminal. A
+/// second call in a process changes nothing.
 pub(crate) fn start(format: LogFormat, level: LogLevel) {
-    let lines = fmt::layer().with_writer(std::io::stderr);
-    let lines = match format {
-        LogFormat::Text => lines
+    let layer = fmt::layer().with_writer(std::io::stderr);
+    let layer = match format {
+        LogFormat::Text => layer
             .with_target(false)
             .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
             .boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
     // It fails only if a log was started before.
-    let _ = registry().with(lines.with_filter(filter(level))).try_init();
+    let _ = registry()
+        .with(layer.with_filter(level_filter(level)))
+        .try_init();
 }
 
-/// Makes the filter of a level. Of libraries it passes warnings only, but
-/// everything at the most verbose level.
-fn filter(level: LogLevel) -> Targets {
+/// Makes the filter of a level. Of other libraries it passes at most warnings,
+/// but everything at the level `trace`.
+fn level_filter(level: LogLevel) -> Targets {
     let own = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,

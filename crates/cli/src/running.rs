@@ -37,38 +37,48 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Binds the addresses of the settings and begins to serve.
+    /// Binds the addresses of the settings and begins to serve. Clients get
+    /// nothing before the first contents are complete.
+    ///
+    /// # Errors
+    /// An address cannot be bound, or a file of the settings cannot be used.
     pub(crate) async fn start(settings: &Settings) -> Result<Self> {
         Self::start_with(settings, |builder| builder).await
     }
 
-    /// Starts as [`Self::start`] does, with additions to the server that `more`
-    /// makes.
+    /// Binds the addresses of the settings and begins to serve. `more` may add
+    /// to the server before it is built.
+    ///
+    /// # Errors
+    /// An address cannot be bound, or a file of the settings cannot be used.
     pub(crate) async fn start_with(
         settings: &Settings,
         more: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self> {
-        let tls = tls(settings)?;
+        let tls = load_tls(settings)?;
         // Loaded on first use, which should not be a client's.
         let _ = descriptor::pool();
+
         let (listen, xds) = bind_xds(settings).await?;
-        let (admin, web) = bind(&settings.admin, "--admin").await?;
+        let (admin, admin_listener) = bind(&settings.admin, "--admin").await?;
         if tls.is_none() && !admin.ip().is_loopback() {
             tracing::warn!(
                 %admin,
                 "whoever reaches the admin address can read what is served; secrets are not shown"
             );
         }
+
         let (server, api) = build(settings, more)?;
         if let Some(tls) = tls.clone() {
             tokio::spawn(async move { tls.watch(log_reload).await });
         }
+
         let listening = Listening {
             tls: tls.clone(),
             ..Listening::default()
         };
         let api_stopped = listening.stopped.clone();
-        let api = tokio::spawn(listening.serve(web, admin::router(api), || {}));
+        let api = tokio::spawn(listening.serve(admin_listener, admin::router(api), || {}));
         let serving = tokio::spawn(serve(server.clone(), xds, tls));
         Ok(Self {
             server,
@@ -80,7 +90,8 @@ impl Running {
         })
     }
 
-    /// Waits until streams have ended, then ends the admin API.
+    /// Waits until streams have ended, then ends the admin API, which tells of
+    /// the server until then.
     pub(crate) async fn finish(self) {
         // An error of a task is a panic, which was logged.
         if !self.serving.is_finished() {
@@ -91,18 +102,23 @@ impl Running {
     }
 }
 
-/// Serves on all listeners until they end.
+/// Serves xDS on all listeners until the server stops.
 async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
-    let each = listeners.into_iter().map(|listener| {
+    let tasks = listeners.into_iter().map(|listener| {
         let (server, tls) = (server.clone(), tls.clone());
         async move { server.serve_with(listener, tls).await }
     });
-    let mut serving: JoinSet<()> = each.collect();
+    let mut serving: JoinSet<()> = tasks.collect();
     // An error of a task is a panic, which was logged.
     while serving.join_next().await.is_some() {}
 }
 
 /// Builds a server with its hooks and contents, and the state of its admin API.
+/// Contents come from the files of the settings, if these name any, and else
+/// over the API. Nothing listens yet.
+///
+/// # Errors
+/// The audit log, the token file or the files of contents cannot be used.
 fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {
@@ -110,9 +126,12 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         Failure::wrong(format!("--audit-log {}: {error}", path.display()))
     })?;
     let guard = Guard::new(settings.admin_token_file.clone());
+    // The token is read for each write; here, a mistake in its file is found
+    // early.
     guard
-        .token()
+        .read_token()
         .map_err(|error| Failure::wrong(format!("--admin-token-file: {error}")))?;
+
     let mut builder = Server::builder()
         .options(|options| settings.fill(options))
         .hooks(Count(Arc::clone(&metrics)))
@@ -126,6 +145,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         files = Some(contents.status());
         builder = builder.contents(contents);
     }
+
     let server = more(builder).build();
     let admin = Admin {
         server: server.clone(),
@@ -139,7 +159,8 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     Ok((server, admin))
 }
 
-/// Binds all addresses of xDS; returns the main one, and the listeners of all.
+/// Binds all addresses of xDS; returns the main one, and the listeners of all,
+/// of which the first is the main one's.
 async fn bind_xds(settings: &Settings) -> Result<(SocketAddr, Vec<TcpListener>)> {
     let (listen, listener) = bind(&settings.listen, "--listen").await?;
     let mut listeners = vec![listener];
@@ -149,12 +170,12 @@ async fn bind_xds(settings: &Settings) -> Result<(SocketAddr, Vec<TcpListener>)>
     Ok((listen, listeners))
 }
 
-/// Binds an address, whose port may be 0; returns the one that was bound.
-/// `flag` is the one that names the address.
+/// Binds an address, whose port may be 0; returns the one that was bound, with
+/// its listener. The error advises `flag`, by which the address was given.
 async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
-    let bound = listen::bind(address.as_str()).await;
-    let listener = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    listener.map_err(|error| {
+    let listener = listen::bind(address.as_str()).await;
+    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    bound.map_err(|error| {
         Failure::wrong(format!(
             "cannot listen on {address}: {error}; choose another with {flag}"
         ))
@@ -162,7 +183,7 @@ async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)
 }
 
 /// Loads the TLS files of the settings; returns `None` if they name none.
-fn tls(settings: &Settings) -> Result<Option<Tls>> {
+fn load_tls(settings: &Settings) -> Result<Option<Tls>> {
     let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else {
         return Ok(None);
     };
@@ -174,7 +195,7 @@ fn tls(settings: &Settings) -> Result<Option<Tls>> {
     Tls::load(files).map(Some).map_err(Failure::wrong)
 }
 
-/// Logs that the TLS files were loaded again, or why not.
+/// Logs that the TLS files were loaded again, or why the old ones stay in use.
 fn log_reload(result: std::result::Result<(), TlsError>) {
     match result {
         Ok(()) => tracing::info!("new TLS certificates are in use"),

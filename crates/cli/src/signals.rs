@@ -13,19 +13,23 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Listens for signals from now on.
+    /// Listens for signals from now on; none of them ends the program by itself
+    /// any more.
+    ///
+    /// # Errors
+    /// The system does not let signals be handled.
     pub(crate) fn new() -> Result<Self> {
-        let on = |kind| {
+        let listen = |kind| {
             signal(kind).map_err(|error| Failure::wrong(format!("no signal handler: {error}")))
         };
         Ok(Self {
-            term: on(SignalKind::terminate())?,
-            int: on(SignalKind::interrupt())?,
-            _hup: on(SignalKind::hangup())?,
+            term: listen(SignalKind::terminate())?,
+            int: listen(SignalKind::interrupt())?,
+            _hup: listen(SignalKind::hangup())?,
         })
     }
 
-    /// Waits for the next signal that ends the program.
+    /// Waits for the next signal that ends the program: SIGTERM or SIGINT.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}

@@ -9,7 +9,7 @@ use trunkline::checked::{Document, Form, Index, MOST_FINDINGS, decode};
 use trunkline::wire;
 use trunkline_proto::redact::REDACTED;
 
-use super::dangling::dangling;
+use super::dangling::find_dangling;
 use super::error::{Detail, Refusal};
 use crate::settings::OnDangling;
 
@@ -23,7 +23,8 @@ pub(super) struct Accepted {
 /// other, and their references against the resources of the server.
 ///
 /// # Errors
-/// There is a mistake; all that were found are its details.
+/// There is a mistake. The details are all that were found, at most
+/// [`MOST_FINDINGS`].
 pub(super) fn accept(
     server: &Server,
     body: Bytes,
@@ -33,17 +34,20 @@ pub(super) fn accept(
     let decoded = decode(&"".into(), form, Cursor::new(body), &wire::text_options());
     let decoded = decoded.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
     let document = Arc::new(decoded.document);
+
     let details = |findings: Vec<_>| findings.into_iter().map(Detail::from);
     let mut errors: Vec<Detail> = details(decoded.errors).collect();
     let mut warnings: Vec<Detail> = details(decoded.warnings).collect();
-    errors.extend(redacted_secrets(&document));
+    errors.extend(find_redacted(&document));
     if let Err(clash) = Index::default().insert(&(), &document) {
         errors.extend(details(clash.findings));
     }
+    let dangling = find_dangling(server, &document);
     match on_dangling {
-        OnDangling::Error => errors.extend(dangling(server, &document)),
-        OnDangling::Warn => warnings.extend(dangling(server, &document)),
+        OnDangling::Error => errors.extend(dangling),
+        OnDangling::Warn => warnings.extend(dangling),
     }
+
     if !errors.is_empty() {
         errors.truncate(MOST_FINDINGS);
         return Err(refusal(errors));
@@ -51,7 +55,7 @@ pub(super) fn accept(
     Ok(Accepted { document, warnings })
 }
 
-/// Refuses a body for its mistakes.
+/// Makes the error of a body with mistakes, which says how many there are.
 fn refusal(mistakes: Vec<Detail>) -> Refusal {
     let count = match mistakes.len() {
         1 => "1 mistake".to_owned(),
@@ -61,9 +65,9 @@ fn refusal(mistakes: Vec<Detail>) -> Refusal {
     Refusal::invalid(format!("{count}; nothing was changed"), mistakes)
 }
 
-/// Finds redacted secrets, as `get` shows them: they must not replace the
-/// secrets.
-fn redacted_secrets(document: &Document) -> Vec<Detail> {
+/// Finds resources with redacted secrets, as `get` shows them: these must not
+/// replace the secrets.
+fn find_redacted(document: &Document) -> Vec<Detail> {
     let redacted = document.items.iter().filter(|item| {
         let body = item.resource.body.as_deref().unwrap_or_default();
         contains(body, REDACTED.as_bytes())
@@ -77,13 +81,15 @@ fn redacted_secrets(document: &Document) -> Vec<Detail> {
     mistakes.collect()
 }
 
-/// Returns whether a body contains a sequence of bytes, which must not be empty.
-fn contains(body: &[u8], bytes: &[u8]) -> bool {
-    let first = bytes.first().copied().unwrap_or_default();
+/// Returns whether a body contains a sequence of bytes, which must not be
+/// empty. Its first byte is rare in a body, so few places have to be compared
+/// with all of it.
+fn contains(body: &[u8], sequence: &[u8]) -> bool {
+    let first = sequence.first().copied().unwrap_or_default();
     let mut rest = body;
     while let Some(at) = rest.iter().position(|byte| *byte == first) {
         rest = &rest[at..];
-        if rest.starts_with(bytes) {
+        if rest.starts_with(sequence) {
             return true;
         }
         rest = &rest[1..];

@@ -17,7 +17,8 @@ pub(super) struct VariantId {
 }
 
 impl VariantId {
-    /// Returns the variant that a resource is.
+    /// Returns the identity of the variant that a resource is: its name and its
+    /// constraints.
     pub(super) fn of(resource: &Resource) -> Self {
         Self {
             name: resource.name.clone(),
@@ -25,9 +26,10 @@ impl VariantId {
         }
     }
 
-    /// Returns the variant as its author wrote it. Conditions on its parts may
-    /// have made several resources of it.
-    pub(super) fn written(item: &Item) -> Self {
+    /// Returns the identity of a variant as its author wrote it, with the
+    /// constraints in its wrapper. Conditions on its parts may have made
+    /// several resources of it, which have constraints of their own.
+    pub(super) fn as_written(item: &Item) -> Self {
         Self {
             name: item.resource.name.clone(),
             constraints: item.written.clone(),
@@ -37,7 +39,10 @@ impl VariantId {
     /// Returns the route configuration in which a virtual host is written;
     /// `None` if it stands alone.
     pub(super) fn route_of(item: &Item) -> Option<Self> {
-        let host = HostName::split(item.resource.name.as_str()).filter(|_| item.inside)?;
+        if !item.inside {
+            return None;
+        }
+        let host = HostName::split(item.resource.name.as_str())?;
         Some(Self {
             name: Name::new(host.route),
             constraints: item.written.clone(),
@@ -51,7 +56,8 @@ impl VariantId {
 }
 
 impl Detail {
-    /// Makes a mistake, or a warning, at the place of a resource.
+    /// Makes a mistake, or a warning, at the place of a resource of the
+    /// document.
     pub(super) fn at(document: &Document, item: &Item, message: impl ToString) -> Self {
         let place = document.place(item);
         Self {
@@ -60,7 +66,8 @@ impl Detail {
         }
     }
 
-    /// Makes a mistake on a line; line zero is no line.
+    /// Makes a mistake, or a warning, on a line; without a place if the line is
+    /// zero.
     fn on_line(line: usize, column: usize, message: impl ToString) -> Self {
         Self {
             line: (line != 0).then_some(line),
@@ -71,8 +78,11 @@ impl Detail {
 }
 
 impl From<Finding> for Detail {
+    /// Makes the detail of a finding. Its place keeps the line and the column,
+    /// but not the file: a body has none.
     fn from(finding: Finding) -> Self {
-        let (line, column) = (finding.place.line as usize, finding.place.column as usize);
+        let line = finding.place.line as usize;
+        let column = finding.place.column as usize;
         Self {
             field: finding.field.into(),
             ..Self::on_line(line, column, finding.fault)
@@ -81,6 +91,7 @@ impl From<Finding> for Detail {
 }
 
 impl From<TextError> for Detail {
+    /// Makes the detail of a mistake in a text, at the place of its path.
     fn from(error: TextError) -> Self {
         let Position { line, column, .. } = error.at;
         Self {

@@ -14,22 +14,28 @@ use crate::kinds;
 ///
 /// References to routes and clusters are always checked. Other types often come
 /// from another server, so they are checked if there are some of them.
-pub(super) fn dangling(server: &Server, document: &Document) -> Vec<Detail> {
+pub(super) fn find_dangling(server: &Server, document: &Document) -> Vec<Detail> {
     let body = BodyNames::new(&document.items);
-    let unresolved: Vec<(&Item, &Reference)> = server.read(|db| {
-        let all = document.items.iter().flat_map(|one| {
-            let references = one.resource.facts().references.iter();
-            references.map(move |reference| (one, reference))
-        });
-        all.filter(|(_, reference)| !body.has(reference) && !holds(db, &body, reference))
-            .collect()
+    let references = document.items.iter().flat_map(|item| {
+        let references = item.resource.facts().references.iter();
+        references.map(move |reference| (item, reference))
     });
+    let unresolved: Vec<(&Item, &Reference)> = server.read(|db| {
+        let is_resolved = |reference: &Reference| {
+            body.has(reference) || is_held_or_optional(db, &body, reference)
+        };
+        let unresolved = references.filter(|(_, reference)| !is_resolved(reference));
+        unresolved.collect()
+    });
+
+    // To collect aliases takes long, so they are looked up last, and not while
+    // the database is read.
     let mut aliases = Aliases::new(server);
     unresolved
         .into_iter()
         .filter(|(_, reference)| !aliases.has(reference))
         .take(MOST_FINDINGS)
-        .map(|(one, reference)| detail(document, one, reference))
+        .map(|(item, reference)| describe_dangling(document, item, reference))
         .collect()
 }
 
@@ -44,8 +50,8 @@ impl<'a> BodyNames<'a> {
     /// Collects the types of resources, their names and their aliases.
     fn new(items: &'a [Item]) -> Self {
         let mut body = Self::default();
-        for one in items {
-            let (url, resource) = (&one.type_url, &one.resource);
+        for item in items {
+            let (url, resource) = (&item.type_url, &item.resource);
             body.types.insert(url);
             body.names.insert((url, &resource.name));
             let aliases = resource.aliases.iter();
@@ -59,14 +65,20 @@ impl<'a> BodyNames<'a> {
     }
 }
 
-/// Returns whether the server has the resource, or need not have it.
-fn holds(db: &Database, body: &BodyNames<'_>, Reference { type_url, name }: &Reference) -> bool {
+/// Returns whether the server has the resource of a reference, or need not have
+/// it: a type of which neither it nor the body has any may come from another
+/// server, and a collection may be empty.
+fn is_held_or_optional(
+    db: &Database,
+    body: &BodyNames<'_>,
+    Reference { type_url, name }: &Reference,
+) -> bool {
     let id = db.find_type(type_url);
     let has_type = body.types.contains(type_url) || id.is_some_and(|id| db.len(id) > 0);
-    let expected = has_type || [kind::RDS, kind::CDS].contains(&type_url.as_str());
-    // A whole collection may be empty.
+    let is_expected = has_type || [kind::RDS, kind::CDS].contains(&type_url.as_str());
     let is_collection = name.as_str().ends_with('*');
-    !expected || is_collection || id.is_some_and(|id| !db.variants(id, name).is_empty())
+    let is_held = id.is_some_and(|id| !db.variants(id, name).is_empty());
+    is_held || is_collection || !is_expected
 }
 
 /// The aliases of the server's resources; collected once for each type.
@@ -81,21 +93,22 @@ impl<'a> Aliases<'a> {
         Self { server, by_type }
     }
 
-    /// Returns whether a reference is to an alias.
+    /// Returns whether a reference is to an alias of a resource. The first call
+    /// for a type collects all aliases of it.
     fn has(&mut self, Reference { type_url, name }: &Reference) -> bool {
-        let all = self.by_type.entry(type_url.clone()).or_insert_with(|| {
-            let held = self.server.all(type_url);
-            let aliases = held.iter().flat_map(|r| r.aliases.iter().cloned());
+        let aliases = self.by_type.entry(type_url.clone()).or_insert_with(|| {
+            let resources = self.server.all(type_url);
+            let aliases = resources.iter().flat_map(|r| r.aliases.iter().cloned());
             aliases.collect()
         });
-        all.contains(name)
+        aliases.contains(name)
     }
 }
 
-/// Reports a dangling reference at the resource that has it.
-fn detail(document: &Document, one: &Item, reference: &Reference) -> Detail {
+/// Describes a dangling reference, at the place of the resource that has it.
+fn describe_dangling(document: &Document, item: &Item, reference: &Reference) -> Detail {
     let kind = kinds::short(&reference.type_url);
-    let (by, name) = (&one.resource.name, &reference.name);
+    let (by, name) = (&item.resource.name, &reference.name);
     let message = format!("{by:?} refers to {kind} {name:?}, which is not there");
-    Detail::at(document, one, message)
+    Detail::at(document, item, message)
 }

@@ -4,8 +4,9 @@ use trunkline::{Name, Resource};
 use trunkline_core::database::{Database, TypeId};
 use trunkline_core::hosts::HostName;
 
-/// Returns the server's virtual hosts that have a domain of this one, for
-/// whichever clients; one that has several of its domains is there for each.
+/// Returns the server's virtual hosts of the same route configuration that have
+/// a domain of `host`, for whichever clients. One that has several of its
+/// domains is there for each, and `host` itself may be among them.
 pub(super) fn holders(db: &Database, vhds: TypeId, host: &Resource) -> Vec<Name> {
     let Some(HostName { route, .. }) = HostName::split(host.name.as_str()) else {
         return Vec::new();

@@ -21,8 +21,8 @@ struct Shape {
     dump: &'static str,
     /// Its field with the list.
     list: &'static str,
-    /// One resource, by its name, version and body.
-    one: fn(name: &str, version: &str, body: Value) -> Value,
+    /// Makes the entry of one resource, of its name, version and body.
+    entry: fn(name: &str, version: &str, body: Value) -> Value,
 }
 
 const SHAPES: &[Shape] = &[
@@ -30,19 +30,19 @@ const SHAPES: &[Shape] = &[
         type_url: kind::CDS,
         dump: "ClustersConfigDump",
         list: "dynamic_active_clusters",
-        one: |_, version, body| json!({"version_info": version, "cluster": body}),
+        entry: |_, version, body| json!({"version_info": version, "cluster": body}),
     },
     Shape {
         type_url: kind::EDS,
         dump: "EndpointsConfigDump",
         list: "dynamic_endpoint_configs",
-        one: |_, version, body| json!({"version_info": version, "endpoint_config": body}),
+        entry: |_, version, body| json!({"version_info": version, "endpoint_config": body}),
     },
     Shape {
         type_url: kind::LDS,
         dump: "ListenersConfigDump",
         list: "dynamic_listeners",
-        one: |name, version, body| {
+        entry: |name, version, body| {
             let state = json!({"version_info": version, "listener": body});
             json!({"name": name, "active_state": state})
         },
@@ -51,7 +51,7 @@ const SHAPES: &[Shape] = &[
         type_url: kind::SRDS,
         dump: "ScopedRoutesConfigDump",
         list: "dynamic_scoped_route_configs",
-        one: |name, version, body| {
+        entry: |name, version, body| {
             let bodies = [body];
             json!({"name": name, "version_info": version, "scoped_route_configs": bodies})
         },
@@ -60,19 +60,19 @@ const SHAPES: &[Shape] = &[
         type_url: kind::RDS,
         dump: "RoutesConfigDump",
         list: "dynamic_route_configs",
-        one: |_, version, body| json!({"version_info": version, "route_config": body}),
+        entry: |_, version, body| json!({"version_info": version, "route_config": body}),
     },
     Shape {
         type_url: kind::SDS,
         dump: "SecretsConfigDump",
         list: "dynamic_active_secrets",
-        one: |name, version, body| json!({"name": name, "version_info": version, "secret": body}),
+        entry: |name, version, body| json!({"name": name, "version_info": version, "secret": body}),
     },
     Shape {
         type_url: kind::ECDS,
         dump: "EcdsConfigDump",
         list: "ecds_filters",
-        one: |_, version, body| json!({"version_info": version, "ecds_filter": body}),
+        entry: |_, version, body| json!({"version_info": version, "ecds_filter": body}),
     },
 ];
 
@@ -81,23 +81,27 @@ pub(super) async fn dump(State(admin): State<Shared>) -> Result<Response, Refusa
     super::run_blocking(move || axum::Json(config_dump(&admin.server)).into_response()).await
 }
 
-/// Makes the dump, with the types that have resources.
+/// Makes the dump of all types in [`SHAPES`] that have resources, without
+/// secrets.
 fn config_dump(server: &Server) -> Value {
-    let configs = SHAPES.iter().filter_map(|shape| {
+    let mut configs = Vec::new();
+    for shape in SHAPES {
         let type_url = TypeUrl::from(shape.type_url);
-        let held = resources::all(server, &type_url);
-        (!held.is_empty()).then(|| type_dump(shape, &type_url, &held))
-    });
-    json!({"configs": configs.collect::<Vec<_>>()})
+        let resources = resources::all(server, &type_url);
+        if !resources.is_empty() {
+            configs.push(type_dump(shape, &type_url, &resources));
+        }
+    }
+    json!({"configs": configs})
 }
 
-/// Makes the dump of a type.
-fn type_dump(shape: &Shape, type_url: &TypeUrl, held: &[Arc<Resource>]) -> Value {
-    let one = |resource: &Arc<Resource>| {
-        let body = view::body(type_url, resource);
-        (shape.one)(resource.name.as_str(), resource.version.as_str(), body)
+/// Makes the dump of a type: Envoy's message with an entry for each resource.
+fn type_dump(shape: &Shape, type_url: &TypeUrl, resources: &[Arc<Resource>]) -> Value {
+    let entry = |resource: &Arc<Resource>| {
+        let body = view::show_body(type_url, resource);
+        (shape.entry)(resource.name.as_str(), resource.version.as_str(), body)
     };
-    let list: Vec<Value> = held.iter().map(one).collect();
+    let list: Vec<Value> = resources.iter().map(entry).collect();
     let dump = format!("type.googleapis.com/envoy.admin.v3.{}", shape.dump);
     json!({"@type": dump, shape.list: list})
 }

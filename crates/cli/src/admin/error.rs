@@ -25,7 +25,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// Makes a mistake without a place.
+    /// Makes a mistake, or a warning, without a place in the body.
     pub(crate) fn new(message: impl ToString) -> Self {
         Self {
             message: message.to_string(),
@@ -35,7 +35,7 @@ impl Detail {
 }
 
 impl Refusal {
-    /// Makes an error without details.
+    /// Makes an error with this status, and without details.
     pub(crate) fn new(status: StatusCode, message: impl ToString) -> Self {
         Self {
             status,
@@ -49,7 +49,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Makes the error for a body with mistakes.
+    /// Makes the error for a body with mistakes, which are its details.
     pub(crate) fn invalid(message: impl ToString, details: Vec<Detail>) -> Self {
         Self {
             details,
@@ -70,17 +70,19 @@ struct Body<'a> {
 }
 
 impl IntoResponse for Refusal {
+    /// Writes the error as JSON. One for want of a token names the scheme in
+    /// which it is expected.
     fn into_response(self) -> Response {
         let error = Body {
             message: &self.message,
             details: &self.details,
         };
+
         let mut response = (self.status, axum::Json(Envelope { error })).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
-            let bearer = HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, bearer);
+            let scheme = HeaderValue::from_static("Bearer");
+            let headers = response.headers_mut();
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
     }

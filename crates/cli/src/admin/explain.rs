@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use trunkline::checked::Form;
-use trunkline::explain::{Asker, Connected, ExplainError, Explained, HostOnStream};
+use trunkline::explain::{Asker, BaseExplained, Connected, ExplainError, Explained, HostOnStream};
 use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::database::{HostCandidate, HostForm, MatchedHost};
 use trunkline_core::hosts::Domain;
@@ -99,11 +99,14 @@ struct OnStream {
 /// `GET /api/v1/explain?node=...` or `?params=...`, with `route` and `host`, or
 /// with `type` and `name`: explains what a connected client gets, or one with
 /// these parameters.
-pub(super) async fn of_client(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
+pub(super) async fn explain_client(
+    State(admin): State<Shared>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["node", "params", "route", "host", "type", "name"])?;
     let question = Question::read(&query)?;
     let subject = Subject::read(&query)?;
-    super::run_blocking(move || question.answer(&admin.server, subject.asker())).await?
+    super::run_blocking(move || question.answer(&admin.server, subject.as_asker())).await?
 }
 
 /// The client that a question without a body is about.
@@ -115,7 +118,10 @@ enum Subject {
 }
 
 impl Subject {
-    /// Reads the parameter `node` or `params`, of which one must be given.
+    /// Reads the parameter `node` or `params`.
+    ///
+    /// # Errors
+    /// Both are given, or neither, or the parameters cannot be parsed.
     fn read(query: &Query) -> Result<Self, Refusal> {
         match (query.one("node")?, query.one("params")?) {
             (Some(node), None) => Ok(Self::Connected(node.to_owned())),
@@ -129,8 +135,8 @@ impl Subject {
         }
     }
 
-    /// Returns the client as the library is asked about it.
-    fn asker(&self) -> Asker<'_> {
+    /// Returns the client in the type by which the library is asked about one.
+    fn as_asker(&self) -> Asker<'_> {
         match self {
             Self::Connected(node) => Asker::Client(node),
             Self::Params(params) => Asker::Params(params),
@@ -139,8 +145,8 @@ impl Subject {
 }
 
 /// `POST /api/v1/explain`, with a node in the body: explains what a client with
-/// this node would get.
-pub(super) async fn of_node(
+/// this node would get. It need not be connected.
+pub(super) async fn explain_node(
     State(admin): State<Shared>,
     uri: Uri,
     headers: HeaderMap,
@@ -148,10 +154,11 @@ pub(super) async fn of_node(
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["route", "host", "type", "name"])?;
     let question = Question::read(&query)?;
-    let body = write::body(&admin, body)?;
-    let Form::Text(format) = write::form(&headers) else {
+    let body = write::checked_body(&admin, body)?;
+    let Form::Text(format) = write::form_of(&headers) else {
         return Err(Refusal::bad("a node is asked about in YAML or JSON"));
     };
+
     super::run_blocking(move || {
         let node = read_node(format, &body)?;
         question.answer(&admin.server, Asker::Node(&node))
@@ -159,7 +166,10 @@ pub(super) async fn of_node(
     .await?
 }
 
-/// Reads a node from a body, or from the bootstrap in it.
+/// Reads a node from a body, which is the node itself or a bootstrap with it.
+///
+/// # Errors
+/// The body is not UTF-8, or has no node in it; all mistakes are details.
 fn read_node(format: Format, body: &[u8]) -> Result<Node, Refusal> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
@@ -177,48 +187,56 @@ enum Question {
 }
 
 impl Question {
-    /// Reads the parameters `type` and `name`, or `route` and `host`. Without
-    /// any of them, the latter are missed.
+    /// Reads the parameters `route` and `host` if one of them is given, and
+    /// else `type` and `name`.
+    ///
+    /// # Errors
+    /// The other of the two is missing. If all four are, the error asks for
+    /// `route`.
     fn read(query: &Query) -> Result<Self, Refusal> {
-        let has = |key| Ok(query.one(key)?.is_some());
-        let is_host: bool = has("route")? || has("host")?;
-        match is_host || !(has("type")? || has("name")?) {
-            true => Ok(Self::Host {
-                route: required(query, "route")?,
-                host: required(query, "host")?,
-            }),
-            false => Ok(Self::Resource {
+        let has = |key| Ok::<bool, Refusal>(query.one(key)?.is_some());
+        let is_of_host = has("route")? || has("host")?;
+        let is_of_resource = !is_of_host && (has("type")? || has("name")?);
+
+        if is_of_resource {
+            return Ok(Self::Resource {
                 type_url: kinds::parse(&required(query, "type")?).map_err(Refusal::bad)?,
                 name: Name::new(&required(query, "name")?),
-            }),
+            });
         }
+        Ok(Self::Host {
+            route: required(query, "route")?,
+            host: required(query, "host")?,
+        })
     }
 
-    /// Answers the question for a client.
+    /// Answers the question about a client, with the explanation as JSON.
     fn answer(&self, server: &Server, asker: Asker<'_>) -> Result<Response, Refusal> {
         match self {
             Self::Host { route, host } => {
                 let explained = server.explain_host(asker, route, host);
-                Ok(axum::Json(shown(explained.map_err(refused)?)).into_response())
+                let explained = explained.map_err(refusal)?;
+                Ok(axum::Json(show_explanation(explained)).into_response())
             }
             Self::Resource { type_url, name } => {
                 let explained = server.explain_resource(asker, type_url, name);
-                let explained = explained.map_err(refused)?;
-                Ok(axum::Json(variant::shown(explained)).into_response())
+                let explained = explained.map_err(refusal)?;
+                Ok(axum::Json(variant::show_explanation(explained)).into_response())
             }
         }
     }
 }
 
-/// Returns the value of a parameter that must be given, and not be empty.
+/// Returns the value of a parameter that must be given once, and not be empty.
 fn required(query: &Query, key: &str) -> Result<String, Refusal> {
     let value = query.one(key)?.filter(|value| !value.is_empty());
     let missing = || Refusal::bad(format!("give a parameter `{key}`"));
     value.map(str::to_owned).ok_or_else(missing)
 }
 
-/// Makes the error response to a question that cannot be answered.
-fn refused(error: ExplainError) -> Refusal {
+/// Makes the error response to a question that cannot be answered. Most errors
+/// mean that something does not exist.
+fn refusal(error: ExplainError) -> Refusal {
     let status = match &error {
         ExplainError::NotReady => StatusCode::SERVICE_UNAVAILABLE,
         ExplainError::NoHost { .. } => StatusCode::BAD_REQUEST,
@@ -228,37 +246,39 @@ fn refused(error: ExplainError) -> Refusal {
     Refusal::new(status, error)
 }
 
-/// Shows the explanation of a host.
-fn shown(explained: Explained) -> Shown {
-    let because = reason(&explained);
+/// Shows the explanation of a host. The virtual host is missing if none
+/// matches, and the client if the question is not about a connected one.
+fn show_explanation(explained: Explained) -> Shown {
+    let because = reason_for_form(&explained);
     let matched = explained.host.matched;
     let sent = matched.as_ref().and_then(|matched| matched.answer.clone());
-    let texts = |list: Vec<Box<str>>| list.into_iter().map(String::from).collect();
+    let candidates = explained.host.candidates.into_iter();
     Shown {
         asked: explained.asked.to_string(),
         host: explained.host.normalized,
-        virtual_host: matched.map(|matched| virtual_host(matched, because)),
-        given: sent.map(|(host, form)| sent_host(&host, form)),
-        considered: explained
-            .host
-            .candidates
-            .into_iter()
-            .map(candidate)
-            .collect(),
+        virtual_host: matched.map(|matched| show_virtual_host(matched, because)),
+        given: sent.map(|(host, form)| show_sent_host(&host, form)),
+        considered: candidates.map(show_candidate).collect(),
         parameters: explained.params.into_iter().map(Parameter::new).collect(),
-        base: Base {
-            rules: explained.base.rules,
-            sets: texts(explained.base.sets),
-            by_sets: texts(explained.base.by_sets),
-            by_name: explained.base.by_name,
-        },
-        client: explained.client.map(client),
+        base: show_base(explained.base),
+        client: explained.client.map(show_client),
+    }
+}
+
+/// Shows the base subscriptions of a client, and why the host is among them.
+fn show_base(base: BaseExplained) -> Base {
+    let texts = |list: Vec<Box<str>>| list.into_iter().map(String::from).collect();
+    Base {
+        rules: base.rules,
+        sets: texts(base.sets),
+        by_sets: texts(base.by_sets),
+        by_name: base.by_name,
     }
 }
 
 /// Shows the virtual host that matches; `because` says why it is not sent as it
 /// is.
-fn virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHost {
+fn show_virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHost {
     let host = &matched.host;
     let base_sets = host.facts().base_sets().iter();
     VirtualHost {
@@ -271,30 +291,32 @@ fn virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHost {
     }
 }
 
-/// Tells why a virtual host is not sent as it is: a wildcard among its domains
-/// hides others. Returns `None` if it is sent as it is.
-fn reason(explained: &Explained) -> Option<String> {
+/// Tells why a virtual host is not sent as it is. It is not sent at all if the
+/// host cannot be a domain; otherwise a wildcard among its domains would hide
+/// domains of others. Returns `None` if it is sent as it is, or none matches.
+fn reason_for_form(explained: &Explained) -> Option<String> {
     let matched = explained.host.matched.as_ref()?;
     if matched.answer.is_none() {
         return Some("the host is a pattern, or nothing that a domain can be".to_owned());
     }
+
     let wildcard = matched.hiding_wildcard.as_deref()?;
-    Some(match (&explained.hidden, Domain::of(wildcard)) {
-        (Some(hidden), _) => {
-            format!("{wildcard} would hide {} of {}", hidden.domain, hidden.name)
-        }
-        (None, Domain::Suffix(suffix)) if suffix.starts_with('.') => {
+    if let Some(hidden) = &explained.hidden {
+        let (domain, name) = (&hidden.domain, &hidden.name);
+        return Some(format!("{wildcard} would hide {domain} of {name}"));
+    }
+    Some(match Domain::of(wildcard) {
+        Domain::Suffix(suffix) if suffix.starts_with('.') => {
             format!("{wildcard} would hide domains of other virtual hosts")
         }
-        (None, Domain::Any) => format!("{wildcard} would hide every other virtual host"),
-        (None, _) => {
-            format!("a wildcard like {wildcard} is never handed out: it may hide something")
-        }
+        Domain::Any => format!("{wildcard} would hide every other virtual host"),
+        _ => format!("a wildcard like {wildcard} is never handed out: it may hide something"),
     })
 }
 
-/// Shows the virtual host that the client is sent.
-fn sent_host(host: &Resource, form: HostForm) -> SentHost {
+/// Shows the virtual host that the client is sent, with the domains that it has
+/// in this form.
+fn show_sent_host(host: &Resource, form: HostForm) -> SentHost {
     let domains = host.facts().domains.iter();
     SentHost {
         name: host.name.to_string(),
@@ -309,7 +331,7 @@ fn sent_host(host: &Resource, form: HostForm) -> SentHost {
 }
 
 /// Shows a domain that matches, with the constraints of all its variants.
-fn candidate(host: HostCandidate) -> Candidate {
+fn show_candidate(host: HostCandidate) -> Candidate {
     let constraints = host.variants.iter().flatten();
     Candidate {
         constraints: constraints.map(Constraints::to_string).collect(),
@@ -320,15 +342,15 @@ fn candidate(host: HostCandidate) -> Candidate {
 }
 
 /// Shows a connected client with its streams.
-fn client(client: Connected) -> Client {
+fn show_client(client: Connected) -> Client {
     Client {
         has_route: client.has_route,
-        streams: client.streams.into_iter().map(stream).collect(),
+        streams: client.streams.into_iter().map(show_stream).collect(),
     }
 }
 
 /// Shows the state of the host on a stream.
-fn stream(host: HostOnStream) -> OnStream {
+fn show_stream(host: HostOnStream) -> OnStream {
     OnStream {
         stream: Stream::new(host.on),
         is_full: host.is_full,

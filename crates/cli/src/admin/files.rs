@@ -36,7 +36,7 @@ pub(super) async fn list(State(admin): State<Shared>) -> Response {
     let list = match status {
         Some(status) => List {
             loaded: status.loaded,
-            files: status.files.iter().map(shown).collect(),
+            files: status.files.iter().map(show_file).collect(),
             warnings: texts(&status.unwatched),
         },
         // Contents that come over the API are there at once.
@@ -49,8 +49,9 @@ pub(super) async fn list(State(admin): State<Shared>) -> Response {
     axum::Json(list).into_response()
 }
 
-/// Shows a file: whether it is good, since when, and its problems.
-fn shown(file: &FileStatus) -> Shown {
+/// Shows a file: whether it is good, since when, how many of its resources are
+/// served, and its mistakes and warnings.
+fn show_file(file: &FileStatus) -> Shown {
     Shown {
         path: file.path.to_string(),
         status: if file.is_good() { "GOOD" } else { "BAD" },

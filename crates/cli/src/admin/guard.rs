@@ -25,8 +25,8 @@ fn is_local(connection: &Connection) -> bool {
     connection.peer.is_some_and(loopback) && connection.local.is_some_and(loopback)
 }
 
-/// Writes the address of a connection's client.
-fn address(connection: &Connection) -> String {
+/// Returns the IP address of a connection's client, or `unknown`.
+fn client_address(connection: &Connection) -> String {
     let peer = connection.peer;
     peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string())
 }
@@ -49,12 +49,12 @@ impl Guard {
         Self { token_file }
     }
 
-    /// Reads the token, if a file is named. It is read for each write, because
-    /// the file is replaced when the token is.
+    /// Reads the token that writes must show; `None` if no file is named. It is
+    /// read for each write, because the file is replaced when the token is.
     ///
     /// # Errors
     /// The file cannot be read, or is empty.
-    pub(crate) fn token(&self) -> Result<Option<String>, String> {
+    pub(crate) fn read_token(&self) -> Result<Option<String>, String> {
         let Some(path) = &self.token_file else {
             return Ok(None);
         };
@@ -69,10 +69,10 @@ impl Guard {
 
     /// Admits a request; returns its author, for the audit log. Everybody who
     /// reaches the address may read, but for a browser that DNS rebinding led
-    /// here.
+    /// here. A write needs more; see [`admit_write`].
     ///
     /// # Errors
-    /// The request may not go on, and why.
+    /// The request is refused; the error says why.
     pub(crate) fn admit(
         &self,
         request: &Parts,
@@ -81,15 +81,19 @@ impl Guard {
         if is_local(connection) && !OPEN.contains(&request.uri.path()) {
             check_host(request)?;
         }
-        let reader = || Ok(format!("api {}", address(connection)));
+
+        let author = format!("api {}", client_address(connection));
         if matches!(request.method, Method::GET | Method::HEAD) {
-            return reader();
+            return Ok(author);
         }
+
         check_origin(request, connection)?;
-        if request.method == Method::POST && QUESTIONS.contains(&request.uri.path()) {
-            return reader();
+        let is_question = request.method == Method::POST && QUESTIONS.contains(&request.uri.path());
+        if is_question {
+            return Ok(author);
         }
-        let token = self.token().map_err(|error| {
+
+        let token = self.read_token().map_err(|error| {
             tracing::error!("{error}; writes over the admin API are refused until it is there");
             Refusal::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -102,21 +106,24 @@ impl Guard {
 
 /// Admits a write by the first of these that applies: the server's `token`, a
 /// client certificate, a local connection where no token is set up. Returns its
-/// author.
+/// author. A wrong token is refused whatever else applies, and so is any token
+/// that travels in the clear.
 fn admit_write(
     request: &Parts,
     connection: &Connection,
     token: Option<&str>,
 ) -> Result<String, Refusal> {
-    let shown = bearer(request);
-    let address = address(connection);
-    if shown.is_some() && !connection.secure && !is_local(connection) {
+    let shown = bearer_token(request);
+    let address = client_address(connection);
+    let is_in_clear = !connection.secure && !is_local(connection);
+    if shown.is_some() && is_in_clear {
         return Err(Refusal::new(
             StatusCode::FORBIDDEN,
             "a token that travels in the clear is everybody's: start the server with --tls-cert \
              and --tls-key, and use another token",
         ));
     }
+
     if let (Some(token), Some(shown)) = (token, shown) {
         return match is_same_token(token, shown) {
             true => Ok(format!("api token from {address}")),
@@ -127,27 +134,30 @@ fn admit_write(
         let name = connection.identity.as_deref();
         return Ok(format!("api {}", name.unwrap_or(&address)));
     }
-    match (token, is_local(connection)) {
-        (Some(_), _) => Err(unauthorized(
+    if token.is_some() {
+        return Err(unauthorized(
             "writing needs the token of the server: send it as `Authorization: Bearer <token>` \
              (`trunkline` takes --token-file)",
-        )),
-        (None, true) => Ok(format!("api {address}")),
-        (None, false) => Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            "writing from another machine needs TLS, and a client certificate or a token: start \
-             the server with --tls-cert and --tls-key, and with --tls-client-ca or \
-             --admin-token-file",
-        )),
+        ));
     }
+    if is_local(connection) {
+        return Ok(format!("api {address}"));
+    }
+    Err(Refusal::new(
+        StatusCode::FORBIDDEN,
+        "writing from another machine needs TLS, and a client certificate or a token: start \
+         the server with --tls-cert and --tls-key, and with --tls-client-ca or \
+         --admin-token-file",
+    ))
 }
 
 fn unauthorized(message: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, message)
 }
 
-/// Returns the token that a request shows, if it shows one.
-fn bearer(request: &Parts) -> Option<&str> {
+/// Returns the token that a request shows in its header `Authorization`; `None`
+/// if that has none, or another scheme than `Bearer`.
+fn bearer_token(request: &Parts) -> Option<&str> {
     let value = request.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme
@@ -155,12 +165,14 @@ fn bearer(request: &Parts) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// Compares two tokens in constant time.
+/// Returns whether two tokens are the same. The time that it takes tells
+/// nothing of where they differ.
 fn is_same_token(token: &str, shown: &str) -> bool {
     token.as_bytes().ct_eq(shown.as_bytes()).into()
 }
 
-/// Returns the authority of a request: of the URI in HTTP/2, else of the header.
+/// Returns the host that a request names, with its port: in HTTP/2 by the URI,
+/// in HTTP/1.1 by the header `Host`.
 fn authority(request: &Parts) -> Option<String> {
     if let Some(authority) = request.uri.authority() {
         return Some(authority.to_string());
@@ -169,8 +181,9 @@ fn authority(request: &Parts) -> Option<String> {
     Some(host.to_owned())
 }
 
-/// Refuses a request to another name than those of this machine: DNS rebinding
-/// makes a page's own name lead here.
+/// Refuses a request that names another host than this machine: DNS rebinding
+/// makes the name of a page's own site lead here, and the page's requests have
+/// that name.
 fn check_host(request: &Parts) -> Result<(), Refusal> {
     let authority = authority(request).unwrap_or_default();
     if is_loopback_name(&authority) {
@@ -186,12 +199,13 @@ fn check_host(request: &Parts) -> Result<(), Refusal> {
 }
 
 /// Returns whether an authority is `localhost` or a loopback address, with or
-/// without a port.
+/// without a port. One that cannot be parsed is neither.
 fn is_loopback_name(authority: &str) -> bool {
     let Ok(uri) = format!("http://{authority}/").parse::<Uri>() else {
         return false;
     };
     let host = uri.host().unwrap_or_default();
+    // An IPv6 address is in brackets in a URI.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
         Ok(ip) => ip.to_canonical().is_loopback(),
@@ -199,14 +213,16 @@ fn is_loopback_name(authority: &str) -> bool {
     }
 }
 
-/// Refuses a write that a page of another site makes. Programs send no `Origin`.
+/// Refuses a write by a page of another site. A browser sends `Origin` with
+/// every write; a request without it comes from a program, and passes.
 fn check_origin(request: &Parts, connection: &Connection) -> Result<(), Refusal> {
     let Some(origin) = request.headers.get(header::ORIGIN) else {
         return Ok(());
     };
     let scheme = if connection.secure { "https" } else { "http" };
     let own = authority(request).map(|authority| format!("{scheme}://{authority}"));
-    if own.is_some_and(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes())) {
+    let is_own = own.is_some_and(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()));
+    if is_own {
         return Ok(());
     }
     Err(Refusal::new(

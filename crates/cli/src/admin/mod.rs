@@ -106,21 +106,23 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/resources" write::apply;
     DELETE "/api/v1/resources/{type}" remove::delete;
     GET "/api/v1/status" status::list;
-    GET "/api/v1/explain" explain::of_client;
-    POST "/api/v1/explain" explain::of_node;
+    GET "/api/v1/explain" explain::explain_client;
+    POST "/api/v1/explain" explain::explain_node;
     GET "/api/v1/files" files::list;
     GET "/api/v1/loads" files::loads;
     GET "/api/v1/openapi.json" pages::openapi;
     GET "/config_dump" dump::dump;
-    GET "/debug/clients" status::debug;
+    GET "/debug/clients" status::list_with_resources;
     GET "/metrics" pages::metrics;
     GET "/ready" pages::ready;
     GET "/" pages::index;
 };
 
-/// Builds the API: every route, behind the guard and the limit of bodies.
+/// Builds the API: every route, behind the guard and the limit of bodies. An
+/// unknown path or method is refused, and the refusal says where all are
+/// listed.
 pub(crate) fn router(admin: Admin) -> Router {
-    let limit = DefaultBodyLimit::max(admin.body_limit);
+    let body_limit = DefaultBodyLimit::max(admin.body_limit);
     let admin = Arc::new(admin);
     let routes = ROUTES.iter().fold(Router::new(), |router, route| {
         router.route(route.path, (route.handler)())
@@ -131,12 +133,13 @@ pub(crate) fn router(admin: Admin) -> Router {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             Refusal::new(status, "this path has no such method; / lists all")
         })
-        .layer(limit)
+        .layer(body_limit)
         .layer(middleware::from_fn_with_state(Arc::clone(&admin), admit))
         .with_state(admin)
 }
 
-/// Passes a request on with its author, if the guard admits it.
+/// Passes a request on with its author, if the guard admits it; else responds
+/// with the guard's refusal.
 async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let admitted = match head.extensions.get::<Connection>() {
@@ -146,6 +149,7 @@ async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Res
             "nothing is known of the connection",
         )),
     };
+
     match admitted {
         Ok(who) => {
             head.extensions.insert(Who(who));
@@ -155,7 +159,11 @@ async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Res
     }
 }
 
-/// Runs long work on a thread of its own, where it blocks no stream.
+/// Runs long work on a thread for blocking work, so that no stream waits for
+/// it.
+///
+/// # Errors
+/// The work panicked, or the program is about to stop.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -163,12 +171,13 @@ async fn run_blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }
 
-/// Writes a time in the form of RFC 3339, to the millisecond.
+/// Writes a time in the form of RFC 3339, cut to the millisecond. A time before
+/// 1970 is written as the beginning of 1970.
 pub(crate) fn timestamp(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
-    let nanos = since.subsec_millis() * 1_000_000;
-    trunkline_proto::text::print_timestamp(seconds, i32::try_from(nanos).unwrap_or_default())
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(since_epoch.as_secs()).unwrap_or_default();
+    let nanos = i32::try_from(since_epoch.subsec_millis() * 1_000_000).unwrap_or_default();
+    trunkline_proto::text::print_timestamp(seconds, nanos)
 }
 
 #[cfg(test)]

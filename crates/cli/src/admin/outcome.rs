@@ -33,8 +33,8 @@ impl Counts {
     /// Counts variants by whether there was a version before and is one now.
     fn of(changed: &[Changed]) -> Self {
         let mut counts = Self::default();
-        for one in changed {
-            match (&one.from, &one.to) {
+        for change in changed {
+            match (&change.from, &change.to) {
                 (None, _) => counts.created += 1,
                 (Some(_), Some(_)) => counts.changed += 1,
                 (Some(_), None) => counts.deleted += 1,
@@ -57,6 +57,8 @@ struct ChangedVariant {
 }
 
 impl From<&Changed> for ChangedVariant {
+    /// Writes the change of a variant; a version is missing if there was none
+    /// before, or is none after it.
     fn from(changed: &Changed) -> Self {
         Self {
             type_url: changed.type_url.to_string(),
@@ -96,33 +98,38 @@ pub(super) struct Made {
 }
 
 impl ChangeRequest<'_> {
-    /// Makes the changes, or rehearses them: all, or none.
+    /// Makes the changes, all or none. In a dry run they are made to a scratch
+    /// server instead.
     ///
     /// # Errors
     /// The server refuses one; the error has its place in the body.
     pub(super) fn make(&self, changes: Vec<Change>) -> Result<Made, Refusal> {
         let requested = changes.len();
         let server = &self.admin.server;
-        let made = match self.options.dry_run {
-            true => rehearse(server, changes).map(|(scratch, changed)| (Some(scratch), changed)),
-            false => server
-                .apply_as(&self.who.0, changes)
-                .map(|changed| (None, changed)),
-        };
-        let refused = |error| {
-            let detail = clash::refused(&error, self.document);
+        let refusal = |error| {
+            let detail = clash::describe_clash(&error, self.document);
             Refusal::invalid("nothing was changed", vec![detail])
         };
-        let (scratch, changed) = made.map_err(refused)?;
+
+        if self.options.dry_run {
+            let (scratch, changed) = rehearse(server, changes).map_err(refusal)?;
+            return Ok(Made {
+                changed,
+                scratch: Some(scratch),
+                requested,
+            });
+        }
+        let changed = server.apply_as(&self.who.0, changes).map_err(refusal)?;
         Ok(Made {
             changed,
-            scratch,
+            scratch: None,
             requested,
         })
     }
 
-    /// Makes the response to the request. A summary has the numbers of changes
-    /// and not each of them.
+    /// Makes the response to the request: the effect of the change, and the
+    /// warnings about it. A summary has the numbers of changes and not each of
+    /// them.
     pub(super) fn response(&self, made: &Made, warnings: Vec<Detail>) -> Response {
         let changed = &made.changed;
         let list = || changed.iter().map(ChangedVariant::from).collect();
@@ -137,24 +144,28 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// Makes changes to a server of its own, which has a copy of the resources that
-/// the changes concern.
+/// Makes changes to a new server, which has a copy of the resources that the
+/// changes concern: those of the same names, and virtual hosts that have a
+/// domain of an added one. Returns that server, and the changes that took
+/// effect.
 fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Changed>), ApplyError> {
     let mut names = changed_names(&changes);
     names.extend(domain_holders(server, &changes));
     names.sort();
     names.dedup();
+
     let scratch = Server::default();
     let copies = names.iter().flat_map(|(url, name)| {
-        let held = resources::held(server, url, name).into_iter();
+        let held = resources::variants_of(server, url, name).into_iter();
         held.map(|resource| Change::Upsert(url.clone(), resource))
     });
     scratch.apply(copies.collect())?;
+
     let changed = scratch.apply(changes)?;
     Ok((scratch, changed))
 }
 
-/// Returns the names that changes are about.
+/// Returns the names that changes add, change or remove; one for each change.
 fn changed_names(changes: &[Change]) -> Vec<(TypeUrl, Name)> {
     let names = changes.iter().filter_map(|change| match change {
         Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
@@ -166,8 +177,8 @@ fn changed_names(changes: &[Change]) -> Vec<(TypeUrl, Name)> {
     names.collect()
 }
 
-/// Returns the server's virtual hosts that have a domain of an added one: the
-/// server refuses two hosts of one domain.
+/// Returns the server's virtual hosts that have a domain of an added one. A
+/// rehearsal needs them, because the server refuses two hosts of one domain.
 fn domain_holders(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
     let vhds = TypeUrl::from(kind::VHDS);
     let hosts = changes.iter().filter_map(|change| match change {

@@ -14,7 +14,7 @@ pub(super) const OPENAPI: &str = include_str!("openapi.json");
 /// The header of plain text.
 const TEXT: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
 
-/// `GET /`: lists every route.
+/// `GET /`: lists every route in plain text, and where all are described.
 pub(super) async fn index() -> Response {
     let mut text = String::from("trunkline: admin API\n\n");
     for route in ROUTES {
@@ -29,7 +29,9 @@ pub(super) async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
-/// `GET /ready`: tells whether clients should be sent here, and why not.
+/// `GET /ready`: tells whether clients should be sent here. If not, the status
+/// is 503, and the text says why: the server is about to stop, or its first
+/// contents are not complete, with the mistakes in its files.
 pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     let unready = |reason: String| {
         let text = format!("{reason}\n");
@@ -41,6 +43,7 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     if admin.server.is_ready() {
         return (TEXT, "LIVE\n").into_response();
     }
+
     let mut reason = String::from("INITIALIZING: the first contents are not complete");
     if let Some(files) = &admin.files {
         let status = files.borrow().clone();
@@ -59,7 +62,7 @@ pub(super) async fn metrics(State(admin): State<Shared>) -> Result<Response, Ref
         let clients = admin.server.clients();
         let text = admin
             .metrics
-            .text(&admin.server, &clients, files.as_deref());
+            .to_text(&admin.server, &clients, files.as_deref());
         ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
     })
     .await

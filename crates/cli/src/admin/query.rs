@@ -10,39 +10,49 @@ use super::error::Refusal;
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the parameters of a URI; others than the `known` ones are refused.
+    /// Reads the parameters of a URI.
+    ///
+    /// # Errors
+    /// A parameter is not one of the `known` ones.
     pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
         let query = uri.query().unwrap_or_default();
         let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
-        match pairs.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+        let mut keys = pairs.iter().map(|(key, _)| key);
+        match keys.find(|key| !known.contains(&key.as_str())) {
             None => Ok(Self(pairs)),
-            Some((key, _)) => Err(Refusal::bad(format!(
+            Some(key) => Err(Refusal::bad(format!(
                 "unknown parameter {key:?}; known are: {}",
                 known.join(", ")
             ))),
         }
     }
 
-    /// Returns every value of a parameter.
+    /// Returns every value of a parameter, in the order of the query.
     pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(name, _)| name == key);
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of a parameter that may be given once, or not at all.
+    /// Returns the value of a parameter; `None` if it is not given.
+    ///
+    /// # Errors
+    /// It is given twice.
     pub(super) fn one<'a>(&'a self, key: &'a str) -> Result<Option<&'a str>, Refusal> {
-        let mut all = self.all(key);
-        let first = all.next();
-        match all.next() {
+        let mut values = self.all(key);
+        let first = values.next();
+        match values.next() {
             None => Ok(first),
             Some(_) => Err(Refusal::bad(format!("{key} may be given once only"))),
         }
     }
 
     /// Returns whether a switch is on: given without a value, or as `true`.
-    pub(super) fn switch(&self, key: &str) -> Result<bool, Refusal> {
+    ///
+    /// # Errors
+    /// It has another value than `true` or `false`, or is given twice.
+    pub(super) fn is_on(&self, key: &str) -> Result<bool, Refusal> {
         match self.one(key)? {
             None | Some("false") => Ok(false),
             Some("true" | "") => Ok(true),
@@ -72,8 +82,8 @@ mod tests {
     #[test]
     fn a_slip_is_refused() {
         assert!(read("dryrun=true").is_err());
-        assert!(read("dry_run=yes").unwrap().switch("dry_run").is_err());
-        assert!(read("dry_run=true").unwrap().switch("dry_run").unwrap());
-        assert!(!read("").unwrap().switch("dry_run").unwrap());
+        assert!(read("dry_run=yes").unwrap().is_on("dry_run").is_err());
+        assert!(read("dry_run=true").unwrap().is_on("dry_run").unwrap());
+        assert!(!read("").unwrap().is_on("dry_run").unwrap());
     }
 }

@@ -14,12 +14,12 @@ use super::body::VariantId;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, Options};
 use super::query::Query;
-use super::write::writable;
+use super::write::check_writable;
 use super::{Admin, Shared, Who, Writes, resources};
 use crate::kinds;
 
-/// Variants that are listed in the error about an unknown one.
-const MOST_NAMED: usize = 10;
+/// The maximum of variants that are listed in the error about an unknown one.
+const MOST_LISTED: usize = 10;
 
 /// The constraints of a variant; `None` is for all clients.
 type Clients = Option<Constraints>;
@@ -35,8 +35,8 @@ struct Removals {
     all: Vec<VariantId>,
 }
 
-/// `DELETE /api/v1/resources/{type}?name=...`: removes names of a type, or one
-/// variant of them.
+/// `DELETE /api/v1/resources/{type}?name=...`: removes all named resources of a
+/// type, or one variant of each; or none, if one does not exist.
 pub(super) async fn delete(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -45,10 +45,11 @@ pub(super) async fn delete(
 ) -> Result<Response, Refusal> {
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let query = Query::read(&uri, &["name", "variant", "dry_run"])?;
-    let dry_run = query.switch("dry_run")?;
+    let dry_run = query.is_on("dry_run")?;
     let variant = query.one("variant")?.map(parse_variant).transpose()?;
-    writable(&admin)?;
-    let names = names(&query)?;
+    check_writable(&admin)?;
+    let names = required_names(&query)?;
+
     let mut writes = Arc::clone(&admin.writes).lock_owned().await;
     super::run_blocking(move || {
         let selection = Selection {
@@ -57,6 +58,7 @@ pub(super) async fn delete(
             variant,
         };
         let removals = selection.removals(&names)?;
+
         let options = Options {
             dry_run,
             summary: false,
@@ -67,13 +69,16 @@ pub(super) async fn delete(
             document: &Document::empty(&"".into()),
             options,
         };
-        make(&request, &selection.type_url, removals, &mut writes)
+        make_removals(&request, &selection.type_url, removals, &mut writes)
     })
     .await?
 }
 
-/// Returns the names of a request, of which there must be one.
-fn names(query: &Query) -> Result<Vec<String>, Refusal> {
+/// Returns the names of a request.
+///
+/// # Errors
+/// There is none.
+fn required_names(query: &Query) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> = query.all("name").map(str::to_owned).collect();
     match names.is_empty() {
         true => Err(Refusal::bad(
@@ -83,10 +88,11 @@ fn names(query: &Query) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// Makes the removals of a request, with the virtual hosts of removed route
-/// configurations, or rehearses them; only removals that were made are kept in
-/// `writes`.
-fn make(
+/// Makes the removals of a request, or rehearses them, and responds with their
+/// effect. Virtual hosts that came with a removed route configuration are
+/// removed too. Only removals that were made are kept in `writes` and warned
+/// of.
+fn make_removals(
     request: &ChangeRequest<'_>,
     type_url: &TypeUrl,
     removals: Removals,
@@ -94,30 +100,32 @@ fn make(
 ) -> Result<Response, Refusal> {
     let Writes { derived, known } = writes;
     let mut plan = derived.plan_delete(type_url, &removals.names, &removals.all);
+
     let mut changes = std::mem::take(&mut plan.removed);
     let names = removals.names.into_iter();
     changes.extend(names.map(|name| Change::Remove(type_url.clone(), name)));
     let variants = removals.variants.into_iter();
     changes.extend(variants.map(|variant| variant.removal(type_url.clone())));
+
     let made = request.make(changes)?;
     let mut warnings = Vec::new();
     if !request.options.dry_run {
         derived.commit(plan);
         let names = known.note(&made.changed);
-        let held = |url: &_, name: &_| resources::held(&request.admin.server, url, name);
-        warnings = known.warn(&names, None, held);
+        let variants = |url: &_, name: &_| resources::variants_of(&request.admin.server, url, name);
+        warnings = known.warn(&names, None, variants);
     }
     Ok(request.response(&made, warnings))
 }
 
 /// Parses a variant as people write it; the one for all clients is `always`.
 fn parse_variant(text: &str) -> Result<Clients, Refusal> {
-    let read: Constraints = text.parse().map_err(|error| {
+    let constraints: Constraints = text.parse().map_err(|error| {
         Refusal::bad(format!(
             "variant: {text:?} is no constraint: {error}; write such as env=prod, as `get` shows it"
         ))
     })?;
-    Ok(Some(read).filter(|read| !read.is_always()))
+    Ok(Some(constraints).filter(|constraints| !constraints.is_always()))
 }
 
 /// A selection of the server's resources, by type and variant.
@@ -129,22 +137,28 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Tells names of which nothing is left from those that keep variants.
+    /// Returns the removals of all selected variants of these names. Names of
+    /// which nothing is left are told from those that keep other variants.
     ///
     /// # Errors
     /// A name, or the variant of it, does not exist.
     fn removals(&self, names: &[String]) -> Result<Removals, Refusal> {
-        let (mut removals, mut missing) = (Removals::default(), Vec::new());
+        let mut removals = Removals::default();
+        let mut missing = Vec::new();
         for text in names {
             let name = Name::new(text);
-            let held = resources::held(&self.admin.server, &self.type_url, &name);
+            let held = resources::variants_of(&self.admin.server, &self.type_url, &name);
+            if held.is_empty() {
+                missing.push(text.as_str());
+                continue;
+            }
+
             let selected: Vec<VariantId> = held
                 .iter()
                 .filter(|resource| self.selects(resource))
                 .map(|resource| VariantId::of(resource))
                 .collect();
             match &self.variant {
-                _ if held.is_empty() => missing.push(text.as_str()),
                 Some(clients) if selected.is_empty() => {
                     return Err(self.no_variant(&name, clients, &held));
                 }
@@ -153,9 +167,10 @@ impl Selection<'_> {
             }
             removals.all.extend(selected);
         }
+
         match missing.is_empty() {
             true => Ok(removals),
-            false => Err(resources::missing(
+            false => Err(resources::missing_names(
                 &self.admin.server,
                 &self.type_url,
                 &missing,
@@ -163,30 +178,32 @@ impl Selection<'_> {
         }
     }
 
-    /// Returns whether a variant of a selected name is removed.
+    /// Returns whether a variant is selected: each is, unless one is asked for.
     fn selects(&self, resource: &Resource) -> bool {
         let variant = self.variant.as_ref();
         variant.is_none_or(|clients| *clients == resource.constraints)
     }
 
-    /// Makes the error that a name has no such variant; `held` are those that
-    /// it has.
+    /// Makes the error that a name has no such variant. It lists those that the
+    /// name has, which are `held`, up to [`MOST_LISTED`].
     fn no_variant(&self, name: &Name, clients: &Clients, held: &[Arc<Resource>]) -> Refusal {
         let written = |clients: &Clients| match clients {
             Some(constraints) => format!("[{constraints}]"),
             None => "[always]".to_owned(),
         };
-        let all = held.iter().take(MOST_NAMED);
-        let all: Vec<String> = all.map(|r| written(&r.constraints)).collect();
-        let more = match held.len().saturating_sub(MOST_NAMED) {
+
+        let listed = held.iter().take(MOST_LISTED);
+        let listed: Vec<String> = listed.map(|r| written(&r.constraints)).collect();
+        let more = match held.len().saturating_sub(MOST_LISTED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+
         let message = format!(
             "{} {name:?} has no variant {}; it has {}{more}",
             kinds::short(&self.type_url),
             written(clients),
-            all.join(", ")
+            listed.join(", ")
         );
         Refusal::new(StatusCode::NOT_FOUND, message)
     }

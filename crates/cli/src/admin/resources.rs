@@ -21,8 +21,8 @@ struct List {
     resources: Vec<Shown>,
 }
 
-/// `GET /api/v1/resources/{type}`: shows the resources of a type, or those of one
-/// name.
+/// `GET /api/v1/resources/{type}`: shows the resources of a type, or the
+/// variants of one name; in a summary, without their contents.
 pub(super) async fn list(
     State(admin): State<Shared>,
     Path(kind): Path<String>,
@@ -30,11 +30,12 @@ pub(super) async fn list(
 ) -> Result<Response, Refusal> {
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let query = Query::read(&uri, &["name", "summary"])?;
-    let summary = query.switch("summary")?;
+    let summary = query.is_on("summary")?;
     let found = match query.one("name")? {
-        Some(name) => existing(&admin.server, &type_url, name)?,
+        Some(name) => existing_variants(&admin.server, &type_url, name)?,
         None => all(&admin.server, &type_url),
     };
+
     super::run_blocking(move || {
         let show = match summary {
             true => Shown::summary,
@@ -47,24 +48,24 @@ pub(super) async fn list(
     .await
 }
 
-/// Returns every variant of a name.
+/// Returns every variant of a name, of which there is one at least.
 ///
 /// # Errors
-/// The name does not exist.
-fn existing(
+/// The name does not exist; the error has a similar one.
+fn existing_variants(
     server: &Server,
     type_url: &TypeUrl,
     name: &str,
 ) -> Result<Vec<Arc<Resource>>, Refusal> {
-    let variants = held(server, type_url, &Name::new(name));
+    let variants = variants_of(server, type_url, &Name::new(name));
     match variants.is_empty() {
-        true => Err(missing(server, type_url, &[name])),
+        true => Err(missing_names(server, type_url, &[name])),
         false => Ok(variants),
     }
 }
 
 /// Returns every variant of a name; none if it does not exist.
-pub(super) fn held(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
+pub(super) fn variants_of(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
     server.read(|db| {
         let id = db.find_type(type_url);
         id.map_or_else(Vec::new, |id| db.variants(id, name).to_vec())
@@ -73,17 +74,18 @@ pub(super) fn held(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<
 
 /// Returns every resource of a type, in the order of names and constraints.
 pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
-    let mut all = server.all(type_url);
+    let mut resources = server.all(type_url);
     let constraints = |r: &Resource| r.constraints.as_ref().map(ToString::to_string);
-    all.sort_by(|a, b| {
-        let names = a.name.cmp(&b.name);
-        names.then_with(|| constraints(a).cmp(&constraints(b)))
+    resources.sort_by(|a, b| {
+        let by_name = a.name.cmp(&b.name);
+        by_name.then_with(|| constraints(a).cmp(&constraints(b)))
     });
-    all
+    resources
 }
 
-/// Makes the error for names that do not exist, with a similar name for each.
-pub(super) fn missing(server: &Server, type_url: &TypeUrl, names: &[&str]) -> Refusal {
+/// Makes the error for names that do not exist, with a similar name for each
+/// that has one. Several names are one detail each.
+pub(super) fn missing_names(server: &Server, type_url: &TypeUrl, names: &[&str]) -> Refusal {
     let known = all(server, type_url);
     let detail = |name: &&str| {
         let candidates = known.iter().map(|resource| resource.name.to_string());
@@ -96,6 +98,7 @@ pub(super) fn missing(server: &Server, type_url: &TypeUrl, names: &[&str]) -> Re
             kinds::short(type_url)
         ))
     };
+
     let details: Vec<Detail> = names.iter().map(detail).collect();
     let message = match &details[..] {
         [only] => only.message.clone(),

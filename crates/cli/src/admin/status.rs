@@ -79,18 +79,18 @@ struct List {
 pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusal> {
     super::run_blocking(move || {
         let clients = admin.server.clients().into_iter();
-        let clients = clients.map(|client| shown(client, None)).collect();
+        let clients = clients.map(|client| show_client(client, None)).collect();
         axum::Json(List { clients }).into_response()
     })
     .await
 }
 
-/// `GET /debug/clients`: shows each client with its resources as well.
-pub(super) async fn debug(State(admin): State<Shared>) -> Result<Response, Refusal> {
+/// `GET /debug/clients`: shows each client with its types and its resources.
+pub(super) async fn list_with_resources(State(admin): State<Shared>) -> Result<Response, Refusal> {
     super::run_blocking(move || {
         let clients = admin.server.clients().into_iter().map(|client| {
             let resources = admin.server.resources(client.stream).into_iter();
-            shown(client, Some(resources.map(held).collect()))
+            show_client(client, Some(resources.map(show_resource).collect()))
         });
         let clients = clients.collect();
         axum::Json(List { clients }).into_response()
@@ -98,8 +98,8 @@ pub(super) async fn debug(State(admin): State<Shared>) -> Result<Response, Refus
     .await
 }
 
-/// Returns the name of a protocol in responses.
-pub(super) fn protocol(mode: Mode) -> &'static str {
+/// Returns the name of a protocol as the API writes it.
+pub(super) fn protocol_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Sotw => "sotw",
         Mode::Delta => "delta",
@@ -112,8 +112,8 @@ pub(super) fn nack_error(message: &str) -> String {
     redact::quoted(message).into_owned()
 }
 
-/// Shows a client, with its resources if they are given.
-fn shown(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
+/// Shows a client on its stream; without `resources`, that list is left out.
+fn show_client(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
     Shown {
         stream: client.stream,
         node: client.node.id,
@@ -121,18 +121,23 @@ fn shown(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
         user_agent: client.node.user_agent,
         address: client.address.map(|address| address.to_string()),
         identity: client.identity,
-        protocol: protocol(client.mode),
+        protocol: protocol_name(client.mode),
         aggregated: client.only.is_none(),
         connected_at: super::timestamp(client.opened),
-        types: client.types.into_iter().map(type_status).collect(),
+        types: client.types.into_iter().map(show_type).collect(),
         resources,
     }
 }
 
 /// Shows a type on a stream. Its rejected resources are those that the client
 /// rejected on their own.
-fn type_status(state: TypeState) -> Type {
-    let quarantine = state.parked.into_iter();
+fn show_type(state: TypeState) -> Type {
+    let quarantined = state.parked.into_iter();
+    let rejected = quarantined.map(|(name, version)| Rejected {
+        name: name.to_string(),
+        version: version.to_string(),
+    });
+
     Type {
         type_url: state.type_url.to_string(),
         status: match state.sync {
@@ -145,19 +150,14 @@ fn type_status(state: TypeState) -> Type {
         sent_version: state.sent_version,
         acked_version: state.acked_version,
         error: state.error.map(|error| nack_error(&error.message)),
-        rejected: quarantine
-            .map(|(name, version)| Rejected {
-                name: name.to_string(),
-                version: version.to_string(),
-            })
-            .collect(),
+        rejected: rejected.collect(),
         oversized_bytes: state.oversized,
     }
 }
 
-/// Shows a resource on a stream, with the version that the client rejects, if it
-/// does.
-fn held(resource: ClientResource) -> HeldResource {
+/// Shows a resource on a stream, with the version that the client rejects, if
+/// it does.
+fn show_resource(resource: ClientResource) -> HeldResource {
     let rejected = resource.rejected.as_ref();
     HeldResource {
         type_url: resource.type_url.to_string(),

@@ -6,7 +6,7 @@ use trunkline::explain::{self, OnStream, ResourceExplained, VariantExplained};
 use trunkline_core::params::Constraints;
 use trunkline_core::session::NameState;
 
-use super::status::{nack_error, protocol};
+use super::status::{nack_error, protocol_name};
 use crate::kinds;
 
 /// The whole explanation.
@@ -67,9 +67,10 @@ struct Held {
     constraints: Option<String>,
 }
 
-/// Shows an explanation. The variant without an unmet constraint is the one that
-/// the client gets.
-pub(super) fn shown(explained: ResourceExplained) -> Shown {
+/// Shows the explanation of a resource. The variant without an unmet constraint
+/// is the one that the client gets; there is at most one. The streams are
+/// missing if the question is not about a connected client.
+pub(super) fn show_explanation(explained: ResourceExplained) -> Shown {
     let is_met = |variant: &VariantExplained| variant.unmet.is_empty();
     let (given, others): (Vec<_>, Vec<_>) = explained.variants.into_iter().partition(is_met);
     let streams = explained.client;
@@ -77,14 +78,14 @@ pub(super) fn shown(explained: ResourceExplained) -> Shown {
         r#type: kinds::short(&explained.type_url).to_owned(),
         name: explained.name.to_string(),
         parameters: explained.params.into_iter().map(Parameter::new).collect(),
-        given: given.into_iter().next().map(variant),
-        others: others.into_iter().map(variant).collect(),
+        given: given.into_iter().next().map(show_variant),
+        others: others.into_iter().map(show_variant).collect(),
         streams: streams.map(|all| all.into_iter().map(Stream::new).collect()),
     }
 }
 
 /// Shows a variant, with the constraints that the client does not meet.
-fn variant(variant: VariantExplained) -> Variant {
+fn show_variant(variant: VariantExplained) -> Variant {
     let constraints = variant.resource.constraints.as_ref();
     Variant {
         version: variant.resource.version.to_string(),
@@ -94,15 +95,17 @@ fn variant(variant: VariantExplained) -> Variant {
 }
 
 impl Parameter {
-    pub(super) fn new(one: explain::Parameter) -> Self {
-        let explain::Parameter { key, value, by } = one;
+    /// Shows a parameter with its origin.
+    pub(super) fn new(parameter: explain::Parameter) -> Self {
+        let explain::Parameter { key, value, by } = parameter;
         Self { key, value, by }
     }
 }
 
 impl Stream {
-    /// Shows the state of a name on a stream. What the client holds of the name
-    /// counts before what it was sent for its subscription.
+    /// Shows the state of a name on a stream. The resource that the client
+    /// holds counts before the one that it was sent for its subscription. The
+    /// error is that of its NACK, where it rejects the resource.
     pub(super) fn new(on: OnStream) -> Self {
         let subscription = on.asked.as_ref();
         let state = subscription.map(|subscription| &subscription.state);
@@ -112,12 +115,13 @@ impl Stream {
             _ => None,
         };
         let error = on.error.filter(|_| rejected.is_some());
+
         Self {
             stream: on.stream,
-            protocol: protocol(on.mode),
+            protocol: protocol_name(on.mode),
             aggregated: on.only.is_none(),
             may_see: on.may_see,
-            status: state.map(status),
+            status: state.map(status_word),
             holds: on.holds.as_ref().or(sent).map(|held| Held {
                 name: held.name.to_string(),
                 version: held.version.to_string(),
@@ -130,7 +134,7 @@ impl Stream {
 }
 
 /// Returns the word for the state of a subscription.
-fn status(state: &NameState) -> &'static str {
+fn status_word(state: &NameState) -> &'static str {
     match state {
         NameState::Requested => "REQUESTED",
         NameState::Absent => "DOES_NOT_EXIST",

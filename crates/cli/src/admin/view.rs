@@ -29,7 +29,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Shows a resource without its contents.
+    /// Shows a resource without its contents: its name, version and the like.
     pub(crate) fn summary(type_url: &TypeUrl, resource: &Resource) -> Self {
         Self {
             type_url: type_url.to_string(),
@@ -45,66 +45,73 @@ impl Shown {
     /// Shows a resource with its contents.
     pub(crate) fn whole(type_url: &TypeUrl, resource: &Resource) -> Self {
         Self {
-            resource: Some(file_form(type_url, resource)),
+            resource: Some(show_file_form(type_url, resource)),
             ..Self::summary(type_url, resource)
         }
     }
 }
 
-/// Shows the body alone, as JSON with its type; only the type, if the body cannot
-/// be read.
-pub(crate) fn body(type_url: &TypeUrl, resource: &Resource) -> Value {
+/// Shows the body alone, as JSON with its type and without secrets; only the
+/// type, if the body cannot be read.
+pub(crate) fn show_body(type_url: &TypeUrl, resource: &Resource) -> Value {
     let body = resource.body.clone().unwrap_or_default();
-    redacted(type_url.as_str(), body).unwrap_or_else(|| json!({"@type": type_url.as_str()}))
+    show_redacted(type_url.as_str(), body).unwrap_or_else(|| json!({"@type": type_url.as_str()}))
 }
 
-/// Shows a message without its secrets; returns `None` if it cannot be read, for
-/// then its secrets cannot be found.
-fn redacted(type_url: &str, body: Bytes) -> Option<Value> {
+/// Shows a message without its secrets; returns `None` if it cannot be read,
+/// for then its secrets cannot be found.
+fn show_redacted(type_url: &str, body: Bytes) -> Option<Value> {
     let message = redact::redact(type_url, body).ok()?;
     let text = text::to_node(&message, Some(type_url)).to_json();
     serde_json::from_str(&text).ok()
 }
 
-/// Shows a resource as a file has it: the body, in a wrapper if it needs one.
-fn file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
+/// Shows a resource as a file has it: the body, in a wrapper if it needs one. A
+/// wrapper that cannot be shown without secrets is left out.
+fn show_file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
     let wrapped = needs_wrapper(type_url, resource).then(|| {
-        let wrapper = wrapper(type_url, resource).encode_to_vec();
-        redacted(types::RESOURCE, wrapper.into())
+        let wrapper = make_wrapper(type_url, resource).encode_to_vec();
+        show_redacted(types::RESOURCE, wrapper.into())
     });
     let Some(mut wrapped) = wrapped.flatten() else {
-        return body(type_url, resource);
+        return show_body(type_url, resource);
     };
     if let Some(constraints) = &resource.constraints {
-        // As people write them.
+        // As people write them: a text instead of the message.
         wrapped["resource_name"]["dynamic_parameter_constraints"] =
             Value::String(constraints.to_string());
     }
     wrapped
 }
 
-/// Returns whether a resource has something that its body cannot say.
+/// Returns whether a resource has something that its body cannot say: its name,
+/// aliases, a TTL, constraints, metadata, or that it must not be cached.
 fn needs_wrapper(type_url: &TypeUrl, resource: &Resource) -> bool {
+    let names_itself = facts::names_itself(type_url.as_str());
     let rare = resource.facts().rare.as_deref();
-    !facts::names_itself(type_url.as_str())
+    let has_rare = rare.is_some_and(|rare| rare.metadata.is_some() || rare.do_not_cache);
+    !names_itself
         || !resource.aliases.is_empty()
         || resource.ttl.is_some()
         || resource.constraints.is_some()
-        || rare.is_some_and(|rare| rare.metadata.is_some() || rare.do_not_cache)
+        || has_rare
 }
 
-/// Puts a resource into a wrapper, with all that a file can say of it.
-fn wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
+/// Puts a resource into a wrapper, with all that a file can say of it. The
+/// version is not part of that.
+fn make_wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
     let name = resource.name.to_string();
     let constraints = resource.constraints.as_ref();
     let rare = resource.facts().rare.as_deref();
     let do_not_cache = rare.is_some_and(|rare| rare.do_not_cache);
+    let ttl = resource.ttl.map(|ttl| discovery::Duration {
+        seconds: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(ttl.subsec_nanos()).unwrap_or_default(),
+    });
+
     discovery::Resource {
         aliases: resource.aliases.iter().map(Name::to_string).collect(),
-        ttl: resource.ttl.map(|ttl| discovery::Duration {
-            seconds: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX),
-            nanos: i32::try_from(ttl.subsec_nanos()).unwrap_or_default(),
-        }),
+        ttl,
         cache_control: do_not_cache.then_some(discovery::CacheControl { do_not_cache }),
         resource_name: constraints.map(|constraints| discovery::ResourceName {
             name: name.clone(),

@@ -18,10 +18,12 @@ use super::derived::{Part, Plan};
 use super::error::{Detail, Refusal};
 use super::outcome::{ChangeRequest, Made, Options};
 use super::query::Query;
-use super::replace::replaced;
+use super::replace::replaced_variants;
 use super::{Admin, Shared, Who, Writes, resources};
 
-/// `POST /api/v1/resources`: applies the resources of the body.
+/// `POST /api/v1/resources`: applies the resources of the body, all of them or
+/// none. One change waits for the one before, because each is checked against
+/// the state that it finds.
 pub(super) async fn apply(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -31,13 +33,14 @@ pub(super) async fn apply(
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["dry_run", "summary", "bulk", "part", "last"])?;
     let options = Options {
-        dry_run: query.switch("dry_run")?,
-        summary: query.switch("summary")?,
+        dry_run: query.is_on("dry_run")?,
+        summary: query.is_on("summary")?,
     };
-    let part = part(&query)?;
-    writable(&admin)?;
-    let body = self::body(&admin, body)?;
-    let form = form(&headers);
+    let part = read_part(&query)?;
+    check_writable(&admin)?;
+    let body = checked_body(&admin, body)?;
+    let form = form_of(&headers);
+
     let mut writes = Arc::clone(&admin.writes).lock_owned().await;
     super::run_blocking(move || {
         let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
@@ -49,14 +52,14 @@ pub(super) async fn apply(
         };
         let plan = writes.derived.plan(&accepted.document, part);
         let plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
-        make(&request, &accepted, plan, &mut writes)
+        make_change(&request, &accepted, plan, &mut writes)
     })
     .await?
 }
 
-/// Makes the change of a request, or rehearses it; only a change that was made
-/// is kept in `writes`.
-fn make(
+/// Makes the change of a request, or rehearses it, and responds with its effect
+/// and the warnings about it. Only a change that was made is kept in `writes`.
+fn make_change(
     request: &ChangeRequest<'_>,
     accepted: &Accepted,
     mut plan: Plan,
@@ -65,23 +68,27 @@ fn make(
     let Writes { derived, known } = writes;
     let server = &request.admin.server;
     let mut warnings = accepted.warnings.clone();
-    warnings.extend(plan.kept.iter().map(kept_hosts));
+    warnings.extend(plan.kept.iter().map(warn_of_kept_hosts));
+
     derived.free_domains(&mut plan, request.document, server);
     // Removals make room for additions.
     let mut changes = std::mem::take(&mut plan.removed);
-    changes.extend(replaced(server, request.document, &changes));
-    let upsert = |one: &Item| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
+    changes.extend(replaced_variants(server, request.document, &changes));
+    let upsert = |item: &Item| Change::Upsert(item.type_url.clone(), Arc::clone(&item.resource));
     changes.extend(request.document.items.iter().map(upsert));
+
     let made = request.make(changes)?;
     warnings.extend(coverage_warnings(request, &made, known));
-    if made.scratch.is_none() {
+    let is_rehearsed = made.scratch.is_some();
+    if !is_rehearsed {
         derived.commit(plan);
     }
     Ok(request.response(&made, warnings))
 }
 
-/// Warns of a route configuration whose virtual hosts stay.
-fn kept_hosts((route, hosts): &(Name, usize)) -> Detail {
+/// Warns that the virtual hosts of a route configuration stay although it lists
+/// none: the route configuration, and their number.
+fn warn_of_kept_hosts((route, hosts): &(Name, usize)) -> Detail {
     Detail::new(format!(
         "{route:?} lists no virtual hosts: the {hosts} that came with it stay; \
          delete them by name"
@@ -96,26 +103,34 @@ fn coverage_warnings(
     made: &Made,
     known: &mut KnownValues,
 ) -> Vec<Detail> {
+    let document = Some(request.document);
     let written = coverage::names_with_variants(request.document);
+
     match &made.scratch {
         None => {
             let mut names = known.note(&made.changed);
             names.extend(written);
-            let held = |url: &_, name: &_| resources::held(&request.admin.server, url, name);
-            known.warn(&names, Some(request.document), held)
+
+            let variants =
+                |url: &_, name: &_| resources::variants_of(&request.admin.server, url, name);
+            known.warn(&names, document, variants)
         }
         Some(scratch) => {
             let mut known = known.clone();
             known.note(&made.changed);
-            let held = |url: &_, name: &_| resources::held(scratch, url, name);
-            known.warn(&written.collect(), Some(request.document), held)
+
+            let variants = |url: &_, name: &_| resources::variants_of(scratch, url, name);
+            known.warn(&written.collect(), document, variants)
         }
     }
 }
 
-/// Reads which part of a change this request is; `None` if it is the whole
-/// change.
-fn part(query: &Query) -> Result<Option<Part>, Refusal> {
+/// Reads which part of a change this request is, from the parameters `bulk`,
+/// `part` and `last`; `None` if it is the whole change.
+///
+/// # Errors
+/// `part` or `last` is given without `bulk`, or a value makes no sense.
+fn read_part(query: &Query) -> Result<Option<Part>, Refusal> {
     let Some(name) = query.one("bulk")? else {
         return match query.one("part")?.or(query.one("last")?) {
             None => Ok(None),
@@ -129,6 +144,7 @@ fn part(query: &Query) -> Result<Option<Part>, Refusal> {
             "bulk: expected a name of at most {LONGEST_NAME} bytes"
         )));
     }
+
     let number = query.one("part")?.unwrap_or("0");
     let number = number
         .parse()
@@ -136,7 +152,7 @@ fn part(query: &Query) -> Result<Option<Part>, Refusal> {
     Ok(Some(Part {
         name: name.to_owned(),
         number,
-        last: query.switch("last")?,
+        last: query.is_on("last")?,
     }))
 }
 
@@ -145,7 +161,7 @@ const LONGEST_NAME: usize = 64;
 
 /// Refuses changes where contents come from files, which are the only source
 /// then.
-pub(super) fn writable(admin: &Admin) -> Result<(), Refusal> {
+pub(super) fn check_writable(admin: &Admin) -> Result<(), Refusal> {
     match admin.files {
         None => Ok(()),
         Some(_) => Err(Refusal::new(
@@ -155,8 +171,14 @@ pub(super) fn writable(admin: &Admin) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the body of a request, unless it is too long.
-pub(super) fn body(admin: &Admin, body: Result<Bytes, BytesRejection>) -> Result<Bytes, Refusal> {
+/// Returns the body of a request.
+///
+/// # Errors
+/// The body is too long, or broke off.
+pub(super) fn checked_body(
+    admin: &Admin,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Bytes, Refusal> {
     body.map_err(|rejected| match rejected.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -171,10 +193,11 @@ pub(super) fn body(admin: &Admin, body: Result<Bytes, BytesRejection>) -> Result
 
 /// Returns the format of a body by its content type; YAML, which JSON is as
 /// well, unless it says otherwise.
-pub(super) fn form(headers: &HeaderMap) -> Form {
-    let kind = headers.get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    match kind.split(';').next().map(str::trim) {
+pub(super) fn form_of(headers: &HeaderMap) -> Form {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let media_type = content_type.unwrap_or_default().split(';').next();
+    match media_type.map(str::trim) {
         Some("application/json") => Form::Text(Format::Json),
         Some("application/x-protobuf" | "application/protobuf") => Form::Binary,
         _ => Form::Text(Format::Yaml),
@@ -189,20 +212,20 @@ mod tests {
     fn the_form_of_a_body_is_told_by_its_type() {
         let of = |value: &'static str| {
             let value = http::HeaderValue::from_static(value);
-            form(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
+            form_of(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
         };
         let json = Form::Text(Format::Json);
         assert_eq!(of("application/json; charset=utf-8"), json);
         assert_eq!(of("application/yaml"), Form::Text(Format::Yaml));
         assert_eq!(of("application/x-protobuf"), Form::Binary);
-        assert_eq!(form(&HeaderMap::new()), Form::Text(Format::Yaml));
+        assert_eq!(form_of(&HeaderMap::new()), Form::Text(Format::Yaml));
     }
 
     #[test]
     fn a_part_of_a_change_says_of_which() {
         let of = |query: &str| {
             let uri = format!("/x?{query}").parse().unwrap();
-            part(&Query::read(&uri, &["bulk", "part", "last"]).unwrap())
+            read_part(&Query::read(&uri, &["bulk", "part", "last"]).unwrap())
         };
         assert!(of("").unwrap().is_none());
         let part = of("bulk=a&part=3&last=true").unwrap().unwrap();

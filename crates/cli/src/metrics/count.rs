@@ -16,16 +16,18 @@ pub(crate) struct Count(pub(crate) Arc<Metrics>);
 
 /// Counts one event of a type.
 fn count_one(counters: &Counters, type_url: &TypeUrl) {
-    count(counters, type_url, 1);
+    count_many(counters, type_url, 1);
 }
 
-/// Counts some events of a type.
-fn count(counters: &Counters, type_url: &TypeUrl, count: usize) {
+/// Counts a number of events of a type; all types without a short name count as
+/// one.
+fn count_many(counters: &Counters, type_url: &TypeUrl, count: usize) {
     let counter = counters.get_or_create(&[("type", kinds::label(type_url))]);
     counter.inc_by(count as u64);
 }
 
 impl Hooks for Count {
+    /// Counts an event of a stream in each metric that it concerns.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let table = &self.0.table;
         match report {
@@ -37,7 +39,7 @@ impl Hooks for Count {
             }
             Report::Sent(sent) => {
                 count_one(&table.pushes, sent.type_url);
-                count(&table.resources_sent, sent.type_url, sent.resources.len());
+                count_many(&table.resources_sent, sent.type_url, sent.resources.len());
                 table.sent_bytes.inc_by(sent.bytes as u64);
             }
             Report::Oversized(oversized) => count_one(&table.oversized, oversized.type_url),
@@ -72,7 +74,8 @@ impl Hooks for Count {
 }
 
 impl Metrics {
-    /// Counts a stream, and its client with the first stream of a node.
+    /// Counts a stream that opens. With the first stream of a node, its client
+    /// is counted too.
     fn open_stream(&self, node: &str) {
         self.table.streams.inc();
         let mut nodes = lock(&self.nodes);
@@ -83,7 +86,8 @@ impl Metrics {
         }
     }
 
-    /// Discounts a stream, and its client with the last stream of a node.
+    /// Discounts a stream that closes. With the last stream of a node, its
+    /// client is discounted and the node forgotten.
     fn close_stream(&self, node: &str) {
         self.table.streams.dec();
         let mut nodes = lock(&self.nodes);

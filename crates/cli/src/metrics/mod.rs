@@ -33,7 +33,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Makes metrics that are all zero.
+    /// Makes and registers all metrics, which are zero, but for the constant
+    /// ones.
     pub(crate) fn new() -> Arc<Self> {
         let mut registry = Registry::default();
         let table = Table::register(&mut registry);
@@ -45,36 +46,38 @@ impl Metrics {
         })
     }
 
-    /// Writes all metrics, after looking up those that are states.
-    pub(crate) fn text(
+    /// Writes all metrics, after looking up those that are states. A second
+    /// scrape waits for the first, because both set the same gauges.
+    pub(crate) fn to_text(
         &self,
         server: &Server,
         clients: &[Client],
         files: Option<&FilesStatus>,
     ) -> String {
-        let _one = lock(&self.scrape);
+        let _scrape = lock(&self.scrape);
         self.set_server_gauges(server);
         self.set_resource_gauges(server);
         self.set_client_gauges(clients);
         self.set_file_gauges(files);
+
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 
-    /// Sets whether the server is ready, the longest wait for the database, and the
-    /// most names looked at in one slice.
+    /// Sets whether the server is ready, the longest wait for the database, and
+    /// the most names that were visited in one slice.
     fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
         table.longest_wait.set(server.longest_wait().as_secs_f64());
         let work = server.read(Database::work);
-        let largest = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);
-        table.largest_slice.set(largest);
+        let largest_slice = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);
+        table.largest_slice.set(largest_slice);
     }
 
-    /// Sets the number of names of each type.
+    /// Sets the number of names that have a resource, for each type.
     fn set_resource_gauges(&self, server: &Server) {
         let mut resources = ByType::default();
         server.read(|db| {
@@ -88,7 +91,8 @@ impl Metrics {
     /// Sets the numbers of subscriptions and of quarantined resources of all
     /// clients, for each type.
     fn set_client_gauges(&self, clients: &[Client]) {
-        let (mut subscriptions, mut quarantined) = (ByType::default(), ByType::default());
+        let mut subscriptions = ByType::default();
+        let mut quarantined = ByType::default();
         for state in clients.iter().flat_map(|client| &client.types) {
             subscriptions.add(&state.type_url, state.subscriptions);
             quarantined.add(&state.type_url, state.parked.len());
@@ -102,8 +106,8 @@ impl Metrics {
     fn set_file_gauges(&self, files: Option<&FilesStatus>) {
         let errors = files.map_or(0, |files| files.errors().count());
         let bad = files.map_or(0, |files| files.bad().count());
-        self.table.config_errors.set(number(errors));
-        self.table.config_bad_files.set(number(bad));
+        self.table.config_errors.set(to_gauge(errors));
+        self.table.config_bad_files.set(to_gauge(bad));
     }
 }
 
@@ -126,7 +130,7 @@ impl Default for ByType {
 impl ByType {
     /// Adds to the number of a type.
     fn add(&mut self, type_url: &TypeUrl, count: usize) {
-        *self.0.entry(kinds::label(type_url)).or_default() += number(count);
+        *self.0.entry(kinds::label(type_url)).or_default() += to_gauge(count);
     }
 
     /// Sets the gauges of all types.
@@ -137,7 +141,8 @@ impl ByType {
     }
 }
 
-fn number(count: usize) -> i64 {
+/// Converts a count to the value of a gauge.
+fn to_gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
@@ -152,7 +157,7 @@ mod tests {
     #[test]
     fn the_page_of_the_documentation_has_every_metric() {
         let page = include_str!("../../../../docs/admin-api.md");
-        let text = Metrics::new().text(&Server::default(), &[], None);
+        let text = Metrics::new().to_text(&Server::default(), &[], None);
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
         for line in types {
             let (name, kind) = line.split_once(' ').unwrap();

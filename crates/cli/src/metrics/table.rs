@@ -69,11 +69,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Registers every metric: one line for each.
+    /// Registers every metric, the constant ones too; the others begin at zero.
+    /// One line for each.
     #[rustfmt::skip]
     pub(super) fn register(registry: &mut Registry) -> Self {
         let mut add = Adder(registry);
-        constants(&mut add);
+        add_constants(&mut add);
         Self {
             connected_clients: add.gauge("connected_clients", "Clients that have a stream, by node"),
             streams: add.gauge("streams", "Streams that have made a request"),
@@ -106,10 +107,11 @@ impl Table {
 
 /// Registers the metrics that never change: the build, and the time of the
 /// start.
-fn constants(add: &mut Adder<'_>) {
+fn add_constants(add: &mut Adder<'_>) {
     let build = vec![("version", version::VERSION), ("commit", version::COMMIT)];
     let help = "What this program was built from";
     add.0.register("trunkline_build", help, Info::new(build));
+
     let start: Gauge = Gauge::default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     start.set(i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or_default());
@@ -121,7 +123,8 @@ fn constants(add: &mut Adder<'_>) {
 struct Adder<'a>(&'a mut Registry);
 
 impl Adder<'_> {
-    /// Registers a metric under its full name, and returns it.
+    /// Registers a metric under its name, to which `trunkline_` is put first,
+    /// and returns it. Both share one value.
     fn add<M: prometheus_client::registry::Metric + Clone>(
         &mut self,
         name: &str,

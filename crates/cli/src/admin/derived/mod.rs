@@ -60,12 +60,15 @@ pub(super) struct Forgotten;
 
 impl Derived {
     /// Plans which hosts are removed when the resources of a body are applied.
+    /// `part` is given if the body is one request of a change of several.
     ///
     /// # Errors
     /// The resources are a part of an unknown change.
     pub(super) fn plan(&self, body: &Document, part: Option<Part>) -> Result<Plan, Forgotten> {
-        let mut plan = Plan::new(self.mark(part.as_ref())?, part);
+        let mark = self.mark_of(part.as_ref())?;
+        let mut plan = Plan::new(mark, part);
         plan.add_hosts(&body.items);
+
         let routes = written_routes(body);
         for (route, uses_vhds) in &routes {
             self.plan_route(&mut plan, route, *uses_vhds);
@@ -73,13 +76,17 @@ impl Derived {
                 self.plan_replaced_variants(&mut plan, &route.name, &routes);
             }
         }
+
         self.plan_last_part(&mut plan);
         Ok(plan)
     }
 
-    /// Returns the mark of a change: that of its first request, unless this is
-    /// the first.
-    fn mark(&self, part: Option<&Part>) -> Result<u64, Forgotten> {
+    /// Returns the mark of a change: a new one with its first request, and then
+    /// the same with every other.
+    ///
+    /// # Errors
+    /// The first request of the change is not known any more.
+    fn mark_of(&self, part: Option<&Part>) -> Result<u64, Forgotten> {
         match part {
             Some(part) if part.number > 0 => {
                 let open = self.open.get(&part.name);
@@ -89,24 +96,28 @@ impl Derived {
         }
     }
 
-    /// Removes the hosts that a route configuration no longer lists. One that
-    /// does not use VHDS any more has none.
+    /// Plans to remove the hosts that a route configuration no longer lists. If
+    /// it lists none at all, they are kept. One that does not use VHDS any more
+    /// loses all.
     fn plan_route(&self, plan: &mut Plan, route: &VariantId, uses_vhds: bool) {
         let Some(hosts) = self.hosts.get(route) else {
             return;
         };
-        match plan.lists_any(route) {
+        if !uses_vhds {
+            plan.remove_unlisted(route, hosts.keys());
+        } else if !plan.lists_any(route) {
             // The output of `get` lists none, and can be applied as it is
             // shown.
-            false if uses_vhds => plan.kept.push((route.name.clone(), hosts.len())),
-            // A later part may list them: see `plan_last_part`.
-            _ if uses_vhds && plan.part.is_some() => {}
-            _ => plan.remove_unlisted(route, hosts.keys()),
+            plan.kept.push((route.name.clone(), hosts.len()));
+        } else if plan.part.is_none() {
+            plan.remove_unlisted(route, hosts.keys());
         }
+        // Else a later part may list them: see `plan_last_part`.
     }
 
-    /// Removes the hosts of variants that a route configuration without
-    /// constraints replaces: all that are not `written` beside it.
+    /// Plans to remove the hosts of variants that a route configuration without
+    /// constraints replaces: all variants of its `name` that are not `written`
+    /// in the same body.
     fn plan_replaced_variants(
         &self,
         plan: &mut Plan,
@@ -120,7 +131,9 @@ impl Derived {
         }
     }
 
-    /// Returns the hosts of all variants of a route configuration.
+    /// Returns all variants of a route configuration that are authors, each
+    /// with its hosts. The variant without constraints is the first of a name
+    /// in the order of the map.
     fn variants_of(&self, name: &Name) -> impl Iterator<Item = (&VariantId, &Marked)> {
         let first = VariantId {
             name: name.clone(),
@@ -130,29 +143,34 @@ impl Derived {
         known.take_while(move |(route, _)| route.name == *name)
     }
 
-    /// Removes, with the last request of a change, the hosts that no request of
-    /// it had.
+    /// Plans to remove, with the last request of a change, the hosts that no
+    /// request of it listed: those with an older mark. With any other request,
+    /// this does nothing.
     fn plan_last_part(&self, plan: &mut Plan) {
         let Some(part) = plan.part.clone().filter(|part| part.last) else {
             return;
         };
-        let open = self.open.get(&part.name).filter(|_| part.number > 0);
+
+        let is_first = part.number == 0;
+        let open = self.open.get(&part.name).filter(|_| !is_first);
         let mut routes = open.map(|open| open.routes.clone()).unwrap_or_default();
         routes.extend(plan.listed.keys().cloned());
+
         for route in routes {
             let Some(hosts) = self.hosts.get(&route) else {
                 continue;
             };
             let mark = plan.mark;
-            let old = hosts.iter().filter(|(_, other)| **other != mark);
-            plan.remove_unlisted(&route, old.map(|(host, _)| host));
+            let older = hosts.iter().filter(|(_, host_mark)| **host_mark != mark);
+            plan.remove_unlisted(&route, older.map(|(host, _)| host));
         }
     }
 
-    /// Removes hosts whose domains other hosts take, in a change of several
-    /// requests: the server refuses two hosts of one domain, and only the last
-    /// request shows that the older one is no longer listed. If a later request
-    /// lists it after all, it is added again.
+    /// Plans to remove hosts whose domains hosts of the body take, in a change
+    /// of several requests: the server refuses two hosts of one domain, and
+    /// only the last request shows that the older one is no longer listed. If a
+    /// later request lists it after all, it is added again. A change of one
+    /// request needs nothing of this.
     pub(super) fn free_domains(&self, plan: &mut Plan, body: &Document, server: &Server) {
         if plan.part.is_none() || self.hosts.is_empty() {
             return;
@@ -161,11 +179,13 @@ impl Derived {
             let Some(vhds) = db.find_type(&kind::VHDS.into()) else {
                 return BTreeSet::new();
             };
-            let all = body.items.iter();
-            all.flat_map(|host| self.unlisted_holders((db, vhds), plan, host))
+            let items = body.items.iter();
+            items
+                .flat_map(|item| self.unlisted_holders((db, vhds), plan, item))
                 .collect()
         });
-        // Hosts that are removed at its end anyway are known.
+
+        // Hosts that the plan removes already are not removed twice.
         for lost in &plan.lost {
             holders.remove(lost);
         }
@@ -175,8 +195,9 @@ impl Derived {
     }
 
     /// Returns the hosts that share a domain and a route configuration with
-    /// this one, and that no request of the change has listed so far; each
-    /// after the route configuration.
+    /// `host`, and that no request of the change has listed so far; each after
+    /// the route configuration. There are none if `host` is no virtual host
+    /// that came with a route configuration.
     fn unlisted_holders(
         &self,
         (db, vhds): (&Database, TypeId),
@@ -193,14 +214,17 @@ impl Derived {
             let mark = hosts.get(holder);
             mark.is_some_and(|mark| *mark != plan.mark) && !plan.lists(&route, holder)
         };
+
         let holders = domains::holders(db, vhds, &host.resource).into_iter();
         let variants = holders.flat_map(|holder| db.variants(vhds, &holder));
         let unlisted = variants.map(|r| VariantId::of(r)).filter(is_unlisted);
         unlisted.map(|holder| (route.clone(), holder)).collect()
     }
 
-    /// Plans which hosts are removed with deleted resources: `names` of which
-    /// nothing is left, and all `variants` that are deleted.
+    /// Plans which hosts are removed with deleted resources of a type: `names`
+    /// of which nothing is left, and all `variants` that are deleted. A deleted
+    /// route configuration takes its hosts with it; a deleted host has no
+    /// author any more.
     pub(super) fn plan_delete(
         &self,
         type_url: &TypeUrl,
@@ -208,6 +232,7 @@ impl Derived {
         variants: &[VariantId],
     ) -> Plan {
         let mut plan = Plan::new(0, None);
+
         match type_url.as_str() {
             kind::RDS => {
                 for (route, hosts) in &self.hosts {
@@ -219,11 +244,13 @@ impl Derived {
             kind::VHDS => plan.standalone.extend(variants.iter().cloned()),
             _ => {}
         }
+
         plan
     }
 
-    /// Takes over the plan of a change that was made: hosts that were removed are
-    /// forgotten, and those that are listed have a new author and mark.
+    /// Takes over the plan of a change that was made: hosts that were removed
+    /// are forgotten, those that stand alone have no author any more, and those
+    /// that are listed have a new author and mark.
     pub(super) fn commit(&mut self, plan: Plan) {
         self.last = self.last.max(plan.mark);
         for (route, host) in &plan.lost {
@@ -232,38 +259,39 @@ impl Derived {
         for host in &plan.standalone {
             self.disown(host, None);
         }
+
         if let Some(part) = plan.part {
             self.commit_part(part, plan.mark, plan.listed.keys());
         }
         for (route, listed) in plan.listed {
-            if self
-                .variants_of(&route.name)
-                .any(|(other, _)| *other != route)
-            {
-                listed
-                    .iter()
-                    .for_each(|host| self.disown(host, Some(&route)));
+            let is_other = |(other, _): (&VariantId, &Marked)| *other != route;
+            let has_others = self.variants_of(&route.name).any(is_other);
+            if has_others {
+                for host in &listed {
+                    self.disown(host, Some(&route));
+                }
             }
             let hosts = self.hosts.entry(route).or_default();
             hosts.extend(listed.into_iter().map(|host| (host, plan.mark)));
         }
     }
 
-    /// Removes a virtual host from all variants of its route configuration, but
-    /// for its author, if it has one.
+    /// Removes a virtual host from all variants of its route configuration,
+    /// except from its author, if it has one.
     fn disown(&mut self, host: &VariantId, author: Option<&VariantId>) {
+        // A virtual host is called `<route configuration>/<host>`.
         let name = host.name.as_str().rsplit_once('/');
-        let name = Name::new(name.map_or("", |(route, _)| route));
-        let routes = self.variants_of(&name).map(|(route, _)| route);
-        let others: Vec<VariantId> = routes
-            .filter(|route| Some(*route) != author)
-            .cloned()
-            .collect();
-        others.iter().for_each(|route| self.forget(route, host));
+        let route_name = Name::new(name.map_or("", |(route, _)| route));
+        let routes = self.variants_of(&route_name).map(|(route, _)| route);
+        let others = routes.filter(|route| Some(*route) != author);
+        let others: Vec<VariantId> = others.cloned().collect();
+        for route in others {
+            self.forget(&route, host);
+        }
     }
 
-    /// Removes a virtual host from a route configuration, and this with its
-    /// last one.
+    /// Removes a virtual host from those of a route configuration, and with the
+    /// last one the route configuration.
     fn forget(&mut self, route: &VariantId, host: &VariantId) {
         if let Some(hosts) = self.hosts.get_mut(route) {
             hosts.remove(host);
@@ -273,8 +301,9 @@ impl Derived {
         }
     }
 
-    /// Opens a change with its first part and closes it with its last.
-    /// `routes` are those that list hosts in this part.
+    /// Opens a change with its first part and closes it with its last; of more
+    /// than [`MOST_OPEN`] open changes the oldest is dropped. `routes` are the
+    /// route configurations that list hosts in this part.
     fn commit_part<'a>(
         &mut self,
         part: Part,
@@ -285,41 +314,42 @@ impl Derived {
             self.open.remove(&part.name);
             return;
         }
+
         let open = self.open.entry(part.name).or_default();
         if part.number == 0 {
             *open = OpenChange::default();
         }
         open.mark = mark;
         open.routes.extend(routes.cloned());
+
         if self.open.len() > MOST_OPEN {
             let oldest = self.open.iter().min_by_key(|(_, open)| open.mark);
-            let oldest = oldest.map(|(name, _)| name.clone());
-            oldest.and_then(|name| self.open.remove(&name));
+            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
+                self.open.remove(&name);
+            }
         }
     }
 }
 
-/// Returns the route configurations that a change has, each with whether it
-/// uses VHDS.
+/// Returns the route configurations that a body has, each with whether it uses
+/// VHDS. One whose conditions hold for no client is there too, and uses none.
 fn written_routes(body: &Document) -> BTreeMap<VariantId, bool> {
     let mut routes: BTreeMap<VariantId, bool> = BTreeMap::new();
-    for one in &body.items {
-        if one.type_url.as_str() == kind::RDS {
-            let uses_vhds = one.resource.facts().vhds_version().is_some();
+    for item in &body.items {
+        if item.type_url.as_str() == kind::RDS {
+            let uses_vhds = item.resource.facts().vhds_version().is_some();
             // Its conditions may have made several variants of it.
-            *routes.entry(VariantId::written(one)).or_default() |= uses_vhds;
+            *routes.entry(VariantId::as_written(item)).or_default() |= uses_vhds;
         }
     }
-    let empty = body
-        .empty
-        .iter()
-        .filter(|(url, _)| url.as_str() == kind::RDS);
-    routes.extend(empty.map(|(_, name)| {
+
+    let empty = body.empty.iter();
+    for (_, name) in empty.filter(|(url, _)| url.as_str() == kind::RDS) {
         let route = VariantId {
             name: name.clone(),
             constraints: None,
         };
-        (route, false)
-    }));
+        routes.insert(route, false);
+    }
     routes
 }

@@ -36,7 +36,8 @@ pub(in crate::admin) struct Plan {
 }
 
 impl Plan {
-    /// Makes a plan without effects, of a change with this mark.
+    /// Makes a plan of a change with this mark, which has no effects yet.
+    /// `part` is `None` if the change is one request.
     pub(super) fn new(mark: u64, part: Option<Part>) -> Self {
         Self {
             mark,
@@ -49,10 +50,10 @@ impl Plan {
     /// route, or stands alone.
     pub(super) fn add_hosts(&mut self, items: &[Item]) {
         let hosts = items.iter();
-        for host in hosts.filter(|one| one.type_url.as_str() == kind::VHDS) {
+        for host in hosts.filter(|item| item.type_url.as_str() == kind::VHDS) {
             let id = VariantId::of(&host.resource);
             match VariantId::route_of(host) {
-                Some(route) => self.list(&route, id),
+                Some(route) => self.add_listed(&route, id),
                 None => self.standalone.push(id),
             }
         }
@@ -60,7 +61,7 @@ impl Plan {
 
     /// Adds a host to those that a route lists. A route may list many, so its
     /// key is cloned for the first one only.
-    fn list(&mut self, route: &VariantId, host: VariantId) {
+    fn add_listed(&mut self, route: &VariantId, host: VariantId) {
         match self.listed.get_mut(route) {
             Some(listed) => drop(listed.insert(host)),
             None => drop(self.listed.insert(route.clone(), HashSet::from([host]))),
@@ -78,7 +79,8 @@ impl Plan {
         listed.is_some_and(|listed| listed.contains(host))
     }
 
-    /// Removes those of a route's `hosts` that the route does not list.
+    /// Plans to remove those of a route's `hosts` that the route does not list
+    /// in this request.
     pub(super) fn remove_unlisted<'a>(
         &mut self,
         route: &VariantId,
@@ -91,7 +93,7 @@ impl Plan {
         }
     }
 
-    /// Removes a host of a route.
+    /// Plans to remove a host of a route.
     pub(super) fn remove(&mut self, route: &VariantId, host: VariantId) {
         let vhds = TypeUrl::from(kind::VHDS);
         self.removed.push(host.clone().removal(vhds));
