@@ -308,7 +308,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "PATH")]
     pub(crate) envoy: Option<PathBuf>,
     /// Stops by itself after this time
-    #[arg(long, value_name = "TIME", value_parser = crate::settings::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::settings::parse_duration)]
     pub(crate) duration: Option<std::time::Duration>,
 }
 

@@ -43,24 +43,33 @@ pub(super) const EXAMPLE: &str = r#"
 #   hosts: [routes/www.example.com]
 "#;
 
-/// Reads the list of rules.
+/// Reads the list of rules at the key [`KEY`].
 pub(super) fn read(raw: &Raw, node: Node) -> Result<Vec<BaseRule>, SettingsError> {
-    Reader { raw, key: KEY }.list(node, rule)
+    Reader { raw, key: KEY }.read_list(node, read_rule)
 }
 
-/// Reads a rule, which must have sets or hosts.
-fn rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<BaseRule, SettingsError> {
+/// Reads one rule. `path` leads to it from the key of the rules.
+///
+/// # Errors
+/// It has neither sets nor hosts, or an unknown key, or a bad value.
+fn read_rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<BaseRule, SettingsError> {
     let at = node.at;
-    let (mut nodes, mut sets, mut hosts) = (NodeMatch::default(), Vec::new(), Vec::new());
-    for entry in reader.entries(path, node)? {
-        let (at, inner) = (entry.at, format!("{path}.{}", entry.key));
+    let mut nodes = NodeMatch::default();
+    let mut sets = Vec::new();
+    let mut hosts = Vec::new();
+    for entry in reader.read_entries(path, node)? {
+        let inner = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
-            "node" => nodes = reader.nodes(&inner, entry.node)?,
-            "sets" => sets = reader.texts(&inner, entry.node)?,
-            "hosts" => hosts = reader.texts(&inner, entry.node)?,
-            key => return Err(reader.unknown(at, path, key, &["node", "sets", "hosts"])),
+            "node" => nodes = reader.read_nodes(&inner, entry.node)?,
+            "sets" => sets = reader.read_texts(&inner, entry.node)?,
+            "hosts" => hosts = reader.read_texts(&inner, entry.node)?,
+            key => {
+                let known = ["node", "sets", "hosts"];
+                return Err(reader.unknown_key(entry.at, path, key, &known));
+            }
         }
     }
+
     if sets.is_empty() && hosts.is_empty() {
         return Err(reader.error(at, path, "gives nothing: say which `sets` or `hosts`"));
     }

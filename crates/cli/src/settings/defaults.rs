@@ -16,14 +16,22 @@ pub(crate) const ADMIN: &str = "127.0.0.1:18001";
 const ADMIN_BODY: ByteSize = ByteSize(64 << 20);
 
 impl Settings {
-    /// Makes the defaults: those of the library, where it has them.
+    /// Makes the default settings. Where the library has an option for a
+    /// setting, its default is that of the library.
     pub(crate) fn new() -> Self {
         let options = trunkline::Options::default();
+        let sending = Sending {
+            identifier: options.identifier.clone(),
+            debounce: options.debounce,
+            repeat_endpoints: options.repeat_endpoints,
+            named_only: Vec::new(),
+        };
         let load = Load {
             clusters: Vec::new(),
             interval: options.load.interval,
             endpoints: options.load.endpoint_granularity,
         };
+
         Self {
             // The constants are valid addresses.
             listen: Address::known(LISTEN),
@@ -41,12 +49,7 @@ impl Settings {
             audit_log: None,
             log_format: LogFormat::Text,
             log_level: LogLevel::Info,
-            sending: Sending {
-                identifier: options.identifier.clone(),
-                debounce: options.debounce,
-                repeat_endpoints: options.repeat_endpoints,
-                named_only: Vec::new(),
-            },
+            sending,
             rules: Rules::default(),
             times: default_times(&options),
             limits: default_limits(options),
@@ -54,7 +57,8 @@ impl Settings {
         }
     }
 
-    /// Sets the options of the library.
+    /// Sets the options of the library by the settings: all of them but its
+    /// hooks and contents.
     pub(crate) fn fill(&self, options: &mut trunkline::Options) {
         options.secrets_in_clear = self.allow_plaintext_secrets;
         options.base_sets.clone_from(&self.rules.base_sets);
@@ -69,18 +73,19 @@ impl Settings {
 }
 
 impl Sending {
-    /// Sets the options of sending.
+    /// Sets the options of sending; types may be short names or type URLs.
     fn fill(&self, options: &mut trunkline::Options) {
         options.identifier.clone_from(&self.identifier);
         options.debounce = self.debounce;
         options.repeat_endpoints = self.repeat_endpoints;
-        let urls = self.named_only.iter();
-        options.named_only = urls.map(|name| crate::kinds::type_url(name)).collect();
+        let types = self.named_only.iter();
+        options.named_only = types.map(|text| crate::kinds::type_url(text)).collect();
     }
 }
 
 impl Limits {
-    /// Sets the limits of the server and of each stream.
+    /// Sets the limits of the server and of each stream. That of bodies of the
+    /// admin API is not one of the library.
     fn fill(&self, options: &mut trunkline::Options) {
         options.streams = self.streams;
         options.connections = self.connections;
@@ -88,6 +93,7 @@ impl Limits {
         options.requests_per_second = self.requests_per_second;
         options.pushes = self.pushes;
         options.bytes_in_flight = self.bytes_in_flight.0;
+
         let stream = &mut options.limits;
         stream.subscriptions = self.subscriptions;
         stream.hosts = self.hosts;
@@ -102,7 +108,8 @@ impl Limits {
 }
 
 impl Times {
-    /// Sets the timeouts and intervals; an age of zero is no maximum.
+    /// Sets the timeouts and intervals. A maximum age of zero means that there
+    /// is no maximum.
     fn fill(&self, options: &mut trunkline::Options) {
         options.drain = self.drain;
         options.ready_patience = self.ready_patience;
@@ -115,7 +122,8 @@ impl Times {
 }
 
 impl Load {
-    /// Sets the options of load reports; without a cluster, all report.
+    /// Sets the options of load reports; without a named cluster, clients
+    /// report on all clusters.
     fn fill(&self, options: &mut trunkline::Options) {
         options.load.interval = self.interval;
         options.load.endpoint_granularity = self.endpoints;
@@ -129,6 +137,7 @@ impl Load {
 /// Returns the default limits: those of the library, and that of the admin API.
 fn default_limits(options: trunkline::Options) -> Limits {
     let stream = options.limits;
+
     Limits {
         streams: options.streams,
         connections: options.connections,
@@ -149,8 +158,8 @@ fn default_limits(options: trunkline::Options) -> Limits {
     }
 }
 
-/// Returns the default times, which are those of the library. An age without a
-/// maximum is zero.
+/// Returns the default times, which are those of the library. If connections
+/// have no maximum age there, it is zero here.
 fn default_times(options: &trunkline::Options) -> Times {
     Times {
         drain: options.drain,

@@ -15,38 +15,43 @@ pub(crate) struct Flags(pub(crate) Raw);
 /// Flags of every command, so not of this one.
 const GLOBAL: [&str; 2] = ["log_format", "log_level"];
 
-/// Returns the flag of a key.
-pub(super) fn name(key: &str) -> String {
+/// Returns the flag of a key, without its dashes: `max-streams` for
+/// `max_streams`.
+pub(super) fn flag_name(key: &str) -> String {
     key.replace('_', "-")
 }
 
 /// Returns the settings that are flags of `serve` itself, each after the title
 /// of its section.
 fn serve_settings() -> impl Iterator<Item = (&'static str, &'static Setting)> {
-    let all = table::SECTIONS.iter();
-    let all = all.flat_map(|section| section.settings.iter().map(|s| (section.title, s)));
-    all.filter(|(_, setting)| !GLOBAL.contains(&setting.key))
+    let settings = table::SECTIONS.iter().flat_map(|section| {
+        let settings = section.settings.iter();
+        settings.map(|setting| (section.title, setting))
+    });
+    settings.filter(|(_, setting)| !GLOBAL.contains(&setting.key))
 }
 
-/// Makes the flag of a setting, with its default in the help. The part of the
-/// section's title before a colon is the heading.
-fn arg(section: &'static str, setting: &'static Setting) -> Arg {
+/// Makes the flag of a setting, with its default in the help. The flag has no
+/// default value itself, so that one which is not given does not win over the
+/// file. The part of the section's title before a colon is the heading.
+fn make_arg(section: &'static str, setting: &'static Setting) -> Arg {
     let mut defaults = Settings::new();
     let field = (setting.field)(&mut defaults);
     let default = field.show();
-    let about = match default.first() {
+    let help = match default.first() {
         Some(value) => format!("{} [default: {value}]", setting.about),
         None => setting.about.to_owned(),
     };
     let heading = section.split(':').next().unwrap_or(section);
+
     let arg = Arg::new(setting.key)
-        .long(name(setting.key))
+        .long(flag_name(setting.key))
         .value_name(setting.value)
-        .help(about)
+        .help(help)
         .help_heading(heading);
     let arg = match field.choices() {
         [] => arg,
-        words => arg.value_parser(PossibleValuesParser::new(words)),
+        choices => arg.value_parser(PossibleValuesParser::new(choices)),
     };
     match field.arity() {
         Arity::One => arg,
@@ -61,7 +66,7 @@ fn arg(section: &'static str, setting: &'static Setting) -> Arg {
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
         serve_settings().fold(command, |command, (section, setting)| {
-            command.arg(arg(section, setting))
+            command.arg(make_arg(section, setting))
         })
     }
 
@@ -77,6 +82,8 @@ impl FromArgMatches for Flags {
         Ok(flags)
     }
 
+    /// Takes the values of each flag that was given; the others stay without
+    /// any.
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         for (_, setting) in serve_settings() {
             if let Some(values) = matches.get_many::<String>(setting.key) {

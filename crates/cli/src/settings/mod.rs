@@ -35,7 +35,7 @@ pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
 pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, OnDangling};
-pub(crate) use value::duration;
+pub(crate) use value::parse_duration;
 
 /// All settings of a server, complete and checked.
 #[derive(Clone, Debug, PartialEq)]

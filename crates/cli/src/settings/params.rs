@@ -45,46 +45,52 @@ pub(super) const EXAMPLE: &str = r#"
 # - node: {metadata: {UNDERSTANDS_ERRORS: "true"}}
 "#;
 
-/// Reads the rules of parameters.
+/// Reads the list of rules at the key [`KEY`].
 pub(super) fn read(raw: &Raw, node: Node) -> Result<ParamRules, SettingsError> {
     let at = node.at;
     let reader = Reader { raw, key: KEY };
-    let rules = reader.list(node, rule)?;
+    let rules = reader.read_list(node, read_rule)?;
     ParamRules::new(rules).map_err(|bad| reader.error(at, "", bad.to_string()))
 }
 
-/// Reads a rule, which must set a parameter.
-fn rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<ParamRule, SettingsError> {
+/// Reads one rule. `path` leads to it from the key of the rules.
+///
+/// # Errors
+/// It sets no parameter, or has an unknown key, or a bad value.
+fn read_rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<ParamRule, SettingsError> {
     let at = node.at;
     let mut rule = ParamRule::default();
-    for entry in reader.entries(path, node)? {
-        let (at, inner) = (entry.at, format!("{path}.{}", entry.key));
+    for entry in reader.read_entries(path, node)? {
+        let inner = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
-            "node" => rule.node = reader.nodes(&inner, entry.node)?,
+            "node" => rule.node = reader.read_nodes(&inner, entry.node)?,
             "set" => {
-                for entry in reader.entries(&inner, entry.node)? {
-                    let template = reader.text(&format!("{inner}.{}", entry.key), entry.node)?;
-                    rule.set.push((entry.key, template));
+                for param in reader.read_entries(&inner, entry.node)? {
+                    let inner = format!("{inner}.{}", param.key);
+                    let template = reader.read_text(&inner, param.node)?;
+                    rule.set.push((param.key, template));
                 }
             }
-            key => return Err(reader.unknown(at, path, key, &["node", "set"])),
+            key => return Err(reader.unknown_key(entry.at, path, key, &["node", "set"])),
         }
     }
+
     match rule.set.is_empty() {
         true => Err(reader.error(at, path, "sets nothing: say which keys to `set`")),
         false => Ok(rule),
     }
 }
 
-/// Reads the nodes of clients that understand errors.
-pub(super) fn errors(raw: &Raw, node: Node) -> Result<Vec<NodeMatch>, SettingsError> {
+/// Reads the list of rules at the key [`ERRORS`]: the nodes of clients that
+/// understand errors. A rule without `node` is for all clients.
+pub(super) fn read_errors(raw: &Raw, node: Node) -> Result<Vec<NodeMatch>, SettingsError> {
     let reader = Reader { raw, key: ERRORS };
-    reader.list(node, |reader, path, node| {
+    reader.read_list(node, |reader, path, node| {
         let mut nodes = NodeMatch::default();
-        for entry in reader.entries(path, node)? {
+        for entry in reader.read_entries(path, node)? {
             match entry.key.as_str() {
-                "node" => nodes = reader.nodes(&format!("{path}.node"), entry.node)?,
-                key => return Err(reader.unknown(entry.at, path, key, &["node"])),
+                "node" => nodes = reader.read_nodes(&format!("{path}.node"), entry.node)?,
+                key => return Err(reader.unknown_key(entry.at, path, key, &["node"])),
             }
         }
         Ok(nodes)

@@ -17,6 +17,8 @@ pub(crate) fn example_file() -> String {
          # out; a flag of the same name (--max-streams for max_streams) wins over the\n\
          # file. Times are written as 50ms, 5s, 30m or 1h, sizes as 4096, 64KiB or 3MiB.\n",
     );
+
+    // Writing to a string does not fail.
     for section in SECTIONS {
         let _ = writeln!(text);
         write_comment(&mut text, &format!("── {}", section.title));
@@ -28,8 +30,8 @@ pub(crate) fn example_file() -> String {
     text + base::EXAMPLE + params::EXAMPLE
 }
 
-/// Writes a setting after its meaning: with its default, or in a comment if it
-/// has none.
+/// Writes a setting after its meaning, with the words that it takes if they are
+/// few. A setting without a default is an empty list, or a comment.
 fn write_setting(text: &mut String, setting: &Setting) {
     let mut settings = Settings::new();
     let field = (setting.field)(&mut settings);
@@ -38,6 +40,7 @@ fn write_setting(text: &mut String, setting: &Setting) {
         _ => setting.about.to_owned(),
     };
     write_comment(text, &meaning);
+
     let key = setting.key;
     let _ = match (field.show().first(), field.arity()) {
         (Some(value), _) => writeln!(text, "{key}: {}", quoted(value)),
@@ -46,7 +49,8 @@ fn write_setting(text: &mut String, setting: &Setting) {
     };
 }
 
-/// Quotes a value that YAML would read as something else.
+/// Quotes a value, if it begins with a character that may mean something to
+/// YAML.
 fn quoted(value: &str) -> String {
     match value.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => value.to_owned(),
@@ -54,11 +58,13 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Writes a comment, in lines of at most [`WIDTH`].
+/// Writes a comment, broken between words into lines of at most [`WIDTH`]
+/// characters.
 fn write_comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split(' ') {
-        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+        let width = line.chars().count() + 1 + word.chars().count();
+        if width > WIDTH {
             let _ = writeln!(text, "{line}");
             line = String::from("#");
         }

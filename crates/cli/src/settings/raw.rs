@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trunkline_proto::text::{self, Format, Node, Position, Value, nearest};
+use trunkline_proto::text::{self, Entry, Format, Node, Position, Value, nearest};
 
 use super::resolve::SettingsError;
 use super::{Rules, base, params, table};
@@ -30,8 +30,9 @@ const RULES: [&str; 3] = [base::KEY, params::KEY, params::ERRORS];
 pub(super) struct Values(pub(super) Vec<(String, Position)>);
 
 impl Raw {
-    /// Reads the text of a settings file; `file` is its name in errors. Rules are
-    /// parsed, values are not.
+    /// Reads the text of a settings file, of at most [`LONGEST_FILE`] bytes;
+    /// `file` is its name in errors. Rules are parsed; values are kept as
+    /// texts, for [`resolve`](super::resolve()).
     pub(crate) fn read(file: &str, text: &str) -> Result<Self, SettingsError> {
         let limits = text::Limits {
             bytes: LONGEST_FILE,
@@ -43,20 +44,25 @@ impl Raw {
             ..Self::default()
         };
         for document in documents {
-            raw.document(document)?;
+            raw.add_document(document)?;
         }
         Ok(raw)
     }
 
-    /// Sets the values of a flag.
+    /// Sets the values of a flag, in place of those that it had. They have no
+    /// place in a file.
     pub(crate) fn set(&mut self, key: &'static str, values: Vec<String>) {
         let at = Position::default();
         let values = values.into_iter().map(|value| (value, at));
         self.values.insert(key, Values(values.collect()));
     }
 
-    /// Takes in a document of the file. A key may occur once in the whole file.
-    fn document(&mut self, document: Node) -> Result<(), SettingsError> {
+    /// Adds the values and rules of a document of the file.
+    ///
+    /// # Errors
+    /// A key is unknown, or occurs twice in the file, or has a value that makes
+    /// no sense.
+    fn add_document(&mut self, document: Node) -> Result<(), SettingsError> {
         let entries = match document.value {
             // All lines may be comments.
             Value::Null => return Ok(()),
@@ -64,70 +70,74 @@ impl Raw {
             _ => return Err(self.error(document.at, "expected keys and values")),
         };
         for entry in entries {
-            if let Some(key) = RULES.into_iter().find(|key| *key == entry.key) {
-                if !self.seen_rules.insert(key) {
-                    return Err(self.twice(entry.at, key));
-                }
-                self.rules(key, entry.node)?;
-                continue;
-            }
-            let known = table::all().find(|setting| setting.key == entry.key);
-            let Some(setting) = known else {
-                return Err(self.unknown(entry.at, &entry.key));
-            };
-            let values = self.values(setting.key, entry.node)?;
-            if self.values.insert(setting.key, values).is_some() {
-                return Err(self.twice(entry.at, setting.key));
+            match RULES.into_iter().find(|key| *key == entry.key) {
+                Some(key) => self.add_rules(key, entry)?,
+                None => self.add_values(entry)?,
             }
         }
         Ok(())
     }
 
-    /// Reads the rules of a key, which is one of [`RULES`].
-    fn rules(&mut self, key: &str, node: Node) -> Result<(), SettingsError> {
+    /// Adds the values of an entry, whose key must be that of a setting.
+    fn add_values(&mut self, entry: Entry) -> Result<(), SettingsError> {
+        let setting = table::all().find(|setting| setting.key == entry.key);
+        let Some(setting) = setting else {
+            return Err(self.unknown_key(entry.at, &entry.key));
+        };
+        let values = self.read_values(setting.key, entry.node)?;
+        let before = self.values.insert(setting.key, values);
+        match before.is_none() {
+            true => Ok(()),
+            false => Err(self.repeated_key(entry.at, setting.key)),
+        }
+    }
+
+    /// Adds the rules of an entry, whose key is one of [`RULES`].
+    fn add_rules(&mut self, key: &'static str, entry: Entry) -> Result<(), SettingsError> {
+        let is_new = self.seen_rules.insert(key);
+        if !is_new {
+            return Err(self.repeated_key(entry.at, key));
+        }
         match key {
-            base::KEY => self.rules.base_sets = base::read(self, node)?,
-            params::KEY => self.rules.params = params::read(self, node)?,
-            _ => self.rules.resource_errors = params::errors(self, node)?,
+            base::KEY => self.rules.base_sets = base::read(self, entry.node)?,
+            params::KEY => self.rules.params = params::read(self, entry.node)?,
+            _ => self.rules.resource_errors = params::read_errors(self, entry.node)?,
         }
         Ok(())
     }
 
     /// Makes the error of a key that occurs twice.
-    fn twice(&self, at: Position, key: &str) -> SettingsError {
+    fn repeated_key(&self, at: Position, key: &str) -> SettingsError {
         self.error(at, format!("the key {key:?} occurs twice; keep one"))
     }
 
-    /// Makes the error of an unknown key, with a similar one if there is one.
-    fn unknown(&self, at: Position, key: &str) -> SettingsError {
+    /// Makes the error of an unknown key. It proposes a similar one, or tells
+    /// how to list all if none is similar.
+    fn unknown_key(&self, at: Position, key: &str) -> SettingsError {
         let known = table::all().map(|setting| setting.key).chain(RULES);
-        let near = nearest(key, known.map(str::to_owned));
-        let hint = match near {
+        let hint = match nearest(key, known.map(str::to_owned)) {
             Some(near) => format!("did you mean {near:?}?"),
             None => "`trunkline settings --print-defaults` shows all".to_owned(),
         };
         self.error(at, format!("unknown key {key:?}; {hint}"))
     }
 
-    /// Reads the values of a key: one, a list, or none.
-    fn values(&self, key: &str, node: Node) -> Result<Values, SettingsError> {
+    /// Reads the values of a key: one, a list, or none. Without a value, the
+    /// setting has its default.
+    fn read_values(&self, key: &str, node: Node) -> Result<Values, SettingsError> {
         let at = node.at;
         match node.value {
-            // Without a value, the default.
             Value::Null => Ok(Values::default()),
             Value::List(list) => {
-                let one = |node| self.scalar(key, node);
-                list.into_iter()
-                    .map(one)
-                    .collect::<Result<_, _>>()
-                    .map(Values)
+                let values = list.into_iter().map(|node| self.read_scalar(key, node));
+                Ok(Values(values.collect::<Result<_, _>>()?))
             }
-            value => Ok(Values(vec![self.scalar(key, Node { at, value })?])),
+            value => Ok(Values(vec![self.read_scalar(key, Node { at, value })?])),
         }
     }
 
     /// Reads one value as the text that a flag would have, with its place.
-    fn scalar(&self, key: &str, node: Node) -> Result<(String, Position), SettingsError> {
+    fn read_scalar(&self, key: &str, node: Node) -> Result<(String, Position), SettingsError> {
         let text = match node.value {
             Value::Bool(value) => value.to_string(),
             Value::Number(text) | Value::String(text) => text,
@@ -139,7 +149,7 @@ impl Raw {
         Ok((text, node.at))
     }
 
-    /// Makes an error at a place of the file.
+    /// Makes an error at a place of the file; `what` is the mistake.
     pub(super) fn error(&self, at: Position, what: impl Into<String>) -> SettingsError {
         SettingsError::File {
             file: self.file.clone().unwrap_or_default(),

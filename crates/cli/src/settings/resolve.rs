@@ -38,20 +38,25 @@ pub(crate) enum SettingsError {
 }
 
 /// Resolves the settings of a file, if there is one, and flags. The values of a
-/// flag replace all values of the file.
+/// flag replace all values of the file; a setting without either has its
+/// default.
+///
+/// # Errors
+/// A value is bad, or a setting lacks another that it needs.
 pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, SettingsError> {
     let mut settings = Settings::new();
     for setting in table::all() {
         let by_flag = flags.values.get(setting.key).map(|values| (flags, values));
         let in_file = || file.and_then(|raw| Some((raw, raw.values.get(setting.key)?)));
         if let Some((raw, values)) = by_flag.or_else(in_file) {
-            put(&mut settings, setting, raw, values)?;
+            put_values(&mut settings, setting, raw, values)?;
         }
     }
+
     if let Some(file) = file {
         settings.rules = file.rules.clone();
     }
-    check(&settings)?;
+    check_tls(&settings)?;
     Ok(settings)
 }
 
@@ -60,21 +65,25 @@ pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, Setti
 /// # Errors
 /// A value is bad, or there are several where one is taken; the error names the
 /// place in the file, or the flag.
-fn put(
+fn put_values(
     settings: &mut Settings,
     setting: &Setting,
     raw: &Raw,
     Values(values): &Values,
 ) -> Result<(), SettingsError> {
     let field = (setting.field)(settings);
-    if let (Some((_, at)), true) = (values.get(1), field.arity() != Arity::Many) {
+    let takes_many = field.arity() == Arity::Many;
+    if let Some((_, at)) = values.get(1)
+        && !takes_many
+    {
         return Err(raw.error(*at, format!("{}: takes one value only", setting.key)));
     }
+
     for (text, at) in values {
         field.put(text).map_err(|bad| match raw.file {
             Some(_) => raw.error(*at, format!("{}: {bad}", setting.key)),
             None => SettingsError::Flag {
-                flag: flags::name(setting.key),
+                flag: flags::flag_name(setting.key),
                 bad,
             },
         })?;
@@ -82,9 +91,10 @@ fn put(
     Ok(())
 }
 
-/// Checks settings that depend on each other.
-fn check(settings: &Settings) -> Result<(), SettingsError> {
-    let wrong = match (
+/// Checks that the files of TLS are named together: a certificate and its key,
+/// and the authorities of clients only with both.
+fn check_tls(settings: &Settings) -> Result<(), SettingsError> {
+    let mistake = match (
         &settings.tls_cert,
         &settings.tls_key,
         &settings.tls_client_ca,
@@ -94,5 +104,5 @@ fn check(settings: &Settings) -> Result<(), SettingsError> {
         (None, None, Some(_)) => "--tls-client-ca needs --tls-cert and --tls-key beside it",
         _ => return Ok(()),
     };
-    Err(SettingsError::Together(wrong))
+    Err(SettingsError::Together(mistake))
 }

@@ -26,11 +26,15 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a list of rules: each by `one`, which is passed the rule's path.
-    pub(super) fn list<T>(
+    /// Reads a list of rules: each by `read_rule`, which is passed the rule's
+    /// path. A key without a value has none.
+    ///
+    /// # Errors
+    /// The value is not a list, has more than [`MOST`] rules, or one is bad.
+    pub(super) fn read_list<T>(
         &self,
         node: Node,
-        one: impl Fn(&Self, &str, Node) -> Result<T, SettingsError>,
+        read_rule: impl Fn(&Self, &str, Node) -> Result<T, SettingsError>,
     ) -> Result<Vec<T>, SettingsError> {
         let rules = match node.value {
             Value::Null => Vec::new(),
@@ -40,49 +44,54 @@ impl Reader<'_> {
         if rules.len() > MOST {
             return Err(self.error(node.at, "", format!("more than {MOST} rules")));
         }
+
         let rules = rules.into_iter().enumerate();
         rules
-            .map(|(place, node)| one(self, &format!("[{place}]"), node))
+            .map(|(index, node)| read_rule(self, &format!("[{index}]"), node))
             .collect()
     }
 
-    /// Reads the conditions on nodes of a rule, which all must hold.
-    pub(super) fn nodes(&self, path: &str, node: Node) -> Result<NodeMatch, SettingsError> {
+    /// Reads the conditions of a rule on the nodes that it is for; all of them
+    /// must hold. A locality and metadata have conditions on each of their
+    /// parts.
+    pub(super) fn read_nodes(&self, path: &str, node: Node) -> Result<NodeMatch, SettingsError> {
         let mut conditions = Vec::new();
-        for entry in self.entries(path, node)? {
+
+        for entry in self.read_entries(path, node)? {
             let inner = format!("{path}.{}", entry.key);
             match entry.key.as_str() {
                 "id" | "cluster" | "user_agent" | "listener" => {
-                    conditions.push(self.condition(&inner, "", entry)?);
+                    conditions.push(self.read_condition(&inner, "", entry)?);
                 }
                 "locality" | "metadata" => {
-                    let part = format!("{}.", entry.key);
-                    for entry in self.entries(&inner, entry.node)? {
-                        let inner = format!("{inner}.{}", entry.key);
-                        conditions.push(self.condition(&inner, &part, entry)?);
+                    let prefix = format!("{}.", entry.key);
+                    for part in self.read_entries(&inner, entry.node)? {
+                        let inner = format!("{inner}.{}", part.key);
+                        conditions.push(self.read_condition(&inner, &prefix, part)?);
                     }
                 }
-                key => return Err(self.unknown(entry.at, path, key, &NODE_KEYS)),
+                key => return Err(self.unknown_key(entry.at, path, key, &NODE_KEYS)),
             }
         }
+
         Ok(NodeMatch::new(conditions))
     }
 
     /// Reads a condition: a field of a node, and the patterns of which one must
-    /// match. `part` is the beginning of the field's name, with its dot.
-    fn condition(
+    /// match. `prefix` is the beginning of the field's name, with its dot.
+    fn read_condition(
         &self,
         path: &str,
-        part: &str,
+        prefix: &str,
         entry: Entry,
     ) -> Result<(Field, Vec<Pattern>), SettingsError> {
-        let field = format!("{part}{}", entry.key).parse();
+        let field = format!("{prefix}{}", entry.key).parse();
         let field = field.map_err(|bad: RuleError| self.error(entry.at, path, bad.to_string()))?;
-        Ok((field, self.texts(path, entry.node)?))
+        Ok((field, self.read_texts(path, entry.node)?))
     }
 
-    /// Returns the entries of a map.
-    pub(super) fn entries(&self, path: &str, node: Node) -> Result<Vec<Entry>, SettingsError> {
+    /// Returns the entries of a map, and an error at `path` if it is none.
+    pub(super) fn read_entries(&self, path: &str, node: Node) -> Result<Vec<Entry>, SettingsError> {
         match node.value {
             Value::Map(entries) => Ok(entries),
             _ => Err(self.error(node.at, path, "expected keys and values")),
@@ -90,7 +99,7 @@ impl Reader<'_> {
     }
 
     /// Reads one text or a list of texts, and parses each.
-    pub(super) fn texts<T: std::str::FromStr<Err = RuleError>>(
+    pub(super) fn read_texts<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
         node: Node,
@@ -99,12 +108,12 @@ impl Reader<'_> {
             Value::List(list) => list,
             value => vec![Node { value, ..node }],
         };
-        let one = |node: Node| self.text(path, node);
-        list.into_iter().map(one).collect()
+        let read = |node: Node| self.read_text(path, node);
+        list.into_iter().map(read).collect()
     }
 
     /// Reads a text and parses it; numbers and booleans are texts as well.
-    pub(super) fn text<T: std::str::FromStr<Err = RuleError>>(
+    pub(super) fn read_text<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
         node: Node,
@@ -114,13 +123,13 @@ impl Reader<'_> {
             Value::Bool(value) => value.to_string(),
             _ => return Err(self.error(node.at, path, "expected a text, or a list of texts")),
         };
-        let read = text.parse();
-        read.map_err(|bad: RuleError| self.error(node.at, path, bad.to_string()))
+        let parsed = text.parse();
+        parsed.map_err(|bad: RuleError| self.error(node.at, path, bad.to_string()))
     }
 
-    /// Makes the error of an unknown key, with a similar one or all that are
-    /// `known`.
-    pub(super) fn unknown(
+    /// Makes the error of an unknown key. It proposes a similar one of the
+    /// `known` keys, or lists them all if none is similar.
+    pub(super) fn unknown_key(
         &self,
         at: Position,
         path: &str,

@@ -29,6 +29,7 @@ impl Address {
 impl FromStr for Address {
     type Err = BadValue;
 
+    /// Parses a host and a port. The host is not looked up.
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad = || BadValue::new(text, "an address with a port, such as 127.0.0.1:18000");
         let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
@@ -56,23 +57,28 @@ const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1
 impl FromStr for ByteSize {
     type Err = BadValue;
 
+    /// Parses a number of bytes, or of one of [`UNITS`]; its digits may be
+    /// grouped by underscores.
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let bad = || BadValue::new(text, "a number of bytes, such as 4096, 64KiB or 3MiB");
-        let unit = UNITS.iter().find_map(|(unit, size)| {
+        let with_unit = UNITS.iter().find_map(|(unit, unit_bytes)| {
             let count = text.strip_suffix(unit)?;
-            Some((count, *size))
+            Some((count, *unit_bytes))
         });
-        let (count, size) = unit.unwrap_or((text, 1));
+        let (count, unit_bytes) = with_unit.unwrap_or((text, 1));
         let count: usize = count.replace('_', "").parse().map_err(|_| bad())?;
-        count.checked_mul(size).map(Self).ok_or_else(bad)
+        count.checked_mul(unit_bytes).map(Self).ok_or_else(bad)
     }
 }
 
 impl fmt::Display for ByteSize {
+    /// Writes the size in the largest unit of which it is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = |(_, size): &&(&str, usize)| self.0 >= *size && self.0.is_multiple_of(*size);
-        match UNITS.iter().find(whole) {
-            Some((unit, size)) => write!(f, "{}{unit}", self.0 / size),
+        let is_whole = |(_, unit_bytes): &&(&str, usize)| {
+            self.0 >= *unit_bytes && self.0.is_multiple_of(*unit_bytes)
+        };
+        match UNITS.iter().find(is_whole) {
+            Some((unit, unit_bytes)) => write!(f, "{}{unit}", self.0 / unit_bytes),
             None => write!(f, "{}", self.0),
         }
     }

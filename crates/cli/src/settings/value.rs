@@ -15,7 +15,8 @@ pub(crate) struct BadValue {
 }
 
 impl BadValue {
-    /// Makes the error of a text that is not what is `expected`, in words.
+    /// Makes the error of a text that is no value; `expected` says in words
+    /// what one looks like.
     pub(super) fn new(found: &str, expected: impl Into<String>) -> Self {
         Self {
             found: found.to_owned(),
@@ -37,7 +38,7 @@ pub(crate) enum Arity {
 
 /// A field of the settings that text goes into and comes from.
 pub(crate) trait Field {
-    /// Sets the value; adds one, where there may be many.
+    /// Parses a text and sets the value; where there may be many, adds one.
     fn put(&mut self, text: &str) -> Result<(), BadValue>;
 
     /// Writes all values, as `put` takes them; none, if there is none.
@@ -78,7 +79,7 @@ impl Field for Address {
 
 impl Field for Option<PathBuf> {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = Some(path(text)?);
+        *self = Some(parse_path(text)?);
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl Field for Option<PathBuf> {
 
 impl Field for Vec<PathBuf> {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        self.push(path(text)?);
+        self.push(parse_path(text)?);
         Ok(())
     }
 
@@ -134,7 +135,7 @@ impl Field for Vec<String> {
 
 impl Field for usize {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = number(text)?;
+        *self = parse_number(text)?;
         Ok(())
     }
 
@@ -145,7 +146,7 @@ impl Field for usize {
 
 impl Field for u32 {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = number(text)?;
+        *self = parse_number(text)?;
         Ok(())
     }
 
@@ -166,6 +167,7 @@ impl Field for ByteSize {
 }
 
 impl Field for bool {
+    /// Sets the value, which is `true` or `false` and no other word.
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
         *self = match text {
             "true" => true,
@@ -190,10 +192,11 @@ impl Field for bool {
 
 impl Field for Duration {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        *self = duration(text)?;
+        *self = parse_duration(text)?;
         Ok(())
     }
 
+    /// Writes the time in the largest unit of which it is a whole number.
     fn show(&self) -> Vec<String> {
         let millis = self.as_millis();
         let shown = match millis {
@@ -208,10 +211,12 @@ impl Field for Duration {
 }
 
 impl<T: Choice> Field for T {
+    /// Sets the value whose word this is; another word is an error, which lists
+    /// all.
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
-        let named = T::ALL.iter().find(|one| one.name() == text);
-        *self =
-            *named.ok_or_else(|| BadValue::new(text, format!("one of {}", T::NAMES.join(", "))))?;
+        let chosen = T::ALL.iter().find(|choice| choice.name() == text);
+        let bad = || BadValue::new(text, format!("one of {}", T::NAMES.join(", ")));
+        *self = *chosen.ok_or_else(bad)?;
         Ok(())
     }
 
@@ -224,39 +229,43 @@ impl<T: Choice> Field for T {
     }
 }
 
-/// Reads a path, which must not be empty.
-fn path(text: &str) -> Result<PathBuf, BadValue> {
+/// Parses a path, which must not be empty. It need not exist.
+fn parse_path(text: &str) -> Result<PathBuf, BadValue> {
     match text {
         "" => Err(BadValue::new(text, "a path")),
         text => Ok(text.into()),
     }
 }
 
-/// Reads a number, whose digits may be grouped by underscores.
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, BadValue> {
+/// Parses a number, whose digits may be grouped by underscores.
+fn parse_number<T: std::str::FromStr>(text: &str) -> Result<T, BadValue> {
     let plain = text.replace('_', "");
     let bad = |_| BadValue::new(text, "a number, such as 1000");
     plain.parse().map_err(bad)
 }
 
-/// The longest time. More than a century is a typo, and would not fit the clocks
-/// of some systems.
+/// The longest time. More than a century is a typo, and would not fit the
+/// clocks of some systems.
 const LONGEST_SECONDS: f64 = 3.2e9;
 
-/// Reads a time, which is a number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
-pub(crate) fn duration(text: &str) -> Result<Duration, BadValue> {
+/// Parses a time, which is a number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
+///
+/// # Errors
+/// The text is something else, or the time is longer than [`LONGEST_SECONDS`].
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, BadValue> {
     let bad = || BadValue::new(text, "a time, such as 50ms, 5s, 30m or 1h");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (count, unit) = text.split_at(end.ok_or_else(bad)?);
-    let seconds = match unit {
+    let unit_seconds = match unit {
         "ms" => 0.001,
         "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
         _ => return Err(bad()),
     };
+
     let count: f64 = count.parse().map_err(|_| bad())?;
-    let seconds = count * seconds;
+    let seconds = count * unit_seconds;
     if seconds > LONGEST_SECONDS {
         return Err(bad());
     }
@@ -270,11 +279,11 @@ mod tests {
     #[test]
     fn times_read_back_as_they_are_shown() {
         for text in ["0s", "1ms", "1500ms", "5s", "30m", "2h"] {
-            assert_eq!(duration(text).unwrap().show(), [text]);
+            assert_eq!(parse_duration(text).unwrap().show(), [text]);
         }
-        assert_eq!(duration("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
         for text in ["", "5", "s", "-1s", "1d", "1e9h", "99999999h", "1.2.3s"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 
