@@ -49,13 +49,13 @@ impl Failure {
         Self { kind, message }
     }
 
-    /// Adds to the message.
-    pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
+    /// Adds a text to the end of the message; the exit code stays.
+    pub(crate) fn with_more(mut self, more: impl fmt::Display) -> Self {
         self.message.push_str(&more.to_string());
         self
     }
 
-    /// Returns the exit code.
+    /// Returns the exit code of the kind of failure.
     pub(crate) fn code(&self) -> ExitCode {
         match self.kind {
             Kind::Wrong => 1.into(),

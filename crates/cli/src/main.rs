@@ -35,7 +35,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// Runs a command; a failure is printed, and decides the exit code.
+/// Runs the command of the command line. A failure is printed to standard
+/// error, and decides the exit code.
 fn main() -> ExitCode {
     match command::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,26 +12,27 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Makes a table with these headings.
+    /// Makes a table with these headings, which are its first line.
     pub(crate) fn new(headings: &[&str]) -> Self {
-        let row = headings.iter().map(|&heading| heading.to_owned());
+        let cells = headings.iter().map(|&heading| heading.to_owned());
         Self {
-            rows: vec![row.collect()],
+            rows: vec![cells.collect()],
         }
     }
 
-    /// Adds a line; an empty cell is shown as a dash.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let clean = |cell: String| match cell.is_empty() {
+    /// Adds a line. An empty cell is shown as a dash, and a control character
+    /// as a space.
+    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let shown = |cell: String| match cell.is_empty() {
             true => "-".to_owned(),
             false => printable(&cell),
         };
-        self.rows.push(cells.into_iter().map(clean).collect());
+        self.rows.push(cells.into_iter().map(shown).collect());
     }
 
-    /// Writes all lines, without spaces at their ends.
-    pub(crate) fn text(&self) -> String {
-        let widths = self.widths();
+    /// Writes all lines, the headings first, without spaces at their ends.
+    pub(crate) fn to_text(&self) -> String {
+        let widths = self.column_widths();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
@@ -44,10 +45,11 @@ impl Table {
         text
     }
 
-    /// Returns the widths of the columns: of each, that of its longest cell.
-    fn widths(&self) -> Vec<usize> {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let mut widths = vec![0; columns];
+    /// Returns the width of each column: that of its longest cell, in
+    /// characters.
+    fn column_widths(&self) -> Vec<usize> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let mut widths = vec![0; count];
         for row in &self.rows {
             for (cell, width) in row.iter().zip(&mut widths) {
                 *width = (*width).max(cell.chars().count());
@@ -57,29 +59,31 @@ impl Table {
     }
 }
 
-/// Replaces control characters: a client's text must not move the cursor.
+/// Replaces control characters by spaces: a client's text must not move the
+/// cursor of a terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }
 
-/// Writes a value as JSON with line breaks.
-pub(crate) fn json(value: &Value) -> String {
+/// Writes a value as JSON, with line breaks and indentation.
+pub(crate) fn to_json(value: &Value) -> String {
     // A JSON value can always be serialized.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Writes a value as YAML, with its keys in their order.
-pub(crate) fn yaml(value: &Value) -> Result<String> {
+/// Writes a value as YAML, with its keys in their order. The value may be as
+/// long as it is, but not nested deeper than a file may be.
+pub(crate) fn to_yaml(value: &Value) -> Result<String> {
     let limits = Limits {
         bytes: usize::MAX,
         ..Limits::default()
     };
+    // The parser of files reads JSON too, and what it read can be written as
+    // YAML.
     let documents = parse(Format::Json, "answer", &value.to_string(), &limits);
     let documents = documents.map_err(Failure::wrong)?;
-    Ok(documents
-        .iter()
-        .map(|document| document.to_yaml())
-        .collect())
+    let texts = documents.iter().map(|document| document.to_yaml());
+    Ok(texts.collect())
 }
 
 #[cfg(test)]
@@ -89,15 +93,15 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_control_characters_gone() {
         let mut table = Table::new(&["NAME", "V"]);
-        table.row(["a\x1b[2J".into(), String::new()]);
-        table.row(["longer".into(), "1".into()]);
-        assert_eq!(table.text(), "NAME    V\na [2J   -\nlonger  1\n");
+        table.add_row(["a\x1b[2J".into(), String::new()]);
+        table.add_row(["longer".into(), "1".into()]);
+        assert_eq!(table.to_text(), "NAME    V\na [2J   -\nlonger  1\n");
     }
 
     #[test]
     fn yaml_keeps_the_order() {
         let value: Value = serde_json::from_str(r#"{"b": 1, "a": [true]}"#).unwrap();
-        let text = yaml(&value).unwrap();
+        let text = to_yaml(&value).unwrap();
         assert!(
             text.find("b:").unwrap() < text.find("a:").unwrap(),
             "{text}"

@@ -49,7 +49,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Makes a call without a body.
+    /// Makes a call without a body, and so without a file.
     pub(crate) fn bare(method: Method, path: &'a str) -> Self {
         Self {
             method,
@@ -61,7 +61,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the content type of a text.
+/// Returns the content type of a text in this format.
 pub(crate) fn content_type(format: Format) -> &'static str {
     match format {
         Format::Json => "application/json",
@@ -93,7 +93,8 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// Writes the mistake as a compiler would: place, field, message.
+    /// Writes the mistake as a compiler would: place, field, message. Without a
+    /// line and a field, the file is not named.
     pub(crate) fn in_file(&self, file: &str) -> String {
         let mut text = match (self.line, self.column) {
             (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
@@ -112,30 +113,34 @@ impl Client {
     /// Makes a client of the server that the flags name, without a connection
     /// yet. Reads the files with its token and its certificates.
     pub(crate) fn new(remote: &Remote) -> Result<Self> {
-        let (base, secure) = base(&remote.admin)?;
-        let token = remote.token_file.as_deref().map(token).transpose()?;
-        let tls = secure.then(|| tls::config(remote)).transpose()?;
+        let (base, is_secure) = parse_base(&remote.admin)?;
+        let token = remote.token_file.as_deref().map(read_token).transpose()?;
+        let tls = is_secure.then(|| tls::config(remote)).transpose()?;
         Ok(Self { base, token, tls })
     }
 
     /// Makes a call; returns the body of a good response.
+    ///
+    /// # Errors
+    /// The server is not reached, or refuses the request.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Bytes> {
         self.call_in_part(call, &|detail| detail).await
     }
 
-    /// Makes a call whose body is a part of a file: `locate` gives a mistake in
-    /// the body its place in the file.
+    /// Makes a call whose body is a part of a file; returns the body of a good
+    /// response. `locate` gives a mistake that the server finds in the body its
+    /// place in the file.
     pub(crate) async fn call_in_part(
         &self,
         call: Call<'_>,
         locate: &dyn Fn(Detail) -> Detail,
     ) -> Result<Bytes> {
         let file = call.file;
-        let request = self.request(call)?;
+        let request = self.make_request(call)?;
         let (status, body) = self.send(request).await?;
         match status.is_success() {
             true => Ok(body),
-            false => Err(refused(status, &body, file, locate)),
+            false => Err(refusal(status, &body, file, locate)),
         }
     }
 
@@ -144,26 +149,29 @@ impl Client {
         self.call(Call::bare(Method::GET, path)).await
     }
 
-    /// Makes a request of a call, with the client's token.
-    fn request(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>> {
+    /// Makes a request of a call, with the client's token if it has one.
+    fn make_request(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>> {
         let authority = self.base.authority().map_or("", |a| a.as_str());
         let mut request = Request::builder()
             .method(call.method)
             .uri(call.path)
             .header(header::HOST, authority)
             .header(header::CONTENT_TYPE, call.content_type);
+
         if let Some(token) = &self.token {
             let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
                 .map_err(|_| Failure::usage("the token holds what no header can"))?;
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
         }
+
         request
             .body(Full::new(Bytes::from(call.body)))
             .map_err(Failure::usage)
     }
 
-    /// Sends a request; every error means that the server is not reached.
+    /// Sends a request, and returns the status and the body of the response.
+    /// Every error means that the server is not reached.
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
         self.connect_and_send(request).await.map_err(|error| {
             Failure::unreachable(format!(
@@ -173,12 +181,15 @@ impl Client {
         })
     }
 
-    /// Opens a connection, with TLS if the address has it, for one request.
+    /// Opens a connection, with TLS if the address is one of `https`, sends a
+    /// request and reads its response.
     async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged {
         let host = self.base.host().unwrap_or_default();
+        // An IPv6 address is in brackets in a URI only.
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.base.port_u16();
-        let port = port.unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let default_port = if self.tls.is_some() { 443 } else { 80 };
+        let port = self.base.port_u16().unwrap_or(default_port);
+
         let socket = TcpStream::connect((host, port)).await?;
         let Some(tls) = &self.tls else {
             return exchange(socket, request).await;
@@ -189,9 +200,9 @@ impl Client {
     }
 }
 
-/// Parses the address of `--admin`; returns it as a URI, and whether it is to
-/// be reached by TLS.
-fn base(admin: &str) -> Result<(Uri, bool)> {
+/// Parses the address of `--admin`, which is one of HTTP unless it says
+/// `https`. Returns it as a URI, and whether it is to be reached by TLS.
+fn parse_base(admin: &str) -> Result<(Uri, bool)> {
     let bad = || {
         Failure::usage(format!(
             "--admin {admin}: expected host:port, http://host:port or https://host:port"
@@ -201,39 +212,44 @@ fn base(admin: &str) -> Result<(Uri, bool)> {
         true => admin.to_owned(),
         false => format!("http://{admin}"),
     };
+
     let base: Uri = url.parse().map_err(|_| bad())?;
-    let secure = match base.scheme_str() {
+    let is_secure = match base.scheme_str() {
         Some("http") => false,
         Some("https") => true,
         _ => return Err(bad()),
     };
     base.host().ok_or_else(bad)?;
-    Ok((base, secure))
+    Ok((base, is_secure))
 }
 
 /// The status and the body of a response, or why there is none.
 type Exchanged = std::result::Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>>;
 
-/// Sends a request over a new connection, and reads its response to the end.
+/// Sends a request over a new connection, and reads its response to the end, up
+/// to [`LONGEST`] bytes. The connection is closed then.
 async fn exchange(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
 ) -> Exchanged {
     let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await?;
-    let driving = tokio::spawn(connection);
+    let connection_task = tokio::spawn(connection);
+
     let response = sender.send_request(request).await?;
     let status = response.status();
     let body = Limited::new(response.into_body(), LONGEST)
         .collect()
         .await?;
+
     drop(sender);
-    driving.abort();
+    connection_task.abort();
     Ok((status, body.to_bytes()))
 }
 
 /// Makes a failure of an error response, with a line for each of its details.
-/// `locate` gives each its place in the file.
-fn refused(
+/// `locate` gives each its place in the file. A response in another form means
+/// that the server is not one of ours, and the failure says so.
+fn refusal(
     status: StatusCode,
     body: &[u8],
     file: &str,
@@ -244,6 +260,7 @@ fn refused(
             "the server answers {status}; is --admin the admin address of a trunkline server?"
         ));
     };
+
     let mut text = error.message;
     for detail in error.details {
         text.push_str("\n  ");
@@ -252,8 +269,8 @@ fn refused(
     Failure::wrong(text)
 }
 
-/// Reads the token of `--token-file`.
-fn token(path: &Path) -> Result<String> {
+/// Reads the token of `--token-file`, without white space around it.
+fn read_token(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("--token-file {}: {error}", path.display())))?;
     Ok(text.trim().to_owned())

@@ -11,27 +11,33 @@ use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 
 /// Makes a configuration of the authorities and the certificate that the flags
-/// name. Without `--tls-ca` the authorities of the system are trusted.
+/// name. Without `--tls-ca` the authorities of the system are trusted, and
+/// without `--tls-cert` no certificate is shown.
 pub(super) fn config(remote: &Remote) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(Failure::usage)?
-        .with_root_certificates(roots(remote.tls_ca.as_deref())?);
+        .with_root_certificates(read_roots(remote.tls_ca.as_deref())?);
     let (Some(cert), Some(key)) = (&remote.tls_cert, &remote.tls_key) else {
         return Ok(Arc::new(builder.with_no_client_auth()));
     };
-    let chain = certificates(cert, "--tls-cert")?;
+
+    let chain = read_certificates(cert, "--tls-cert")?;
     let key = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| Failure::usage(format!("--tls-key {}: {error}", key.display())))?;
     let config = builder.with_client_auth_cert(chain, key);
     config.map(Arc::new).map_err(Failure::usage)
 }
 
-/// Reads the trusted authorities from a file, or else those of the system.
-fn roots(path: Option<&Path>) -> Result<RootCertStore> {
+/// Reads the trusted authorities from a file, or else those of the system. One
+/// that cannot be parsed is left out.
+///
+/// # Errors
+/// The file cannot be read, or no authority is left.
+fn read_roots(path: Option<&Path>) -> Result<RootCertStore> {
     let certificates = match path {
-        Some(path) => certificates(path, "--tls-ca")?,
+        Some(path) => read_certificates(path, "--tls-ca")?,
         None => rustls_native_certs::load_native_certs().certs,
     };
     let mut roots = RootCertStore::empty();
@@ -44,8 +50,9 @@ fn roots(path: Option<&Path>) -> Result<RootCertStore> {
     }
 }
 
-/// Reads all certificates of a file; `flag` is the one that names it.
-fn certificates(path: &Path, flag: &str) -> Result<Vec<CertificateDer<'static>>> {
+/// Reads all certificates of a file; `flag`, which names the file, is for the
+/// error.
+fn read_certificates(path: &Path, flag: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     read.map_err(|error| Failure::usage(format!("{flag} {}: {error}", path.display())))
 }

@@ -4,7 +4,11 @@ use trunkline_bench::Options;
 
 use crate::failure::{Failure, Result};
 
-/// Measures a server; fails if a client saw something that it should not have.
+/// Measures a server and prints the report.
+///
+/// # Errors
+/// The server cannot be measured, or a client saw something that it should not
+/// have.
 pub(crate) fn run(options: Options) -> Result<()> {
     let options = Options {
         // The servers that it starts are this program, too.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use trunkline::TypeUrl;
 
-use super::{parse, print};
+use super::{parse_body, print};
 use crate::client::Detail;
 use crate::failure::Result;
 use crate::kinds;
@@ -29,14 +29,15 @@ struct Changed {
     to: Option<String>,
 }
 
-/// Prints one line for each change in the body of a response; its warnings,
-/// with their places in `file`, go to standard error.
-pub(super) fn show(body: &Bytes, file: &str) -> Result<()> {
-    let outcome: Outcome = parse(body)?;
+/// Prints one line for each change in the body of a response, and the number of
+/// resources that did not change. The warnings, with their places in `file`, go
+/// to standard error.
+pub(super) fn print_outcome(body: &Bytes, file: &str) -> Result<()> {
+    let outcome: Outcome = parse_body(body)?;
     for warning in &outcome.warnings {
         eprintln!("warning: {}", warning.in_file(file));
     }
-    let mut text: String = outcome.changed.iter().filter_map(line).collect();
+    let mut text: String = outcome.changed.iter().filter_map(change_line).collect();
     if outcome.unchanged > 0 {
         text.push_str(&format!("{} unchanged\n", outcome.unchanged));
     }
@@ -46,14 +47,15 @@ pub(super) fn show(body: &Bytes, file: &str) -> Result<()> {
     print(text.as_bytes())
 }
 
-/// Writes the line of a change; nothing, if there was and is no version.
-fn line(changed: &Changed) -> Option<String> {
+/// Writes the line of a change; `None` if there was no version and is none.
+fn change_line(changed: &Changed) -> Option<String> {
     let type_url = TypeUrl::new(&changed.type_url);
     let (kind, name) = (kinds::short(&type_url), &changed.name);
     let variant = match &changed.constraints {
         Some(constraints) => format!(" [{constraints}]"),
         None => String::new(),
     };
+
     let effect = match (&changed.from, &changed.to) {
         (None, Some(to)) => format!("created {to}"),
         (Some(from), Some(to)) => format!("changed {from} -> {to}"),

@@ -10,26 +10,29 @@ use http::Method;
 use serde_json::Value;
 use trunkline_proto::text::Format;
 
-use super::{encoded, print, run_request};
+use super::{encode_url, print, run_request};
 use crate::cli::{self, StatusOutput};
 use crate::client::{Call, Client, content_type};
 use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::output::{self, Table};
 
-/// Shows the explanation of a resource, or of a host on demand.
+/// Prints the explanation of a resource, or of a host on demand.
 pub(super) fn run(args: &cli::Explain) -> Result<()> {
-    let answer = request(args)?;
+    let answer = request_explanation(args)?;
     let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
     if answer["parameters"].is_null() {
         return Err(Failure::wrong(
             "the answer is not understood; is --admin the admin address of a trunkline server?",
         ));
     }
+
+    // Only the explanation of a host has the name that was asked for.
+    let is_of_resource = answer["asked"].is_null();
     let text = match args.output {
-        StatusOutput::Json => output::json(&answer),
-        StatusOutput::Table if answer["asked"].is_null() => variant::lines(&answer),
-        StatusOutput::Table => lines(&answer) + &considered(&answer),
+        StatusOutput::Json => output::to_json(&answer),
+        StatusOutput::Table if is_of_resource => variant::write_explanation(&answer),
+        StatusOutput::Table => write_explanation(&answer) + &candidate_table(&answer),
     };
     print(text.as_bytes())
 }
@@ -37,20 +40,23 @@ pub(super) fn run(args: &cli::Explain) -> Result<()> {
 /// Endings by which `--node` names a file, although there may be none.
 const FILE_ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// Requests the explanation: for parameters; for the node of a file, if
-/// `--node` names one; else for a connected client.
-fn request(args: &cli::Explain) -> Result<Bytes> {
+/// Requests the explanation, and returns the body of the response: for
+/// parameters without `--node`; for the node of a file, if `--node` names one;
+/// else for a connected client.
+fn request_explanation(args: &cli::Explain) -> Result<Bytes> {
     let client = Client::new(&args.remote)?;
-    let path = format!("/api/v1/explain?{}", question(args)?);
+    let path = format!("/api/v1/explain?{}", question_query(args)?);
+
     let Some(node) = &args.node else {
         let params = args.params.as_deref().unwrap_or_default();
-        let path = format!("{path}&params={}", encoded(params));
+        let path = format!("{path}&params={}", encode_url(params));
         return run_request(client.get(&path));
     };
     if !names_file(node)? {
-        let path = format!("{path}&node={}", encoded(node));
+        let path = format!("{path}&node={}", encode_url(node));
         return run_request(client.get(&path));
     }
+
     let body =
         std::fs::read(node).map_err(|error| Failure::wrong(format!("--node {node}: {error}")))?;
     run_request(client.call(Call {
@@ -65,13 +71,16 @@ fn request(args: &cli::Explain) -> Result<Bytes> {
 /// Returns whether `--node` names a file, rather than a connected client.
 ///
 /// # Errors
-/// It can only be meant as a file, and there is none.
+/// There is no such file, but the text is an absolute path or ends like a file,
+/// so a client can hardly be meant.
 fn names_file(node: &str) -> Result<bool> {
     let path = Path::new(node);
     if path.is_file() {
         return Ok(true);
     }
-    match path.is_absolute() || FILE_ENDINGS.iter().any(|end| node.ends_with(end)) {
+    let looks_like_file =
+        path.is_absolute() || FILE_ENDINGS.iter().any(|ending| node.ends_with(ending));
+    match looks_like_file {
         true => Err(Failure::wrong(format!(
             "--node {node}: there is no such file"
         ))),
@@ -79,33 +88,35 @@ fn names_file(node: &str) -> Result<bool> {
     }
 }
 
-/// Writes the query about a resource or a host; clap ensures that one of them
-/// is given.
-fn question(args: &cli::Explain) -> Result<String> {
-    let value = |text: &Option<String>| encoded(text.as_deref().unwrap_or_default());
+/// Writes the query about a resource, or else about a host. The command line
+/// requires that one of them is given.
+fn question_query(args: &cli::Explain) -> Result<String> {
+    let value = |text: &Option<String>| encode_url(text.as_deref().unwrap_or_default());
     let Some(kind) = &args.kind else {
         let (route, host) = (value(&args.route), value(&args.host));
         return Ok(format!("route={route}&host={host}"));
     };
     let kind = kinds::parse(kind).map_err(Failure::usage)?;
-    let (kind, name) = (encoded(kind.as_str()), value(&args.name));
+    let (kind, name) = (encode_url(kind.as_str()), value(&args.name));
     Ok(format!("type={kind}&name={name}"))
 }
 
-/// Writes the explanation of a host, one fact in a line.
-fn lines(answer: &Value) -> String {
+/// Writes the explanation of a host, one fact in a line. Parameters are left
+/// out if the client has none.
+fn write_explanation(answer: &Value) -> String {
     let mut lines = vec![
         ("asked for", text(&answer["asked"])),
-        ("virtual host", virtual_host(&answer["virtual_host"])),
-        ("given", host_answer(answer)),
-        ("base set", base_set(&answer["base"])),
+        ("virtual host", describe_match(&answer["virtual_host"])),
+        ("given", describe_answer(answer)),
+        ("base set", describe_base(&answer["base"])),
     ];
     let parameters = &answer["parameters"];
-    if parameters.as_array().is_some_and(|all| !all.is_empty()) {
-        lines.insert(1, ("parameters", variant::parameters(parameters)));
+    let has_parameters = parameters.as_array().is_some_and(|list| !list.is_empty());
+    if has_parameters {
+        lines.insert(1, ("parameters", variant::write_parameters(parameters)));
     }
     lines.extend(client_lines(answer));
-    aligned(lines)
+    align(lines)
 }
 
 /// Returns the lines about a connected client; none, if the question is not
@@ -115,6 +126,7 @@ fn client_lines(answer: &Value) -> Vec<(&'static str, String)> {
     let Some(streams) = client["streams"].as_array() else {
         return Vec::new();
     };
+
     let mut lines = Vec::new();
     let is_separate = |stream: &Value| stream["aggregated"] == false;
     if is_in_base(&answer["base"]) && streams.iter().any(is_separate) {
@@ -122,16 +134,18 @@ fn client_lines(answer: &Value) -> Vec<(&'static str, String)> {
                      it does not say for which route configuration it is";
         lines.push(("", words.to_owned()));
     }
+
     if streams.is_empty() {
-        lines.push(("client", not_subscribed(client).to_owned()));
+        lines.push(("client", describe_unsubscribed(client).to_owned()));
     }
-    let on_each = streams.iter().map(|stream| on_stream(client, stream));
-    lines.extend(on_each.map(|line| ("client", line)));
+    for stream in streams {
+        lines.push(("client", describe_stream(client, stream)));
+    }
     lines
 }
 
-/// Writes lines of a heading and a value.
-fn aligned(lines: Vec<(&str, String)>) -> String {
+/// Writes lines of a heading and a value, with all values in one column.
+fn align(lines: Vec<(&str, String)>) -> String {
     let line = |(key, value): (&str, String)| {
         let value = output::printable(&value);
         format!("{key:<13} {value}\n")
@@ -149,8 +163,9 @@ fn texts(value: &Value) -> Vec<&str> {
     list.filter_map(Value::as_str).collect()
 }
 
-/// Tells which virtual host was found, and by which of its domains.
-fn virtual_host(found: &Value) -> String {
+/// Tells which virtual host was found, by which of its domains, and in which
+/// variant; or that there is none.
+fn describe_match(found: &Value) -> String {
     let Some(name) = found["name"].as_str() else {
         return "none: no domain of this route configuration matches".to_owned();
     };
@@ -166,7 +181,7 @@ fn virtual_host(found: &Value) -> String {
 
 /// Tells which answer the client gets: the virtual host in its form, or that
 /// there is none; and why.
-fn host_answer(answer: &Value) -> String {
+fn describe_answer(answer: &Value) -> String {
     let because = match answer["virtual_host"]["because"].as_str() {
         Some(because) => format!(", because {because}"),
         None => String::new(),
@@ -175,6 +190,7 @@ fn host_answer(answer: &Value) -> String {
     let Some(name) = host["name"].as_str() else {
         return format!("that it does not exist{because}");
     };
+
     let (version, domains) = (text(&host["version"]), texts(&host["domains"]).join(", "));
     let form = match host["form"].as_str() {
         Some("narrowed") => "for this host alone",
@@ -189,40 +205,45 @@ fn is_in_base(base: &Value) -> bool {
     !texts(&base["by_sets"]).is_empty() || base["by_name"] == true
 }
 
-/// Tells whether the host is in a base set of the node, and by which rule.
-fn base_set(base: &Value) -> String {
-    let (sets, by_sets) = (texts(&base["sets"]), texts(&base["by_sets"]));
-    let mut by: Vec<String> = by_sets.iter().map(|set| format!("the set {set}")).collect();
+/// Tells whether the host is in a base set of the node, and by which sets or
+/// rule; or why it is not.
+fn describe_base(base: &Value) -> String {
+    let by_sets = texts(&base["by_sets"]).into_iter();
+    let mut reasons: Vec<String> = by_sets.map(|set| format!("the set {set}")).collect();
     if base["by_name"] == true {
-        by.push("a rule that names it".to_owned());
+        reasons.push("a rule that names it".to_owned());
     }
-    match (&by[..], &sets[..], &texts(&base["rules"])[..]) {
-        ([], _, []) => "no: no rule is for this node".to_owned(),
-        ([], [], _) => "no: the rules for this node give it no sets".to_owned(),
-        ([], sets, _) => format!("no: it is in none of {}", sets.join(", ")),
-        (by, ..) => format!(
-            "yes, it comes without being asked for, by {}",
-            by.join(" and ")
-        ),
+    if !reasons.is_empty() {
+        let reasons = reasons.join(" and ");
+        return format!("yes, it comes without being asked for, by {reasons}");
+    }
+
+    if texts(&base["rules"]).is_empty() {
+        return "no: no rule is for this node".to_owned();
+    }
+    match &texts(&base["sets"])[..] {
+        [] => "no: the rules for this node give it no sets".to_owned(),
+        sets => format!("no: it is in none of {}", sets.join(", ")),
     }
 }
 
 /// Tells the state of the host on a stream of a connected client.
-fn on_stream(client: &Value, stream: &Value) -> String {
-    let state = match variant::state(stream, "virtual hosts") {
+fn describe_stream(client: &Value, stream: &Value) -> String {
+    let state = match variant::describe_state(stream, "virtual hosts") {
         Some(state) => state,
         None if stream["is_full"] == true => {
             "asks for as many hosts as it may (--max-hosts), and this one is named by no virtual \
              host: it is told that there is none"
                 .to_owned()
         }
-        None => not_subscribed(client).to_owned(),
+        None => describe_unsubscribed(client).to_owned(),
     };
     format!("stream {}: {state}", stream["stream"])
 }
 
-/// Tells that a client is not subscribed to the host.
-fn not_subscribed(client: &Value) -> &'static str {
+/// Tells that a client is not subscribed to the host, and whether it could be:
+/// it holds the route configuration or not.
+fn describe_unsubscribed(client: &Value) -> &'static str {
     match client["has_route"] == true {
         true => "did not ask for it",
         false => "did not ask for it; it does not hold the route configuration either",
@@ -231,31 +252,35 @@ fn not_subscribed(client: &Value) -> &'static str {
 
 /// Writes a table of every domain that matches, the best first; nothing, if
 /// there is none. The first that the client may see is the one that counts.
-fn considered(answer: &Value) -> String {
-    let all = answer["considered"].as_array();
-    let Some(all) = all.filter(|all| !all.is_empty()) else {
+fn candidate_table(answer: &Value) -> String {
+    let candidates = answer["considered"].as_array();
+    let Some(candidates) = candidates.filter(|list| !list.is_empty()) else {
         return String::new();
     };
+
     let mut table = Table::new(&["CONSIDERED", "VIRTUAL HOST", "FOR", ""]);
-    let mut chosen = false;
-    for one in all {
-        let is_seen = one["seen"] == true;
-        let outcome = match (is_seen, chosen) {
-            (true, false) => "is the one",
-            (true, true) => "comes after it",
-            (false, _) => "is not for this client",
+    let mut has_chosen = false;
+    for candidate in candidates {
+        let is_seen = candidate["seen"] == true;
+        let outcome = if !is_seen {
+            "is not for this client"
+        } else if has_chosen {
+            "comes after it"
+        } else {
+            "is the one"
         };
-        chosen |= is_seen;
-        let variants = match &texts(&one["constraints"])[..] {
+        has_chosen |= is_seen;
+
+        let variants = match &texts(&candidate["constraints"])[..] {
             [] => "everybody".to_owned(),
             variants => variants.join("; "),
         };
-        table.row([
-            text(&one["domain"]),
-            text(&one["name"]),
+        table.add_row([
+            text(&candidate["domain"]),
+            text(&candidate["name"]),
             variants,
             outcome.to_owned(),
         ]);
     }
-    format!("\n{}", table.text())
+    format!("\n{}", table.to_text())
 }

@@ -37,7 +37,8 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// Writes to standard output. A reader that stops early is no failure.
+/// Writes to standard output. A reader that stops early is no failure: `head`
+/// may have seen enough.
 fn print(bytes: &[u8]) -> Result<()> {
     use std::io::{ErrorKind, Write as _};
     let mut out = std::io::stdout().lock();
@@ -49,36 +50,35 @@ fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Starts a runtime with several threads.
-fn runtime() -> Result<tokio::runtime::Runtime> {
+/// Starts a runtime with as many threads as the machine has cores.
+fn start_runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Runtime::new()
         .map_err(|error| Failure::wrong(format!("the runtime cannot start: {error}")))
 }
 
 /// Runs a request to its end, on a runtime of its own.
 fn run_request<T>(request: impl Future<Output = Result<T>>) -> Result<T> {
-    runtime()?.block_on(request)
+    start_runtime()?.block_on(request)
 }
 
 /// Encodes a text for the path or the query of a URL.
-fn encoded(text: &str) -> String {
-    form_urlencoded::byte_serialize(text.as_bytes())
-        .collect::<String>()
-        // A form has a plus for a space; in a path it stands for itself.
-        .replace('+', "%20")
+fn encode_url(text: &str) -> String {
+    let form: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+    // A form has a plus for a space; in a path it stands for itself.
+    form.replace('+', "%20")
 }
 
-/// Parses the body of a response.
-fn parse<T: DeserializeOwned>(body: &Bytes) -> Result<T> {
+/// Parses the JSON in the body of a response.
+fn parse_body<T: DeserializeOwned>(body: &Bytes) -> Result<T> {
     serde_json::from_slice(body)
         .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))
 }
 
-/// Returns the list at a key of the body of a response.
+/// Parses the body of a response, and returns the list at one of its keys.
 ///
 /// # Errors
-/// There is none, so another server than ours responded.
-fn list(body: &Bytes, key: &str) -> Result<Vec<Value>> {
+/// There is no such list, so another server than ours responded.
+fn parse_list(body: &Bytes, key: &str) -> Result<Vec<Value>> {
     let mut body: Value = serde_json::from_slice(body).unwrap_or_default();
     match body[key].take() {
         Value::Array(list) => Ok(list),

@@ -17,14 +17,15 @@ const FIRST_LOAD: Duration = Duration::from_millis(500);
 
 /// Resolves the settings, then serves until a signal ends the program.
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
-    let settings = settings(args, global)?;
+    let settings = resolve_settings(args, global)?;
     log::start(settings.log_format, settings.log_level);
     trunkline::listen::raise_descriptors();
-    super::runtime()?.block_on(serve(&settings))
+    super::start_runtime()?.block_on(serve(&settings))
 }
 
-/// Resolves the settings from flags, the file that they name, and defaults.
-fn settings(args: cli::Serve, global: Global) -> Result<Settings> {
+/// Resolves the settings from flags, the file that they name, and defaults. The
+/// flags of every command count as flags of this one.
+fn resolve_settings(args: cli::Serve, global: Global) -> Result<Settings> {
     let mut flags = args.flags.0;
     if let Some(format) = global.log_format {
         flags.set("log_format", vec![format.name().to_owned()]);
@@ -32,37 +33,44 @@ fn settings(args: cli::Serve, global: Global) -> Result<Settings> {
     if let Some(level) = global.log_level {
         flags.set("log_level", vec![level.name().to_owned()]);
     }
-    let file = args.settings.as_deref().map(read).transpose()?;
+    let file = args.settings.as_deref().map(read_settings).transpose()?;
     resolve(file.as_ref(), &flags).map_err(Failure::usage)
 }
 
-/// Reads a settings file.
-fn read(path: &Path) -> Result<Raw> {
+/// Reads the settings file of `--settings`. Its rules are parsed, its values
+/// not yet.
+fn read_settings(path: &Path) -> Result<Raw> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("--settings {shown}: {error}")))?;
     Raw::read(&shown, &text).map_err(Failure::usage)
 }
 
-/// Serves until a signal, then drains.
+/// Serves until a signal comes, then drains and stops.
 async fn serve(settings: &Settings) -> Result<()> {
     let start = Instant::now();
     let mut ends = Ends::new()?;
     let mut running = Running::start(settings).await?;
-    let ready = log_ready(&running, start);
+
+    let log_and_wait = async {
+        log_ready(&running, start).await;
+        // Being ready ends nothing: only a signal does.
+        std::future::pending().await
+    };
     tokio::select! {
-        // Being ready ends nothing.
-        () = async { ready.await; std::future::pending().await } => {}
+        () = log_and_wait => {}
         () = ends.next() => {}
     }
+
     drain(&mut running, settings, &mut ends).await;
     running.finish().await;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Logs that clients are served, once they are. Logs before that the contents
-/// are awaited, if they take long.
+/// Waits until clients are served, and logs that, with the time since `start`.
+/// If the first contents take longer than [`FIRST_LOAD`], logs before that they
+/// are awaited.
 async fn log_ready(running: &Running, start: Instant) {
     let Running {
         server,
@@ -74,6 +82,7 @@ async fn log_ready(running: &Running, start: Instant) {
         tracing::info!(%listen, %admin, "waiting for the first contents");
         server.ready().await;
     }
+
     let resources: usize = server.read(|db| db.types().map(|(id, _)| db.len(id)).sum());
     let millis = start.elapsed().as_millis();
     tracing::info!(%listen, %admin, resources, millis, "ready");
@@ -85,6 +94,7 @@ async fn drain(running: &mut Running, settings: &Settings, ends: &mut Ends) {
     let seconds = settings.times.drain.as_secs_f64();
     tracing::info!(seconds, "draining; a second signal stops at once");
     tokio::select! {
+        // All streams have ended.
         _ = &mut running.serving => {}
         () = running.server.drain() => {}
         () = ends.next() => running.server.stop(),

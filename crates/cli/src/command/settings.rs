@@ -5,7 +5,8 @@ use crate::cli;
 use crate::failure::Result;
 use crate::settings;
 
-/// Prints the example.
+/// Prints the example. The command line requires the flag for it, so there is
+/// nothing else to do.
 pub(super) fn run(args: &cli::Settings) -> Result<()> {
     match args.print_defaults {
         true => print(settings::example_file().as_bytes()),

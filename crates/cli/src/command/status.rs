@@ -10,23 +10,24 @@ use crate::failure::Result;
 use crate::kinds;
 use crate::output::{self, Table};
 
-/// Shows the clients of a server, and its bad files.
+/// Prints the clients of a server, and its bad files; as JSON, all files.
 pub(super) fn run(args: &cli::Status) -> Result<()> {
     let client = Client::new(&args.remote)?;
     let (clients, files) = run_request(async {
         let clients = client.get("/api/v1/status").await?;
         Ok((clients, client.get("/api/v1/files").await?))
     })?;
-    let clients = super::list(&clients, "clients")?;
-    let files = super::list(&files, "files")?;
+    let clients = super::parse_list(&clients, "clients")?;
+    let files = super::parse_list(&files, "files")?;
     let text = match args.output {
-        StatusOutput::Json => output::json(&json!({"clients": clients, "files": files})),
+        StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
         StatusOutput::Table => client_table(&clients) + &bad_files(&files),
     };
     print(text.as_bytes())
 }
 
-/// Writes a line for each type of each client.
+/// Writes a table with a line for each type of each client; a sentence, if
+/// there is no client.
 fn client_table(clients: &[Value]) -> String {
     if clients.is_empty() {
         return "no clients are connected\n".to_owned();
@@ -35,16 +36,15 @@ fn client_table(clients: &[Value]) -> String {
         "NODE", "STREAM", "TYPE", "STATUS", "SENT", "ACKED", "SUBS", "REASON",
     ]);
     for client in clients {
-        let empty = Vec::new();
-        for state in client["types"].as_array().unwrap_or(&empty) {
-            table.row(row(client, state));
+        for state in client["types"].as_array().into_iter().flatten() {
+            table.add_row(type_row(client, state));
         }
     }
-    table.text()
+    table.to_text()
 }
 
 /// Makes the row of a type on the stream of a client.
-fn row(client: &Value, state: &Value) -> Vec<String> {
+fn type_row(client: &Value, state: &Value) -> Vec<String> {
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let type_url = TypeUrl::new(text(state, "type"));
     vec![
@@ -54,14 +54,14 @@ fn row(client: &Value, state: &Value) -> Vec<String> {
         text(state, "status"),
         text(state, "sent_version"),
         text(state, "acked_version"),
-        subscriptions(state),
+        count_subscriptions(state),
         reason(state),
     ]
 }
 
-/// Writes the number of subscriptions, of which the wildcard is one: `3`, `*` or
-/// `*+2`.
-fn subscriptions(state: &Value) -> String {
+/// Writes the number of subscriptions, of which the wildcard is one: `3`, `*`
+/// or `*+2`.
+fn count_subscriptions(state: &Value) -> String {
     let count = state["subscriptions"].as_u64().unwrap_or_default();
     match (state["wildcard"] == true, count) {
         (false, names) => names.to_string(),
@@ -70,8 +70,9 @@ fn subscriptions(state: &Value) -> String {
     }
 }
 
-/// Writes the error of the client's NACK, after the resources that it rejects;
-/// or why the client will likely not acknowledge.
+/// Writes why a client is not in sync: a response that is too large for gRPC
+/// clients, or else the error of its NACK, after the names that it rejects.
+/// Otherwise the text is empty.
 fn reason(state: &Value) -> String {
     if let Some(bytes) = state["oversized_bytes"].as_u64() {
         return format!("a response of {bytes} bytes; gRPC clients take 4194304 by default");
@@ -79,9 +80,9 @@ fn reason(state: &Value) -> String {
     if state["status"] != "NACKED" {
         return String::new();
     }
-    let empty = Vec::new();
-    let rejected = state["rejected"].as_array().unwrap_or(&empty).iter();
-    let names: Vec<&str> = rejected.filter_map(|one| one["name"].as_str()).collect();
+
+    let rejected = state["rejected"].as_array().into_iter().flatten();
+    let names: Vec<&str> = rejected.filter_map(|r| r["name"].as_str()).collect();
     let error = state["error"].as_str().unwrap_or_default();
     match names.is_empty() {
         true => error.to_owned(),
@@ -91,26 +92,20 @@ fn reason(state: &Value) -> String {
 
 /// Writes each bad file with its errors; nothing, if there is none.
 fn bad_files(files: &[Value]) -> String {
-    let bad: Vec<&Value> = files
-        .iter()
-        .filter(|file| file["status"] == "BAD")
-        .collect();
-    if bad.is_empty() {
-        return String::new();
-    }
-    let mut text = format!(
-        "\n{} bad; the last good contents stay:\n",
-        match bad.len() {
-            1 => "1 file is".to_owned(),
-            several => format!("{several} files are"),
-        }
-    );
+    let bad = files.iter().filter(|file| file["status"] == "BAD");
+    let bad: Vec<&Value> = bad.collect();
+    let count = match bad.len() {
+        0 => return String::new(),
+        1 => "1 file is".to_owned(),
+        several => format!("{several} files are"),
+    };
+
+    let mut text = format!("\n{count} bad; the last good contents stay:\n");
     for file in bad {
         let since = file["since"].as_str().unwrap_or_default();
         let path = file["path"].as_str().unwrap_or_default();
         text.push_str(&format!("{path} (since {since})\n"));
-        let empty = Vec::new();
-        for error in file["errors"].as_array().unwrap_or(&empty) {
+        for error in file["errors"].as_array().into_iter().flatten() {
             text.push_str(&format!("  {}\n", error.as_str().unwrap_or_default()));
         }
     }

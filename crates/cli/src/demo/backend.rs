@@ -13,10 +13,10 @@ use tokio::net::TcpListener;
 
 use crate::failure::{Failure, Result};
 
-/// Starts a backend that responds with this version; returns its port, which was
-/// free.
+/// Starts a backend that responds with this version until the program ends;
+/// returns its port, which was free.
 pub(super) async fn start(version: &'static str) -> Result<u16> {
-    let listener = listener().await?;
+    let listener = bind_free_port().await?;
     let port = listener.local_addr().map_err(Failure::wrong)?.port();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
@@ -30,12 +30,12 @@ pub(super) async fn start(version: &'static str) -> Result<u16> {
 }
 
 /// Binds a free port of loopback.
-pub(super) async fn listener() -> Result<TcpListener> {
+pub(super) async fn bind_free_port() -> Result<TcpListener> {
     let bound = trunkline::listen::bind(("127.0.0.1", 0)).await;
     bound.map_err(|error| Failure::wrong(format!("no port is free: {error}")))
 }
 
-/// Responds to a request with the version and the path.
+/// Responds to any request with the version of the backend and the path.
 async fn respond(
     version: &str,
     request: Request<Incoming>,

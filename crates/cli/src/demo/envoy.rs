@@ -20,7 +20,11 @@ pub(super) struct Envoy {
     log: PathBuf,
 }
 
-/// Finds the Envoy that is `named`, or else one that is installed, if any is.
+/// Finds the Envoy that is `named`, or else the first one in the `PATH`, or
+/// else that of this project's tests; returns `None` if there is none.
+///
+/// # Errors
+/// The named one is not a file.
 pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(named) = named {
         return match named.is_file() {
@@ -31,37 +35,39 @@ pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
             ))),
         };
     }
+
     let path = std::env::var_os("PATH").unwrap_or_default();
     let installed = std::env::split_paths(&path).map(|dir| dir.join("envoy"));
-    let all = installed.chain([PathBuf::from(FOR_TESTS)]);
-    Ok(all.into_iter().find(|path| path.is_file()))
+    let mut candidates = installed.chain([PathBuf::from(FOR_TESTS)]);
+    Ok(candidates.find(|path| path.is_file()))
 }
 
-/// Starts an Envoy that takes its configuration from the port `xds`. Its
-/// bootstrap and its log are in the folder.
+/// Starts the Envoy at `path`, which takes its configuration from the port
+/// `xds` of loopback. Its bootstrap and its log are written to the folder.
 pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
     let failed = |error: std::io::Error| {
         Failure::wrong(format!("{} does not start: {error}", path.display()))
     };
     let bootstrap = folder.join("envoy.yaml");
-    std::fs::write(&bootstrap, self::bootstrap(xds)).map_err(failed)?;
+    std::fs::write(&bootstrap, bootstrap_text(xds)).map_err(failed)?;
     let log = folder.join("envoy.log");
-    let file = File::create(&log).map_err(failed)?;
+    let log_file = File::create(&log).map_err(failed)?;
+
     let process = Command::new(path)
         .args(["--concurrency", "1", "--disable-hot-restart"])
         .args(["--log-level", "warning", "--config-path"])
         .arg(bootstrap)
         .stdin(Stdio::null())
-        .stdout(file.try_clone().map_err(failed)?)
-        .stderr(file)
+        .stdout(log_file.try_clone().map_err(failed)?)
+        .stderr(log_file)
         .kill_on_drop(true)
         .spawn()
         .map_err(failed)?;
     Ok(Envoy { process, log })
 }
 
-/// Waits until Envoy ends by itself, which it should not. Returns a message with
-/// the end of its log; never returns if there is no Envoy.
+/// Waits until Envoy ends by itself, which it should not. Returns a message
+/// with the end of its log; never returns if there is no Envoy.
 pub(super) async fn wait_for_exit(envoy: Option<&mut Envoy>) -> String {
     let Some(envoy) = envoy else {
         return std::future::pending().await;
@@ -70,14 +76,17 @@ pub(super) async fn wait_for_exit(envoy: Option<&mut Envoy>) -> String {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
+
     let log = std::fs::read_to_string(&envoy.log).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
-    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
+    let first = lines.len().saturating_sub(LAST_LINES);
+    let last = lines[first..].join("\n  ");
     format!("Envoy has ended ({status}); its last words:\n  {last}")
 }
 
-/// Writes a bootstrap: delta ADS, from a cluster that is this server.
-fn bootstrap(xds: u16) -> String {
+/// Writes a bootstrap: delta ADS, from a static cluster that is the server at
+/// the port `xds` of loopback.
+fn bootstrap_text(xds: u16) -> String {
     format!(
         r#"node: {{id: demo-envoy, cluster: demo}}
 dynamic_resources:

@@ -1,7 +1,7 @@
 //! Virtual hosts on demand, as Envoy subscribes to them when the first request
 //! for a host comes.
 
-use trunkline::{Hooks, Peer, Report, kind};
+use trunkline::{Hooks, Peer, Report, Resource, kind};
 
 use super::view;
 
@@ -9,6 +9,8 @@ use super::view;
 pub(super) struct Live;
 
 impl Hooks for Live {
+    /// Prints a line for each virtual host that a client asks for or is sent.
+    /// The client of the demo itself is left out.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         // The demo's own client prints by itself.
         if peer.node == view::NODE {
@@ -22,15 +24,20 @@ impl Hooks for Live {
             }
             Report::Sent(sent) if sent.type_url.as_str() == kind::VHDS => {
                 for delivered in sent.resources {
-                    let resource = &delivered.resource;
-                    let answer = match &resource.body {
-                        Some(_) => resource.version.to_string(),
-                        None => "does not exist".to_owned(),
-                    };
-                    println!("  ! vhds {:<28} {answer}", resource.name.as_str());
+                    print_answer(&delivered.resource);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Prints the version of a virtual host that a client is sent, or that the host
+/// does not exist: then it has no body.
+fn print_answer(resource: &Resource) {
+    let answer = match &resource.body {
+        Some(_) => resource.version.to_string(),
+        None => "does not exist".to_owned(),
+    };
+    println!("  ! vhds {:<28} {answer}", resource.name.as_str());
 }

@@ -34,7 +34,8 @@ const INGRESS: u16 = 10_000;
 /// The port of its listener with virtual hosts on demand, if it is free.
 const ON_DEMAND: u16 = 10_001;
 
-/// Runs the demo until a signal comes, its time is over, or Envoy ends.
+/// Runs the demo until a signal comes, its time is over, or Envoy ends; then
+/// stops everything. Its files are removed with the folder.
 pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     let mut ends = Ends::new()?;
     let failed = |error| Failure::wrong(format!("no folder for the demo: {error}"));
@@ -42,6 +43,7 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
         .prefix("trunkline-demo-")
         .tempdir()
         .map_err(failed)?;
+
     let ports = sample::Ports {
         ingress: free_port(INGRESS).await?,
         on_demand: free_port(ON_DEMAND).await?,
@@ -55,12 +57,12 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     let found = envoy::find(args.envoy.as_deref())?;
     let envoy = found.map(|path| envoy::start(&path, folder.path(), running.listen.port()));
     let mut envoy = envoy.transpose()?;
-    words::say(&running, &config, &ports, envoy.is_some());
+    words::say_all(&running, &config, &ports, envoy.is_some());
     let view = tokio::spawn(view::run(running.listen));
 
     tokio::select! {
         () = ends.next() => println!("\nstopping"),
-        () = after(args.duration) => println!("\nthe time is over"),
+        () = sleep_for(args.duration) => println!("\nthe time is over"),
         message = envoy::wait_for_exit(envoy.as_mut()) => println!("\n{message}"),
     }
     view.abort();
@@ -68,19 +70,20 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     Ok(())
 }
 
-/// Serves the resources of a folder, on the default addresses if they are free.
-/// Returns when all resources are loaded.
+/// Serves the resources of a folder, on the default addresses if they are free
+/// and else on other ports. Returns when all resources are loaded.
 async fn serve(config: &Path) -> Result<Running> {
     let mut settings = Settings::new();
     settings.config = vec![config.to_owned()];
     settings.listen = free_address(&settings.listen).await;
     settings.admin = free_address(&settings.admin).await;
+
     let running = Running::start_with(&settings, |builder| builder.hooks(hosts::Live)).await?;
     running.server.ready().await;
     Ok(running)
 }
 
-/// Stops Envoy, if there is one, then the server.
+/// Stops Envoy, if there is one, then the server; returns when both have ended.
 async fn stop(running: Running, envoy: Option<Envoy>) {
     if let Some(mut envoy) = envoy {
         // Dropping would end it, too; this waits for it.
@@ -91,15 +94,15 @@ async fn stop(running: Running, envoy: Option<Envoy>) {
 }
 
 /// Waits for a time; for ever, if there is none.
-async fn after(duration: Option<Duration>) {
+async fn sleep_for(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => std::future::pending().await,
     }
 }
 
-/// Returns the `wanted` address if it is free, or else one of loopback that will
-/// take a free port.
+/// Returns the `wanted` address if it is free, or else one of loopback that
+/// will take a free port.
 async fn free_address(wanted: &Address) -> Address {
     match bind(wanted.as_str()).await {
         Ok(_) => wanted.clone(),
@@ -113,7 +116,7 @@ async fn free_address(wanted: &Address) -> Address {
 async fn free_port(wanted: u16) -> Result<u16> {
     let listener = match bind(("127.0.0.1", wanted)).await {
         Ok(listener) => listener,
-        Err(_) => backend::listener().await?,
+        Err(_) => backend::bind_free_port().await?,
     };
     Ok(listener.local_addr().map_err(Failure::wrong)?.port())
 }

@@ -12,20 +12,22 @@ pub(super) struct Ports {
     pub(super) v2: u16,
 }
 
-/// Writes the resources into files of a folder, which is made.
+/// Writes the resources into files of a folder, which is made if it does not
+/// exist.
 pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
+    let ingress = listener("ingress", ports.ingress, "routes");
     let endpoints = endpoints("v1", ports.v1) + &endpoints("v2", ports.v2);
-    for (file, text) in [
-        (
-            "listener.yaml",
-            listener("ingress", ports.ingress, "routes"),
-        ),
+    let files = [
+        ("listener.yaml", ingress),
         ("routes.yaml", ROUTES.to_owned()),
         ("on-demand.yaml", on_demand(ports.on_demand)),
         ("clusters.yaml", cluster("v1") + &cluster("v2")),
         ("endpoints.yaml", endpoints),
-    ] {
+    ];
+
+    for (file, text) in files {
+        // A text that begins with a comment has its own heading.
         let text = match text.starts_with('#') {
             true => text,
             false => format!("resources:\n{text}"),
@@ -72,7 +74,8 @@ fn on_demand(port: u16) -> String {
     HOSTS.to_owned() + &listener("on-demand", port, "on-demand")
 }
 
-/// Writes a listener that takes its routes by RDS.
+/// Writes a listener that takes its route configuration, which is called
+/// `routes`, by RDS. It has the filter that fetches virtual hosts on demand.
 fn listener(name: &str, port: u16, routes: &str) -> String {
     // Without route configurations that have `vhds` the filter does nothing.
     format!(
@@ -112,7 +115,7 @@ fn cluster(name: &str) -> String {
     )
 }
 
-/// Writes the one endpoint of a cluster.
+/// Writes the endpoints of a cluster: one, on this port of loopback.
 fn endpoints(name: &str, port: u16) -> String {
     format!(
         r#"- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment

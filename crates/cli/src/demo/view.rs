@@ -24,33 +24,39 @@ const TYPES: [&str; 4] = [kind::LDS, kind::CDS, kind::RDS, kind::EDS];
 /// A host that it subscribes to on demand.
 const HOST: &str = "on-demand/shop.example";
 
-/// Prints the responses of a server until the stream ends.
+/// Prints the responses of a server until the stream ends, and why it ended.
 pub(super) async fn run(server: SocketAddr) {
-    if let Err(error) = watch(server).await {
+    if let Err(error) = subscribe_and_print(server).await {
         println!("the client that is watched has lost the server: {error}");
     }
 }
 
-/// Subscribes to everything, and prints and acknowledges each response.
-async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// Subscribes to all of [`TYPES`] and to [`HOST`]; prints and ACKs each
+/// response until the server ends the stream.
+async fn subscribe_and_print(
+    server: SocketAddr,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let channel = Endpoint::from_shared(format!("http://{server}"))?
         .connect()
         .await?;
-    let (requests, stream) = mpsc::channel(TYPES.len() * 2);
+
+    // All first requests fit, so none waits for a stream that is not open yet.
+    let (requests, receiver) = mpsc::channel(TYPES.len() * 2);
     for type_url in TYPES {
         requests.send(first_request(type_url, "*")).await?;
     }
     requests.send(first_request(kind::VHDS, HOST)).await?;
     println!("  ? vhds {HOST:<28} {NODE} asks");
-    let stream = ReceiverStream::new(stream);
+
     let mut client = AggregatedDiscoveryServiceClient::new(channel);
     let mut responses = client
-        .delta_aggregated_resources(stream)
+        .delta_aggregated_resources(ReceiverStream::new(receiver))
         .await?
         .into_inner();
+
     let mut held = HashSet::new();
     while let Some(response) = responses.message().await? {
-        show(&response, &mut held);
+        print_response(&response, &mut held);
         let ack = DeltaDiscoveryRequest {
             type_url: response.type_url,
             response_nonce: response.nonce,
@@ -61,7 +67,8 @@ async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Sen
     Ok(())
 }
 
-/// Makes the first request of a type: a subscription to a name, with the node.
+/// Makes the first request of a type: a subscription to a name or to the
+/// wildcard, with the node.
 fn first_request(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest {
         node: Some(Node {
@@ -76,9 +83,9 @@ fn first_request(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     }
 }
 
-/// Prints a line for each resource of a response: new, changed or removed. Keeps
-/// the resources that the client has in `held`, by type and name.
-fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>) {
+/// Prints a line for each resource of a response: new, changed or removed.
+/// Keeps the resources that the client has in `held`, by type and name.
+fn print_response(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>) {
     let type_url = TypeUrl::new(&response.type_url);
     let kind = kinds::short(&type_url);
     for resource in &response.resources {
@@ -87,7 +94,7 @@ fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>)
         println!("  {sign} {kind} {:<16} {}", resource.name, resource.version);
     }
     for name in &response.removed_resources {
-        // A name that it never had is not removed.
+        // A name that the client never had was only said not to exist.
         if held.remove(&(response.type_url.clone(), name.clone())) {
             println!("  - {kind} {name}");
         }

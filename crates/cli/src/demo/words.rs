@@ -5,18 +5,23 @@ use std::path::Path;
 use super::sample::Ports;
 use crate::running::Running;
 
-/// Prints the text; `envoy` is whether one is running.
-pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
-    say_where(running, config, ports, envoy);
+/// The port of the admin address that commands use without a flag.
+const DEFAULT_PORT: u16 = 18001;
+
+/// Prints the whole text: the addresses, commands to try, and the signs in the
+/// lines that follow.
+pub(super) fn say_all(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
+    say_addresses(running, config, ports, has_envoy);
     println!("\nTry in another terminal:\n");
-    say_commands(running, config, ports, envoy);
+    say_commands(running, config, ports, has_envoy);
     println!("\nCtrl-C stops everything and takes the files away.\n");
     println!("What a client receives (+ new, ~ changed, - gone)");
     println!("and what is asked for on demand (? asked, ! answered):\n");
 }
 
-/// Prints the addresses of everything that runs.
-fn say_where(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
+/// Prints the addresses of everything that runs, and the folder of the
+/// resources.
+fn say_addresses(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
     let Running { listen, admin, .. } = running;
     let Ports {
         ingress,
@@ -25,10 +30,11 @@ fn say_where(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
         v2,
     } = ports;
     let config = config.display();
+
     println!("Trunkline serves xDS on {listen} and its admin API on http://{admin}");
     println!("from the files in {config}");
     println!("A backend answers on http://127.0.0.1:{v1} (v1) and http://127.0.0.1:{v2} (v2)");
-    match envoy {
+    match has_envoy {
         true => println!(
             "Envoy takes its configuration from here and listens on http://127.0.0.1:{ingress},\n\
              and on http://127.0.0.1:{on_demand} with virtual hosts that it fetches on demand"
@@ -40,22 +46,24 @@ fn say_where(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
 }
 
 /// Prints commands to try; those that reach Envoy, only if it is running.
-fn say_commands(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
+fn say_commands(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
     let ingress = ports.ingress;
     let routes = config.join("routes.yaml");
     let (config, routes) = (config.display(), routes.display());
-    if envoy {
+
+    if has_envoy {
         println!("  curl http://127.0.0.1:{ingress}/");
     }
     println!("  sed -i.bak 's/cluster: v1/cluster: v2/' {routes}");
-    if envoy {
+    if has_envoy {
         println!(
             "  curl http://127.0.0.1:{ingress}/                     # by now it is v2 that answers"
         );
     }
-    let (program, admin) = (program(), admin_flag(running));
-    if envoy {
-        say_on_demand(ports.on_demand);
+
+    let (program, admin) = (program_path(), admin_flag(running));
+    if has_envoy {
+        say_requests(ports.on_demand);
         println!(
             "  {program} explain --node demo-envoy --route on-demand --host a.tenants.example{admin}"
         );
@@ -68,8 +76,9 @@ fn say_commands(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
     println!("  {program} validate {config}");
 }
 
-/// Prints requests to the listener with virtual hosts on demand.
-fn say_on_demand(port: u16) {
+/// Prints requests to the listener with virtual hosts on demand, which has this
+/// port.
+fn say_requests(port: u16) {
     println!(
         "  curl -H 'Host: shop.example' http://127.0.0.1:{port}/    # Envoy asks for this host now"
     );
@@ -79,17 +88,18 @@ fn say_on_demand(port: u16) {
     );
 }
 
-/// Returns the flag that commands need to reach the admin address; nothing, if
-/// its port is the default one.
+/// Returns the flag that commands need to reach the admin address, after a
+/// space; nothing, if its port is the default one.
 fn admin_flag(running: &Running) -> String {
     match running.admin.port() {
-        18001 => String::new(),
+        DEFAULT_PORT => String::new(),
         _ => format!(" --admin {}", running.admin),
     }
 }
 
-/// Returns the path of this program, from here if it is below.
-fn program() -> String {
+/// Returns the path of this program: relative if it is below the current
+/// directory, and just its name if the path is not known.
+fn program_path() -> String {
     let Ok(path) = std::env::current_exe() else {
         return "trunkline".to_owned();
     };

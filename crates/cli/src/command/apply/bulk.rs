@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::parts::{Part, Parts};
 use super::places::Places;
 use crate::client::{BINARY, Call, Client, Detail};
-use crate::command::{parse, print, runtime};
+use crate::command::{parse_body, print, start_runtime};
 use crate::failure::{Failure, Result};
 
 /// The interval of progress lines.
@@ -52,43 +52,54 @@ struct Sum {
 }
 
 impl Bulk<'_> {
-    /// Sends one part after the other, until one is refused. The next part is
-    /// read before each is sent, because the last has to say that it is the
-    /// last.
+    /// Sends one part after the other, and prints the sum of their changes. The
+    /// next part is read before each is sent, because the last has to say that
+    /// it is the last.
+    ///
+    /// # Errors
+    /// A part is refused or not sent. Those before it stay applied, and the
+    /// failure says how many resources that are.
     pub(super) fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
-        let runtime = runtime()?;
+        let runtime = start_runtime()?;
         // The server tells the parts of this change from those of others by it.
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
-        let mut next = self.read(&mut parts)?;
         let mut sum = Sum::default();
         let mut progress = Progress::new(self.total);
+
         let mut number = 0;
+        let mut next = self.read_part(&mut parts)?;
         while let Some(part) = next {
-            next = self.read(&mut parts)?;
+            next = self.read_part(&mut parts)?;
             let last = if next.is_none() { "&last=true" } else { "" };
             let path = format!("/api/v1/resources?summary=true&bulk={id}&part={number}{last}");
             let outcome = self
                 .send(&runtime, &path, &part)
-                .map_err(|failure| self.stopped(&sum, failure))?;
+                .map_err(|failure| self.add_applied(&sum, failure))?;
+
             self.show_warnings(&outcome.warnings, &part, sum.warnings);
             sum.add(&outcome, &part);
             progress.show(sum.resources);
             number += 1;
         }
+
         progress.end();
-        self.show_sum(&sum)
+        self.print_sum(&sum)
     }
 
-    /// Reads the next part of a file that was valid when it was surveyed.
-    fn read<R: Read + Seek>(&self, parts: &mut Parts<R>) -> Result<Option<Part>> {
+    /// Reads the next part of the file; `None` after the last.
+    ///
+    /// # Errors
+    /// The file is not valid. It was when it was surveyed, so it has changed.
+    fn read_part<R: Read + Seek>(&self, parts: &mut Parts<R>) -> Result<Option<Part>> {
         let file = &self.places.file;
         parts
             .next()
             .map_err(|error| Failure::wrong(format!("{file}: {error}; was it changed meanwhile?")))
     }
 
-    /// Sends a part; mistakes in it are reported with their places in the file.
+    /// Sends a part to this path, and waits for its outcome. Mistakes in it are
+    /// reported with their places in the file.
     fn send(&self, runtime: &Runtime, path: &str, part: &Part) -> Result<Outcome> {
         let call = Call {
             method: Method::POST,
@@ -99,11 +110,12 @@ impl Bulk<'_> {
         };
         let locate = |detail| self.places.locate(detail, &part.origins);
         let answer = runtime.block_on(self.client.call_in_part(call, &locate))?;
-        parse(&answer)
+        parse_body(&answer)
     }
 
-    /// Shows the warnings about a part with their places in the file, up to the
-    /// maximum. `before` is the number of those about earlier parts.
+    /// Prints the warnings about a part to standard error, with their places in
+    /// the file, until [`MOST_WARNINGS`] are shown of the whole file. `before`
+    /// is the number of those about earlier parts.
     fn show_warnings(&self, warnings: &[Detail], part: &Part, before: usize) {
         let room = MOST_WARNINGS.saturating_sub(before);
         for warning in warnings.iter().take(room) {
@@ -112,29 +124,30 @@ impl Bulk<'_> {
         }
     }
 
-    /// Adds to a failure how much was applied before it.
-    fn stopped(&self, sum: &Sum, failure: Failure) -> Failure {
+    /// Adds to a failure how many resources were applied before it.
+    fn add_applied(&self, sum: &Sum, failure: Failure) -> Failure {
         let (done, total) = (sum.resources, self.total);
-        failure.and(format!(
+        failure.with_more(format!(
             "\n{done} of the {total} resources were applied before that and stay; the others \
              were not; put it right and apply the whole file again"
         ))
     }
 
     /// Prints the number of changes, and of the warnings that were not shown.
-    fn show_sum(&self, sum: &Sum) -> Result<()> {
+    fn print_sum(&self, sum: &Sum) -> Result<()> {
         let more = sum.warnings.saturating_sub(MOST_WARNINGS);
         if more > 0 {
             eprintln!("warning: and {more} more");
         }
+
         let Counts {
             created,
             changed,
             deleted,
         } = sum.counts;
-        let (all, unchanged) = (sum.resources, sum.unchanged);
+        let (total, unchanged) = (sum.resources, sum.unchanged);
         let text = format!(
-            "{all} resources: {created} created, {changed} changed, {deleted} deleted, \
+            "{total} resources: {created} created, {changed} changed, {deleted} deleted, \
              {unchanged} unchanged\n"
         );
         print(text.as_bytes())
@@ -142,16 +155,19 @@ impl Bulk<'_> {
 }
 
 impl Sum {
-    /// Adds the outcome of a part.
+    /// Adds the outcome of a part. A route configuration that takes several
+    /// parts counts once.
     fn add(&mut self, outcome: &Outcome, part: &Part) {
         self.resources += part.resources;
         self.counts.created += outcome.counts.created;
         self.counts.changed += outcome.counts.changed;
         self.counts.deleted += outcome.counts.deleted;
+
         // A continued route configuration was counted with its first part.
         let origins = part.origins.iter();
         let continued = origins.filter(|origin| origin.first_host > 0).count();
         self.unchanged += outcome.unchanged.saturating_sub(continued);
+
         self.warnings += outcome.warnings.len();
     }
 }
@@ -166,7 +182,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Begins an interval; the first line is shown at its end.
+    /// Begins the progress through `total` resources. The first line is shown
+    /// after an interval, so a short one shows none.
     fn new(total: usize) -> Self {
         Self {
             total,
@@ -176,13 +193,15 @@ impl Progress {
         }
     }
 
-    /// Shows how many resources are done, unless a line is recent.
+    /// Shows how many resources are done, unless a line was shown less than
+    /// [`PROGRESS_INTERVAL`] ago.
     fn show(&mut self, done: usize) {
         if self.shown_at.elapsed() < PROGRESS_INTERVAL {
             return;
         }
         self.shown_at = Instant::now();
         self.has_shown = true;
+
         let percent = done * 100 / self.total.max(1);
         let line = format!("applied {done} of {} resources ({percent}%)", self.total);
         match self.is_terminal {

@@ -31,7 +31,7 @@ const ONE_CHANGE: usize = 10_000;
 /// resources.
 const SMALL_TEXT: usize = 1 << 20;
 
-/// Applies a file: binary by its ending, or else a text.
+/// Applies a file to a server. By its ending it is binary, or else a text.
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
     let client = Client::new(&args.remote)?;
     let applying = Applying { args, client };
@@ -49,79 +49,85 @@ struct Applying<'a> {
 
 impl Applying<'_> {
     /// Returns the name of the file for messages.
-    fn name(&self) -> &str {
+    fn file_name(&self) -> &str {
         match self.args.file.as_str() {
             "-" => "standard input",
             file => file,
         }
     }
 
-    /// Makes a failure of an error in the file.
-    fn wrong(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::wrong(format!("{}: {error}", self.name()))
+    /// Makes a failure of an error about the file, with its name.
+    fn failure(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::wrong(format!("{}: {error}", self.file_name()))
     }
 
-    /// Applies a binary file. Unless it is one change, it is never in memory as a
-    /// whole.
+    /// Applies a binary file: as one change if that is asked for or its
+    /// resources are few, and else in parts. In parts, it is never in memory as
+    /// a whole.
     fn apply_binary(&self) -> Result<()> {
-        let open = || File::open(&self.args.file).map_err(|error| self.wrong(error));
-        let places = Places::binary(self.name());
+        let open = || File::open(&self.args.file).map_err(|error| self.failure(error));
+        let places = Places::binary(self.file_name());
         let found = survey::survey(open()?, &places)?;
         if self.args.atomic || found <= ONE_CHANGE {
-            let bytes = self.read()?;
-            return self.at_once(BINARY, bytes);
+            let bytes = self.read_all()?;
+            return self.send_whole(BINARY, bytes);
         }
-        self.in_parts(open()?, found, &places)
+        self.send_parts(open()?, found, &places)
     }
 
-    /// Applies a file in YAML or JSON. To be sent in parts, it is encoded as a
+    /// Applies a file in YAML or JSON: as one change if that is asked for or
+    /// its resources are few, and else in parts. For these it is encoded as a
     /// binary file.
     fn apply_text(&self) -> Result<()> {
-        let bytes = self.read()?;
+        let bytes = self.read_all()?;
         let format = Format::of(&self.args.file);
         let content_type = content_type(format);
         if self.args.atomic || bytes.len() <= SMALL_TEXT {
-            return self.at_once(content_type, bytes);
+            return self.send_whole(content_type, bytes);
         }
-        // The server reports as well that it is no text.
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            return self.at_once(content_type, bytes);
+            // The server says what is wrong with it.
+            return self.send_whole(content_type, bytes);
         };
+
         let document = self.parse(format, text)?;
         let encoded = Bytes::from(encode(&document));
-        let places = Places::text(self.name(), document);
+        let places = Places::text(self.file_name(), document);
         let found = survey::survey(Cursor::new(encoded.clone()), &places)?;
         if found <= ONE_CHANGE {
-            return self.at_once(content_type, bytes);
+            return self.send_whole(content_type, bytes);
         }
         drop(bytes);
-        self.in_parts(Cursor::new(encoded), found, &places)
+        self.send_parts(Cursor::new(encoded), found, &places)
     }
 
-    /// Parses a text; its errors are one failure.
+    /// Parses a text.
+    ///
+    /// # Errors
+    /// It has a mistake; the failure lists all of them.
     fn parse(&self, format: Format, text: &str) -> Result<Document> {
-        let document = text::read_as(format, self.name(), text, &wire::text_options());
+        let document = text::read_as(format, self.file_name(), text, &wire::text_options());
         if document.errors.is_empty() {
             return Ok(document);
         }
-        let errors = document.errors.iter().map(|error| format!("\n  {error}"));
-        let errors = errors.collect::<String>();
-        Err(self.wrong(format!("nothing was changed{errors}")))
+        let lines = document.errors.iter().map(|error| format!("\n  {error}"));
+        let errors: String = lines.collect();
+        Err(self.failure(format!("nothing was changed{errors}")))
     }
 
     /// Reads the whole file, or standard input.
-    fn read(&self) -> Result<Vec<u8>> {
+    fn read_all(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = match self.args.file.as_str() {
             "-" => std::io::stdin().read_to_end(&mut bytes).map(drop),
             file => std::fs::read(file).map(|read| bytes = read),
         };
-        read.map(|()| bytes).map_err(|error| self.wrong(error))
+        read.map(|()| bytes).map_err(|error| self.failure(error))
     }
 
-    /// Sends the whole file in one request, and shows each change.
-    fn at_once(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
-        let file = self.name();
+    /// Sends the whole file in one request, and prints each change.
+    fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
+        let file = self.file_name();
         let call = Call {
             method: Method::POST,
             path: match self.args.dry_run {
@@ -132,22 +138,26 @@ impl Applying<'_> {
             body,
             file,
         };
-        changes::show(&run_request(self.client.call(call))?, file)
+        changes::print_outcome(&run_request(self.client.call(call))?, file)
     }
 
     /// Sends a binary file in parts; `found` is the number of its resources.
-    fn in_parts<R: std::io::Read + std::io::Seek>(
+    ///
+    /// # Errors
+    /// It is a dry run, which parts cannot have, or a part is refused.
+    fn send_parts<R: std::io::Read + std::io::Seek>(
         &self,
         source: R,
         found: usize,
         places: &Places,
     ) -> Result<()> {
         if self.args.dry_run {
-            return Err(self.wrong(format!(
+            return Err(self.failure(format!(
                 "has {found} resources, which are applied in parts, and it cannot be tried what \
                  parts do together; check it with `trunkline validate`, or give --atomic"
             )));
         }
+
         let bulk = Bulk {
             client: &self.client,
             places,
@@ -157,7 +167,8 @@ impl Applying<'_> {
     }
 }
 
-/// Encodes the resources of a text as a binary file.
+/// Encodes the resources of a text as a binary file: a `DiscoveryResponse` with
+/// each in its wrapper, if it has one.
 fn encode(document: &Document) -> Vec<u8> {
     let resources = document.resources.iter().map(|read| {
         let any = Any {
@@ -176,7 +187,7 @@ fn encode(document: &Document) -> Vec<u8> {
     response.encode_to_vec()
 }
 
-/// Puts a resource into a copy of a wrapper, which has none.
+/// Puts a resource into a copy of a wrapper that has no resource yet.
 fn wrap(any: Any, wrapper: &Resource) -> Any {
     let wrapper = Resource {
         resource: Some(any),

@@ -59,7 +59,9 @@ struct OpenRoute {
 }
 
 impl OpenRoute {
-    /// Opens a route configuration whose next virtual host is `first_host`.
+    /// Opens a route configuration in a part, still without virtual hosts; the
+    /// next one in the file is `first_host`. `resource` is its index in the
+    /// file.
     fn new(resource: usize, first_host: usize) -> Self {
         Self {
             origin: Origin {
@@ -72,7 +74,7 @@ impl OpenRoute {
 }
 
 impl<R: Read + Seek> Parts<R> {
-    /// Starts at the beginning of a binary file.
+    /// Splits a binary file from where it stands. Nothing is read yet.
     pub(super) fn new(source: R) -> Self {
         Self {
             pieces: Pieces::new(source),
@@ -81,7 +83,9 @@ impl<R: Read + Seek> Parts<R> {
         }
     }
 
-    /// Reads the next part; returns `None` after the last.
+    /// Reads the next part, until it is full or the file ends; returns `None`
+    /// after the last. A route configuration whose virtual hosts take several
+    /// parts is in each of them, with those hosts.
     pub(super) fn next(&mut self) -> Result<Option<Part>, PiecesError> {
         let mut part = Part::default();
         let mut open: Option<OpenRoute> = None;
@@ -89,6 +93,7 @@ impl<R: Read + Seek> Parts<R> {
             let Some((index, piece)) = self.pieces.next()? else {
                 break;
             };
+
             part.resources += 1;
             match piece {
                 Piece::Whole(any) => {
@@ -116,13 +121,15 @@ impl<R: Read + Seek> Parts<R> {
         Ok(Some(part).filter(|part| part.resources > 0))
     }
 
-    /// Returns whether a part takes no further piece. A route configuration is
-    /// sent with a virtual host: without one, it would seem to have none.
+    /// Returns whether a part takes no further piece: it has enough resources
+    /// or bytes. A route configuration is sent with at least one virtual host,
+    /// because without any it would seem to have none.
     fn is_full(&self, part: &Part, open: Option<&OpenRoute>) -> bool {
         let host_bytes = open.map(|open| open.hosts.len());
         let bytes = part.body.len() + host_bytes.unwrap_or_default();
         let waits_for_host = host_bytes == Some(0);
-        !waits_for_host && (part.resources >= self.most_resources || bytes >= MOST_BYTES)
+        let has_enough = part.resources >= self.most_resources || bytes >= MOST_BYTES;
+        has_enough && !waits_for_host
     }
 }
 
@@ -133,13 +140,14 @@ impl Part {
         put_message(&mut self.body, RESOURCES, &any.encode_to_vec());
     }
 
-    /// Adds a route configuration with its virtual hosts so far to the body, if
-    /// one is open. `route` is the last one that was read.
+    /// Adds the open route configuration with its virtual hosts so far to the
+    /// body; nothing, if none is open. `route` is the last one that was read,
+    /// which is the open one.
     fn close_route(&mut self, open: Option<OpenRoute>, route: Option<&Route>) {
         let (Some(open), Some(route)) = (open, route) else {
             return;
         };
-        // Fields may stand in any order, and two parts of a message are merged.
+        // Fields may stand in any order, so the hosts can follow all others.
         let any = Any {
             type_url: route.type_url.clone(),
             value: [&route.rest[..], &open.hosts].concat().into(),
@@ -152,11 +160,12 @@ impl Part {
     }
 }
 
-/// Writes one item of a repeated field of messages.
-fn put_message(to: &mut impl BufMut, field: u32, message: &[u8]) {
-    encode_key(field, WireType::LengthDelimited, to);
-    encode_varint(message.len() as u64, to);
-    to.put_slice(message);
+/// Appends one item of a repeated field of messages to an encoded message: its
+/// number and wire type, its length, and its bytes.
+fn put_message(out: &mut impl BufMut, field: u32, message: &[u8]) {
+    encode_key(field, WireType::LengthDelimited, out);
+    encode_varint(message.len() as u64, out);
+    out.put_slice(message);
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) struct Places {
 pub(super) type Number = (usize, Option<usize>);
 
 impl Places {
-    /// Makes the places of a binary file: paths.
+    /// Makes the places of a binary file, which has no lines: they are paths.
     pub(super) fn binary(file: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -26,7 +26,7 @@ impl Places {
         }
     }
 
-    /// Makes the places of a text: lines and columns.
+    /// Makes the places of a text, which are lines and columns.
     pub(super) fn text(file: &str, document: Document) -> Self {
         Self {
             file: file.to_owned(),
@@ -34,23 +34,26 @@ impl Places {
         }
     }
 
-    /// Writes the place of a resource as a compiler would.
-    pub(super) fn name(&self, number: Number) -> String {
+    /// Writes the place of a resource as a compiler would: with its line and
+    /// column, or with its path in a binary file.
+    pub(super) fn describe_place(&self, number: Number) -> String {
         let file = &self.file;
         match self.position(number) {
             Some(at) => format!("{file}:{at}"),
-            None => format!("{file}: {}", path(number)),
+            None => format!("{file}: {}", path_of(number)),
         }
     }
 
-    /// Returns the line and the column of a resource; `None` in a binary file.
+    /// Returns the line and the column of a resource; `None` in a binary file,
+    /// or if the file has no such resource.
     fn position(&self, (index, host): Number) -> Option<Position> {
         let read = self.document.as_ref()?.resources.get(index)?;
         let inner = host.map(|host| read.item("virtual_hosts", host));
         Some(read.position(&inner.unwrap_or_else(Path::default)))
     }
 
-    /// Gives a mistake that the server found in a part its place in the file.
+    /// Gives a mistake that the server found in a part its place in the file:
+    /// the line and the column, and the paths in its field and its message.
     /// `origins` are those of the part.
     pub(super) fn locate(&self, detail: Detail, origins: &[Origin]) -> Detail {
         let (field, number) = renumber(&detail.field, origins);
@@ -66,7 +69,7 @@ impl Places {
 }
 
 /// Writes the path of a resource, as the server does.
-fn path((index, host): Number) -> String {
+fn path_of((index, host): Number) -> String {
     match host {
         Some(host) => format!("{RESOURCES}{index}]{HOSTS}{host}]"),
         None => format!("{RESOURCES}{index}]"),
@@ -83,17 +86,20 @@ const WRAPPED: &str = "].resource";
 /// Replaces the indexes of a part by those of the file, in every path in a
 /// text. Returns the text, and the resource that its first path names.
 fn renumber(text: &str, origins: &[Origin]) -> (String, Option<Number>) {
-    let (mut out, mut first) = (String::new(), None);
+    let mut out = String::new();
+    let mut first = None;
     let mut rest = text;
     while let Some(at) = rest.find(RESOURCES) {
         let (before, path) = rest.split_at(at + RESOURCES.len());
         out.push_str(before);
         rest = path;
+        // A path that names no resource of the part is copied as it is.
         if let Some((number, after)) = renumber_path(path, origins, &mut out) {
             first = first.or(Some(number));
             rest = after;
         }
     }
+
     out.push_str(rest);
     (out, first)
 }
@@ -108,6 +114,7 @@ fn renumber_path<'a>(
 ) -> Option<(Number, &'a str)> {
     let (index, after) = split_index(path)?;
     let origin = origins.get(index)?;
+
     out.push_str(&origin.resource.to_string());
     let Some((between, host, after)) = split_host(after) else {
         return Some(((origin.resource, None), after));
@@ -117,9 +124,9 @@ fn renumber_path<'a>(
     Some(((origin.resource, Some(host)), after))
 }
 
-/// Splits a path behind the index of a resource into the text before
-/// [`HOSTS`], the index of the virtual host, and the rest. Returns `None` if
-/// the path is not that of a virtual host.
+/// Splits a path behind the index of a resource into three: the text before
+/// [`HOSTS`], which is longer in a wrapper; the index of the virtual host; and
+/// the rest. Returns `None` if the path is not that of a virtual host.
 fn split_host(path: &str) -> Option<(&'static str, usize, &str)> {
     let between = match path.starts_with(WRAPPED) {
         true => WRAPPED,
@@ -131,7 +138,7 @@ fn split_host(path: &str) -> Option<(&'static str, usize, &str)> {
 }
 
 /// Splits a text into the index at its beginning and the rest, from the
-/// closing bracket on.
+/// closing bracket on; `None` if it does not begin with an index.
 fn split_index(text: &str) -> Option<(usize, &str)> {
     let end = text.find(']')?;
     Some((text[..end].parse().ok()?, &text[end..]))

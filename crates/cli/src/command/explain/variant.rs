@@ -2,83 +2,95 @@
 
 use serde_json::Value;
 
-use super::{aligned, text, texts};
+use super::{align, text, texts};
 use crate::output::Table;
 
 /// Writes the explanation of a resource: one fact in a line, then a table of
 /// the variants for other clients.
-pub(super) fn lines(answer: &Value) -> String {
+pub(super) fn write_explanation(answer: &Value) -> String {
     let name = format!("{} {}", text(&answer["type"]), text(&answer["name"]));
     let mut lines = vec![
         ("asked for", name),
-        ("parameters", parameters(&answer["parameters"])),
-        ("given", chosen(&answer["given"])),
+        ("parameters", write_parameters(&answer["parameters"])),
+        ("given", describe_given(&answer["given"])),
     ];
+
+    // There is no list if the question is not about a connected client.
     let streams = answer["streams"].as_array();
     for stream in streams.into_iter().flatten() {
-        let state = state(stream, "this type");
+        let state = describe_state(stream, "this type");
         let state = state.unwrap_or_else(|| "did not ask for it".to_owned());
         lines.push(("client", format!("stream {}: {state}", stream["stream"])));
     }
     if streams.is_some_and(Vec::is_empty) {
         lines.push(("client", "did not ask for anything of this type".to_owned()));
     }
-    aligned(lines) + &others(&answer["others"])
+
+    align(lines) + &other_table(&answer["others"])
 }
 
-/// Writes the client's parameters, each with its origin.
-pub(super) fn parameters(all: &Value) -> String {
-    let one = |one: &Value| {
-        let (key, value, by) = (text(&one["key"]), text(&one["value"]), text(&one["by"]));
-        format!("{key}={value} (by {by})")
+/// Writes the client's parameters, each with its origin; `none`, if it has
+/// none.
+pub(super) fn write_parameters(parameters: &Value) -> String {
+    let write = |parameter: &Value| {
+        let field = |key: &str| text(&parameter[key]);
+        format!("{}={} (by {})", field("key"), field("value"), field("by"))
     };
-    let all: Vec<String> = all.as_array().into_iter().flatten().map(one).collect();
-    match all.is_empty() {
+    let list = parameters.as_array().into_iter().flatten();
+    let written: Vec<String> = list.map(write).collect();
+    match written.is_empty() {
         true => "none".to_owned(),
-        false => all.join(", "),
+        false => written.join(", "),
     }
 }
 
 /// Tells which variant the client gets, or that there is none for it.
-fn chosen(variant: &Value) -> String {
+fn describe_given(variant: &Value) -> String {
+    if variant.is_null() {
+        return "that it does not exist: no variant is for this client".to_owned();
+    }
     let version = text(&variant["version"]);
     match variant["constraints"].as_str() {
-        _ if variant.is_null() => {
-            "that it does not exist: no variant is for this client".to_owned()
-        }
         Some(constraints) => format!("version {version}, the variant for {constraints}"),
         None => format!("version {version}, which is for everybody"),
     }
 }
 
 /// Tells the state of a name on a stream; `None` if the client neither
-/// subscribes to it nor holds it. `kind` says in words what the client may not
-/// see, where it may not.
-pub(super) fn state(stream: &Value, kind: &str) -> Option<String> {
-    Some(
-        match (stream["status"].as_str(), cached(&stream["holds"])) {
-            _ if stream["may_see"] == false => format!("may not see {kind}"),
-            (Some("ACKED"), Some(held)) => format!("asked for it, and holds {held}"),
-            (Some("SENT"), Some(held)) => format!("asked for it, and has yet to answer to {held}"),
-            (Some("NACKED"), held) => {
-                let version = text(&stream["rejected_version"]);
-                let kept = held.map(|held| format!(" (it may still hold {held})"));
-                let error = text(&stream["error"]);
-                format!(
-                    "asked for it, and rejects version {version}{}: {error}",
-                    kept.unwrap_or_default()
-                )
-            }
-            (Some("DOES_NOT_EXIST"), _) => "asked for it, and knows that there is none".to_owned(),
-            (Some(_), _) => "asked for it, and was not answered yet".to_owned(),
-            (None, Some(held)) => format!("did not ask for it by name, and holds {held}"),
-            (None, None) => return None,
-        },
-    )
+/// subscribes to it nor holds it. Where the client may not see resources of the
+/// type, it says so; `kind` is the word for them.
+pub(super) fn describe_state(stream: &Value, kind: &str) -> Option<String> {
+    if stream["may_see"] == false {
+        return Some(format!("may not see {kind}"));
+    }
+
+    let held = describe_held(&stream["holds"]);
+    let state = match (stream["status"].as_str(), held) {
+        (Some("ACKED"), Some(held)) => format!("asked for it, and holds {held}"),
+        (Some("SENT"), Some(held)) => format!("asked for it, and has yet to answer to {held}"),
+        (Some("NACKED"), held) => describe_rejection(stream, held),
+        (Some("DOES_NOT_EXIST"), _) => "asked for it, and knows that there is none".to_owned(),
+        (Some(_), _) => "asked for it, and was not answered yet".to_owned(),
+        (None, Some(held)) => format!("did not ask for it by name, and holds {held}"),
+        (None, None) => return None,
+    };
+    Some(state)
 }
 
-/// Describes the resource that a client holds, if it holds one.
-fn cached(held: &Value) -> Option<String> {
+/// Tells which version a client rejects on a stream and why, and what it still
+/// holds.
+fn describe_rejection(stream: &Value, held: Option<String>) -> String {
+    let version = text(&stream["rejected_version"]);
+    let error = text(&stream["error"]);
+    let kept = match held {
+        Some(held) => format!(" (it may still hold {held})"),
+        None => String::new(),
+    };
+    format!("asked for it, and rejects version {version}{kept}: {error}")
+}
+
+/// Describes the resource that a client holds; `None` if it holds none.
+fn describe_held(held: &Value) -> Option<String> {
     let (name, version) = (held["name"].as_str()?, text(&held["version"]));
     let variant = match held["constraints"].as_str() {
         Some(constraints) => format!(", the variant for {constraints}"),
@@ -89,15 +101,16 @@ fn cached(held: &Value) -> Option<String> {
 
 /// Writes a table of the variants for other clients, with the constraints that
 /// this one does not meet; nothing, if there are none.
-fn others(others: &Value) -> String {
-    let all = others.as_array();
-    let Some(all) = all.filter(|all| !all.is_empty()) else {
+fn other_table(others: &Value) -> String {
+    let variants = others.as_array().filter(|list| !list.is_empty());
+    let Some(variants) = variants else {
         return String::new();
     };
     let mut table = Table::new(&["OTHERS FOR", "VERSION", "NOT FULFILLED"]);
-    for one in all {
-        let unmet = texts(&one["unmet"]).join("; ");
-        table.row([text(&one["constraints"]), text(&one["version"]), unmet]);
+    for variant in variants {
+        let unmet = texts(&variant["unmet"]).join("; ");
+        let constraints = text(&variant["constraints"]);
+        table.add_row([constraints, text(&variant["version"]), unmet]);
     }
-    format!("\n{}", table.text())
+    format!("\n{}", table.to_text())
 }
