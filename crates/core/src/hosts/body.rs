@@ -14,8 +14,9 @@ const FIXED_64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// Copies the body of a virtual host with this name and only these domains.
-pub(crate) fn with_domains<'a>(
+/// Copies the body of a virtual host with this name and only these domains, in
+/// place of its own.
+pub(crate) fn rewrite_body<'a>(
     body: &[u8],
     name: &str,
     domains: impl Iterator<Item = &'a str>,
@@ -25,7 +26,7 @@ pub(crate) fn with_domains<'a>(
     for domain in domains {
         put_text(&mut new, DOMAINS, domain);
     }
-    put_others(&mut new, body);
+    put_other_fields(&mut new, body);
     new.freeze()
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn put_varint(to: &mut BytesMut, mut value: u64) {
 /// Copies all fields but the name and the domains. Fields after one that cannot
 /// be read are left out: the body was decoded as a virtual host before, or its
 /// domains would not be known.
-fn put_others(to: &mut BytesMut, body: &[u8]) {
+fn put_other_fields(to: &mut BytesMut, body: &[u8]) {
     let mut rest = body;
     while let Some((field, end)) = next_field(rest) {
         if field != NAME && field != DOMAINS {
@@ -63,24 +64,27 @@ fn put_others(to: &mut BytesMut, body: &[u8]) {
 /// its end; `None` at the end, or if it cannot be read.
 fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
-    let tag = varint(&mut rest)?;
+    let tag = read_varint(&mut rest)?;
+    // The bytes that follow the tag, and a number that was read already.
     let length = match tag & 7 {
         VARINT => {
-            varint(&mut rest)?;
+            read_varint(&mut rest)?;
             0
         }
         FIXED_64 => 8,
-        LENGTH_DELIMITED => usize::try_from(varint(&mut rest)?).ok()?,
+        LENGTH_DELIMITED => usize::try_from(read_varint(&mut rest)?).ok()?,
         FIXED_32 => 4,
         _ => return None,
     };
+
     rest.get(..length)?;
-    Some((tag >> 3, bytes.len() - rest.len() + length))
+    let end = bytes.len() - rest.len() + length;
+    Some((tag >> 3, end))
 }
 
 /// Reads a number in protobuf's variable length, and moves `bytes` behind it.
-/// `None` if it does not end.
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
+/// `None` if the bytes end before the number, or it has more than 64 bits.
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let byte = bytes.has_remaining().then(|| bytes.get_u8())?;
@@ -106,7 +110,7 @@ mod tests {
             b"\x41\x01\x02\x03\x04\x05\x06\x07\x08",
         ]
         .concat();
-        let new = with_domains(&body, "r/c.a", ["c.a"].into_iter());
+        let new = rewrite_body(&body, "r/c.a", ["c.a"].into_iter());
         let expected = [
             &b"\x0a\x05r/c.a\x12\x03c.a"[..],
             b"\x1a\x02xy\x30\xac\x02\x3d\x01\x02\x03\x04",
@@ -114,13 +118,13 @@ mod tests {
         ]
         .concat();
         assert_eq!(new, expected);
-        assert_eq!(with_domains(&new, "r/c.a", ["c.a"].into_iter()), new);
+        assert_eq!(rewrite_body(&new, "r/c.a", ["c.a"].into_iter()), new);
     }
 
     #[test]
     fn long_names_have_long_lengths() {
         let long = "x".repeat(300);
-        let new = with_domains(b"", &long, std::iter::empty());
+        let new = rewrite_body(b"", &long, std::iter::empty());
         assert_eq!(new[..3], [0x0a, 0xac, 0x02]);
         assert_eq!(new.len(), 303);
     }
@@ -130,7 +134,7 @@ mod tests {
         let broken = [&b"\x1a\x09x"[..], b"\x80", b"\x0f\x01", &[0xff; 12], b""];
         for body in broken {
             assert_eq!(
-                with_domains(body, "v", std::iter::empty()),
+                rewrite_body(body, "v", std::iter::empty()),
                 &b"\x0a\x01v"[..]
             );
         }

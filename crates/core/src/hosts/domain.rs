@@ -17,14 +17,18 @@ pub enum Domain<'a> {
 }
 
 impl<'a> Domain<'a> {
-    /// Reads a domain.
+    /// Reads a domain, which may be any text. One with `*` at both ends is a
+    /// suffix.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
-        match (text, text.strip_prefix('*'), text.strip_suffix('*')) {
-            ("*", ..) => Self::Any,
-            (_, Some(suffix), _) => Self::Suffix(suffix),
-            (_, _, Some(prefix)) => Self::Prefix(prefix),
-            _ => Self::Exact(text),
+        if text == "*" {
+            Self::Any
+        } else if let Some(suffix) = text.strip_prefix('*') {
+            Self::Suffix(suffix)
+        } else if let Some(prefix) = text.strip_suffix('*') {
+            Self::Prefix(prefix)
+        } else {
+            Self::Exact(text)
         }
     }
 
@@ -54,6 +58,7 @@ impl<'a> Domain<'a> {
 }
 
 impl fmt::Display for Domain<'_> {
+    /// Writes the text that [`Domain::of`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact(text) => write!(f, "{text}"),

@@ -9,7 +9,7 @@
 mod body;
 mod domain;
 
-pub(crate) use body::{put_varint, with_domains};
+pub(crate) use body::{put_varint, rewrite_body};
 pub use domain::{Domain, Domains};
 
 /// The two parts of the name of a virtual host or of a requested host.
@@ -34,16 +34,17 @@ impl<'a> HostName<'a> {
 /// Returns the host without its port. An IPv6 address has a port only after
 /// brackets.
 #[must_use]
-pub(crate) fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        // Without brackets, more than one colon is an address without a port.
-        Some((before, port))
-            if port.bytes().all(|b| b.is_ascii_digit())
-                && (!before.contains(':') || before.ends_with(']')) =>
-        {
-            before
-        }
-        _ => host,
+pub(crate) fn strip_port(host: &str) -> &str {
+    let Some((before, port)) = host.rsplit_once(':') else {
+        return host;
+    };
+    let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+    // Without brackets, more than one colon is an address without a port.
+    let is_bare_address = before.contains(':') && !before.ends_with(']');
+    if is_number && !is_bare_address {
+        before
+    } else {
+        host
     }
 }
 
@@ -63,7 +64,7 @@ mod tests {
             ("[::1]", "[::1]"),
         ];
         for (host, bare) in table {
-            assert_eq!(without_port(host), bare);
+            assert_eq!(strip_port(host), bare);
         }
     }
 

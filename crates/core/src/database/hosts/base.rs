@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::super::entry::EntryId;
+use super::super::entry::{Entry, EntryId};
 use super::super::{Database, TypeId};
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -18,9 +18,9 @@ pub(super) struct BaseSets(HashMap<Box<str>, BTreeSet<EntryId>>);
 
 impl BaseSets {
     /// Moves a virtual host from the sets of its old variants to those of its
-    /// new ones.
-    pub(super) fn change(&mut self, id: EntryId, old: &[Arc<Resource>], new: &[Arc<Resource>]) {
-        for set in sets(old) {
+    /// new ones. A set without members is dropped.
+    pub(super) fn move_host(&mut self, id: EntryId, old: &[Arc<Resource>], new: &[Arc<Resource>]) {
+        for set in base_sets_of(old) {
             if let Some(members) = self.0.get_mut(set) {
                 members.remove(&id);
                 if members.is_empty() {
@@ -28,7 +28,9 @@ impl BaseSets {
                 }
             }
         }
-        for set in sets(new) {
+
+        for set in base_sets_of(new) {
+            // A name is copied only for a new set.
             if !self.0.contains_key(set) {
                 self.0.insert(set.into(), BTreeSet::new());
             }
@@ -44,32 +46,41 @@ impl BaseSets {
 }
 
 /// Returns the names of the base sets that some variants belong to.
-fn sets(variants: &[Arc<Resource>]) -> impl Iterator<Item = &str> {
-    let all = variants.iter().flat_map(|r| r.facts().base_sets());
-    all.map(AsRef::as_ref)
+fn base_sets_of(variants: &[Arc<Resource>]) -> impl Iterator<Item = &str> {
+    let sets = variants
+        .iter()
+        .flat_map(|variant| variant.facts().base_sets());
+    sets.map(AsRef::as_ref)
 }
 
 impl Database {
     /// Returns the hosts of a route configuration in a base set, each under the
     /// name by which a client would request it, sorted. Wildcards are left out:
-    /// they cannot be requested.
+    /// they cannot be requested. None if the type has no hosts.
     #[must_use]
     pub fn base_hosts(&self, type_id: TypeId, set: &str, route: &str) -> Vec<Name> {
         let table = self.table(type_id);
-        let index = table.hosts.iter();
-        let members = index.flat_map(|index| index.base.members(set));
-        let of_route = members.map(|id| table.entry(id)).filter(|entry| {
+        let Some(index) = &table.hosts else {
+            return Vec::new();
+        };
+        let is_of_route = |entry: &&Entry| {
             let name = HostName::split(entry.name.as_str());
             name.is_some_and(|name| name.route == route)
-        });
+        };
+        // Variants of one virtual host may be in different sets.
+        let is_member = |variant: &&Arc<Resource>| {
+            let mut sets = variant.facts().base_sets().iter();
+            sets.any(|other| **other == *set)
+        };
+
+        let members = index.base.members(set).map(|id| table.entry(id));
+        let of_route = members.filter(is_of_route);
         let variants = of_route.flat_map(|entry| entry.content.resources());
-        let is_member = |r: &&Arc<Resource>| r.facts().base_sets().iter().any(|s| **s == *set);
-        let hosts = variants
-            .filter(is_member)
-            .flat_map(|r| r.facts().domains.exact());
+        let hosts = variants.filter(is_member);
+        let hosts = hosts.flat_map(|variant| variant.facts().domains.exact());
         let names = hosts.map(|host| Name::new(&format!("{route}/{host}")));
-        let names: BTreeSet<Name> = names.collect();
-        names.into_iter().collect()
+        let sorted: BTreeSet<Name> = names.collect();
+        sorted.into_iter().collect()
     }
 }
 

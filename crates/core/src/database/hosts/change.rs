@@ -24,8 +24,10 @@ impl<'d> DomainChange<'d> {
         let mut all = [before, after].concat();
         all.sort_unstable();
         all.dedup();
-        let not_in = |these: &[Domain<'d>]| {
-            let missing = all.iter().filter(|d| these.binary_search(d).is_err());
+
+        let not_in = |domains: &[Domain<'d>]| {
+            let missing = all.iter();
+            let missing = missing.filter(|domain| domains.binary_search(domain).is_err());
             missing.copied().collect()
         };
         Self {
@@ -46,24 +48,29 @@ struct WildcardState<'d> {
 
 impl Table {
     /// Updates the index after the contents of a virtual host changed from
-    /// `old`. Returns the requested hosts whose answer may have changed.
+    /// `old`. Returns the requested hosts whose answer may have changed; none
+    /// if the type has no hosts.
     pub(in super::super) fn move_domains(&mut self, id: EntryId, old: &Content) -> Vec<EntryId> {
         if self.hosts.is_none() {
             return Vec::new();
         }
-        let (before, after) = (old.resources(), self.entry(id).content.resources().to_vec());
+        let before = old.resources();
+        let after = self.entry(id).content.resources().to_vec();
         if let Some(hosts) = &mut self.hosts {
-            hosts.base.change(id, before, &after);
+            hosts.base.move_host(id, before, &after);
         }
         let name = self.entry(id).name.clone();
         let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
             return Vec::new();
         };
+
         let change = DomainChange::new(&domains_of(before), &domains_of(&after));
+        // As they are before the change, to be compared with those after it.
         let wildcards = self.wildcards_near(route, &change, id);
         if let Some(hosts) = &mut self.hosts {
             hosts.apply_change(route, &change, id);
         }
+
         let mut affected = self.requested_matching(route, &change.all);
         affected.extend(self.hosts_of_changed_wildcards(route, &wildcards));
         affected
@@ -81,19 +88,18 @@ impl Table {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
-        let wildcards = hosts.wildcards_over(route, change).into_iter();
-        let owned = wildcards.flat_map(|wildcard| {
+        let mut states = Vec::new();
+        for wildcard in hosts.wildcards_over(route, change) {
             let owners = hosts.owners(&self.entries, route, wildcard).into_iter();
-            owners.map(move |owner| (owner, wildcard))
-        });
-        owned
-            .filter(|(owner, _)| *owner != changed)
-            .map(|(owner, wildcard)| WildcardState {
-                owner,
-                wildcard,
-                is_exclusive: hosts.is_exclusive(&self.entries, owner, wildcard),
-            })
-            .collect()
+            for owner in owners.filter(|owner| *owner != changed) {
+                states.push(WildcardState {
+                    owner,
+                    wildcard,
+                    is_exclusive: hosts.is_exclusive(&self.entries, owner, wildcard),
+                });
+            }
+        }
+        states
     }
 
     /// Returns the virtual hosts whose wildcards are exclusive now and were not
@@ -107,51 +113,53 @@ impl Table {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
-        let changed = before.iter().filter(|state| {
-            let now = hosts.is_exclusive(&self.entries, state.owner, state.wildcard);
-            now != state.is_exclusive
-        });
-        let affected = changed.flat_map(|state| {
-            let domains = own_domains(self.entry(state.owner));
-            let mut affected = self.requested_matching(route, &domains);
-            affected.push(state.owner);
-            affected
-        });
-        affected.collect()
+        let mut affected = Vec::new();
+        for state in before {
+            let is_exclusive = hosts.is_exclusive(&self.entries, state.owner, state.wildcard);
+            if is_exclusive != state.is_exclusive {
+                let domains = own_domains(self.entry(state.owner));
+                affected.extend(self.requested_matching(route, &domains));
+                affected.push(state.owner);
+            }
+        }
+        affected
     }
 
-    /// Returns the requested hosts that one of these domains matches.
+    /// Returns the requested hosts of a route configuration that one of these
+    /// domains matches. A host that two of them match is there twice.
     fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
-        match &self.hosts {
-            Some(hosts) if !hosts.requested.is_empty() => {
-                let domains = domains.iter();
-                let matching = domains.flat_map(|d| hosts.requested.matching(route, *d));
-                matching.collect()
-            }
-            _ => Vec::new(),
+        let Some(hosts) = &self.hosts else {
+            return Vec::new();
+        };
+        if hosts.requested.is_empty() {
+            return Vec::new();
         }
+        let matching = domains.iter();
+        let matching = matching.flat_map(|domain| hosts.requested.matching(route, *domain));
+        matching.collect()
     }
 }
 
 impl HostIndex {
     /// Returns the wildcards of a route configuration whose exclusiveness may
-    /// change: those that cover a domain that is added or removed, and that
-    /// domain itself, since virtual hosts for different clients may have the
-    /// same wildcard.
+    /// change, sorted: those that cover a domain that is added or removed, and
+    /// that domain itself if it is one, since virtual hosts for different
+    /// clients may have the same wildcard.
     fn wildcards_over<'d>(&self, route: &str, change: &DomainChange<'d>) -> Vec<Domain<'d>> {
-        let moved = change.added.iter().chain(&change.removed);
-        let wildcards = moved.flat_map(|domain| {
-            let same = Some(*domain).filter(|domain| domain.is_wildcard());
-            let covering = self.covering_wildcards(route, *domain);
-            covering.into_iter().chain(same)
-        });
-        let mut wildcards: Vec<_> = wildcards.collect();
+        let mut wildcards = Vec::new();
+        for domain in change.added.iter().chain(&change.removed) {
+            wildcards.extend(self.covering_wildcards(route, *domain));
+            if domain.is_wildcard() {
+                wildcards.push(*domain);
+            }
+        }
         wildcards.sort_unstable();
         wildcards.dedup();
         wildcards
     }
 
-    /// Updates the domains of a virtual host, and forgets what was made of it.
+    /// Updates the domains of a virtual host, and forgets its rewritten copies,
+    /// which are of its old contents.
     fn apply_change(&mut self, route: &str, change: &DomainChange<'_>, owner: EntryId) {
         self.forget_rewrites(owner);
         for domain in &change.removed {
@@ -166,27 +174,33 @@ impl HostIndex {
 impl Database {
     /// Updates whether the hosts of a route configuration are matched without
     /// ports, after its contents changed: they are if all its variants say so.
+    /// If that changes, the subscribers of its requested hosts are notified.
     /// Entries of other types are ignored.
     pub(in super::super) fn update_portless(&mut self, type_id: TypeId, entry: EntryId) {
         let routes = self.table(type_id);
         if routes.url.as_str() != kind::RDS {
             return;
         }
-        let name = routes.entry(entry).name.clone();
-        let variants = routes.entry(entry).content.resources();
-        let portless = !variants.is_empty() && variants.iter().all(|r| r.facts().ignores_port());
-        let hosts = match self.find_type(&TypeUrl::from(kind::VHDS)) {
-            Some(hosts) => hosts,
-            None if !portless => return,
+        let route = routes.entry(entry);
+        let name = route.name.clone();
+        let variants = route.content.resources();
+        let all_ignore_ports = variants
+            .iter()
+            .all(|variant| variant.facts().ignores_port());
+        let is_portless = !variants.is_empty() && all_ignore_ports;
+
+        let vhds = match self.find_type(&TypeUrl::from(kind::VHDS)) {
+            Some(vhds) => vhds,
+            // Hosts are matched with ports unless a route says otherwise.
+            None if !is_portless => return,
             None => self.type_id(&TypeUrl::from(kind::VHDS)),
         };
-        let table = self.table_mut(hosts);
-        let requested = table.hosts.as_mut().map(|hosts| {
-            let entries = &table.entries;
-            hosts.set_portless(entries, name.as_str(), portless)
-        });
-        for host in requested.into_iter().flatten() {
-            self.notify_all_subscribers(hosts, host);
+        let table = self.table_mut(vhds);
+        let Some(index) = &mut table.hosts else {
+            return;
+        };
+        for host in index.set_portless(&table.entries, name.as_str(), is_portless) {
+            self.notify_all_subscribers(vhds, host);
         }
     }
 }

@@ -63,14 +63,17 @@ impl Database {
         let Some((route, normalized)) = table.split_host(requested) else {
             return HostExplanation::default();
         };
-        let (sets, work) = (&mut self.params, &mut self.work);
-        let candidates = table.host_candidates(route, &normalized, params, sets, work);
-        let seen = candidates.iter().find(|candidate| candidate.is_seen);
-        let domain = seen.map(|candidate| candidate.domain.clone());
+
+        let params_table = &mut self.params;
+        let work = &mut self.work;
+        let candidates = table.host_candidates(route, &normalized, params, params_table, work);
+        let first_seen = candidates.iter().find(|candidate| candidate.is_seen);
+        let domain = first_seen.map(|candidate| candidate.domain.clone());
+
         HostExplanation {
             normalized,
             candidates,
-            matched: table.explain_match(requested, domain, params, sets, work),
+            matched: table.explain_match(requested, domain, params, params_table, work),
         }
     }
 }
@@ -88,26 +91,31 @@ impl Table {
     ) -> Vec<HostCandidate> {
         let hosts = self.hosts.as_ref();
         let domains = hosts.map_or_else(Vec::new, |hosts| hosts.candidates(route, host));
+
         let mut candidates = Vec::new();
         for domain in domains {
-            let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
+            // Variants of one virtual host may differ in their domains.
+            let has_domain = |variant: &Arc<Resource>| variant.facts().domains.contains(domain);
             for owner in self.domain_owners(route, domain) {
                 let choice = self.own_choice(owner, params, params_table, work);
                 let entry = self.entry(owner);
-                let variants = entry.content.resources().iter().filter(|r| has_it(r));
+                let variants = entry.content.resources().iter();
+                let variants = variants.filter(|variant| has_domain(variant));
+                let constraints = variants.map(|variant| variant.constraints.clone());
                 candidates.push(HostCandidate {
                     domain: domain.to_string(),
                     name: entry.name.clone(),
-                    variants: variants.map(|r| r.constraints.clone()).collect(),
-                    is_seen: choice.resource().is_some_and(has_it),
+                    variants: constraints.collect(),
+                    is_seen: choice.resource().is_some_and(has_domain),
                 });
             }
         }
         candidates
     }
 
-    /// Explains the match of a requested host. `domain` is the first domain of
-    /// a virtual host that the client sees.
+    /// Explains the match of a requested host; `None` if no virtual host that
+    /// the client sees matches it. `domain` is the first domain of one that
+    /// does.
     fn explain_match(
         &mut self,
         requested: &Name,
@@ -118,6 +126,9 @@ impl Table {
     ) -> Option<MatchedHost> {
         let by_domain = self.match_host(requested, params, params_table, work);
         let domain = domain.filter(|_| by_domain.is_some());
+
+        // Rewritten virtual hosts are kept by entry: nobody may have subscribed
+        // to this host, so the entry is for the time of the explanation.
         let entry = self.intern(requested);
         let by_name = self.matches_by_name(entry, params, params_table, work);
         let mut matches = by_domain.into_iter().chain(by_name);
@@ -130,16 +141,17 @@ impl Table {
                 host,
             })
         });
+
         self.remove_unused(entry);
         matched
     }
 
     /// Returns the first wildcard of a virtual host that hides, or may hide,
-    /// another virtual host.
+    /// another virtual host; `None` if all its domains are exclusive.
     fn hiding_wildcard(&self, owner: EntryId, host: &Resource) -> Option<String> {
         let hosts = self.hosts.as_ref()?;
         let mut domains = host.facts().domains.iter();
-        let hiding = domains.find(|d| !hosts.is_exclusive(&self.entries, owner, *d));
+        let hiding = domains.find(|domain| !hosts.is_exclusive(&self.entries, owner, *domain));
         hiding.map(|domain| domain.to_string())
     }
 }

@@ -16,6 +16,7 @@ mod owners;
 mod requested;
 mod resolve;
 mod rewrite;
+mod route_domains;
 mod suffix_counts;
 
 use std::collections::BTreeMap;
@@ -27,13 +28,14 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 use super::entry::{Entry, EntryId};
 use super::shards::Shards;
 use super::slab::Slab;
-use crate::hosts::{Domain, HostName, without_port};
+use crate::hosts::{Domain, HostName, strip_port};
 use crate::resource::Resource;
 use base::BaseSets;
 pub use explain::{HostCandidate, HostExplanation, MatchedHost};
 use requested::RequestedHosts;
 pub use resolve::HostForm;
 use rewrite::RewrittenHosts;
+use route_domains::RouteDomains;
 use suffix_counts::SuffixCounts;
 
 /// The index of domains.
@@ -58,54 +60,6 @@ struct DomainEntry {
     owner: EntryId,
 }
 
-/// Counts of the domains of a route configuration: all, and the wildcards of
-/// each length.
-#[derive(Debug, Default)]
-struct RouteDomains {
-    domains: usize,
-    any: usize,
-    suffixes: BTreeMap<usize, usize>,
-    prefixes: BTreeMap<usize, usize>,
-}
-
-impl RouteDomains {
-    /// Counts a domain.
-    fn add(&mut self, domain: Domain<'_>) {
-        self.domains += 1;
-        self.any += usize::from(domain == Domain::Any);
-        if let Some((counts, length)) = self.counts_by_length(domain) {
-            *counts.entry(length).or_default() += 1;
-        }
-    }
-
-    /// Removes a domain that was counted.
-    fn remove(&mut self, domain: Domain<'_>) {
-        self.domains -= 1;
-        self.any -= usize::from(domain == Domain::Any);
-        if let Some((counts, length)) = self.counts_by_length(domain)
-            && let Some(count) = counts.get_mut(&length)
-        {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&length);
-            }
-        }
-    }
-
-    /// Returns the counts in which a suffix or a prefix is counted, and its
-    /// length; `None` for other domains.
-    fn counts_by_length(
-        &mut self,
-        domain: Domain<'_>,
-    ) -> Option<(&mut BTreeMap<usize, usize>, usize)> {
-        match domain {
-            Domain::Suffix(text) => Some((&mut self.suffixes, text.len())),
-            Domain::Prefix(text) => Some((&mut self.prefixes, text.len())),
-            Domain::Exact(_) | Domain::Any => None,
-        }
-    }
-}
-
 impl HostIndex {
     /// Adds a domain of a virtual host. To be called once for each domain,
     /// however many variants have it.
@@ -114,6 +68,8 @@ impl HostIndex {
         let item = DomainEntry { hash, owner };
         self.domains
             .insert(spread(hash), item, |item| spread(item.hash));
+
+        // The route's name is copied only for its first domain.
         if !self.routes.contains_key(route) {
             self.routes.insert(route.into(), RouteDomains::default());
         }
@@ -123,13 +79,14 @@ impl HostIndex {
         self.suffix_counts.add(route, domain);
     }
 
-    /// Removes a domain of a virtual host.
+    /// Removes a domain of a virtual host. One that is not there is ignored.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
-        let same = |item: &DomainEntry| item.hash == hash && item.owner == owner;
-        if self.domains.remove(spread(hash), same).is_none() {
+        let is_it = |item: &DomainEntry| item.hash == hash && item.owner == owner;
+        if self.domains.remove(spread(hash), is_it).is_none() {
             return;
         }
+
         self.suffix_counts.remove(route, domain);
         if let Some(domains) = self.routes.get_mut(route) {
             domains.remove(domain);
@@ -148,19 +105,14 @@ impl HostIndex {
         domain: Domain<'_>,
     ) -> Vec<EntryId> {
         let hash = self.hash(route, domain);
-        let has_it = |owner: EntryId| {
-            entries.get(owner.0).is_some_and(|entry| {
-                let its = HostName::split(entry.name.as_str()).map(|name| name.route);
-                let mut variants = entry.content.resources().iter();
-                its == Some(route) && variants.any(|r| r.facts().domains.contains(domain))
-            })
-        };
         let items = self.domains.iter_hash(spread(hash));
-        let mut owners: Vec<_> = items
-            .filter(|item| item.hash == hash)
-            .map(|item| item.owner)
-            .filter(|owner| has_it(*owner))
-            .collect();
+        let same_hash = items.filter(|item| item.hash == hash);
+        let owners = same_hash.map(|item| item.owner).filter(|owner| {
+            let entry = entries.get(owner.0);
+            entry.is_some_and(|entry| has_domain(entry, route, domain))
+        });
+
+        let mut owners: Vec<_> = owners.collect();
         owners.sort_unstable();
         owners.dedup();
         owners
@@ -174,21 +126,23 @@ impl HostIndex {
         let Some(route) = self.routes.get(route) else {
             return Vec::new();
         };
-        let shorter = |lengths: &BTreeMap<usize, usize>| -> Vec<usize> {
-            let fitting = lengths.range(..host.len()).rev();
-            fitting.map(|(length, _)| *length).collect()
+        // A wildcard stands for at least one character.
+        let shorter_lengths = |counts: &BTreeMap<usize, usize>| -> Vec<usize> {
+            let shorter = counts.range(..host.len()).rev();
+            shorter.map(|(length, _)| *length).collect()
         };
-        let suffixes = shorter(&route.suffixes).into_iter();
-        let suffixes = suffixes.filter_map(|n| host.get(host.len() - n..).map(Domain::Suffix));
-        let prefixes = shorter(&route.prefixes).into_iter();
-        let prefixes = prefixes.filter_map(|n| host.get(..n).map(Domain::Prefix));
-        let any = (route.any > 0).then_some(Domain::Any);
-        [Domain::Exact(host)]
-            .into_iter()
-            .chain(suffixes)
-            .chain(prefixes)
-            .chain(any)
-            .collect()
+
+        let mut candidates = vec![Domain::Exact(host)];
+        for length in shorter_lengths(&route.suffixes) {
+            let suffix = host.get(host.len() - length..);
+            candidates.extend(suffix.map(Domain::Suffix));
+        }
+        for length in shorter_lengths(&route.prefixes) {
+            let prefix = host.get(..length);
+            candidates.extend(prefix.map(Domain::Prefix));
+        }
+        candidates.extend((route.any > 0).then_some(Domain::Any));
+        candidates
     }
 
     /// Returns whether a virtual host can be sent with this domain of its own
@@ -206,17 +160,21 @@ impl HostIndex {
         let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
             return false;
         };
+
         let own = own_domains(entry);
         match domain {
             Domain::Exact(_) => true,
-            Domain::Any => self.routes.get(route).map_or(0, |r| r.domains) == own.len(),
-            // Domains under a part of a label are not counted: the wildcard may
-            // hide one.
+            Domain::Any => {
+                let all = self.routes.get(route).map_or(0, |counts| counts.domains);
+                all == own.len()
+            }
             Domain::Suffix(text) if text.starts_with('.') => {
-                let own_under = own.iter().filter(|d| suffix_counts::is_under(**d, text));
+                let own_under = own.iter();
+                let own_under = own_under.filter(|own| suffix_counts::is_under(**own, text));
                 self.suffix_counts.count(route, text) == own_under.count()
             }
-            // Every suffix has precedence over it.
+            // Domains under a part of a label are not counted, and every suffix
+            // has precedence over a prefix: either may hide one.
             Domain::Suffix(_) | Domain::Prefix(_) => false,
         }
     }
@@ -232,33 +190,42 @@ impl HostIndex {
         let (Domain::Exact(text) | Domain::Suffix(text) | Domain::Prefix(text)) = domain else {
             return Vec::new();
         };
-        let is_there = |covering: &Domain<'d>| {
-            let hash = self.hash(route, *covering);
-            let mut items = self.domains.iter_hash(spread(hash));
-            *covering != domain && items.any(|item| item.hash == hash)
-        };
-        let found = self.routes.get(route).filter(|_| !domain.is_prefix());
-        let lengths = found.into_iter().flat_map(|r| r.suffixes.keys());
-        let tails = lengths.filter_map(|n| text.get(text.len().checked_sub(*n)?..));
-        tails
-            .filter(|tail| tail.starts_with('.'))
-            .map(Domain::Suffix)
-            .chain([Domain::Any])
-            .filter(is_there)
-            .collect()
+
+        let mut wildcards = Vec::new();
+        // No suffix covers a prefix.
+        if let Some(counts) = self.routes.get(route).filter(|_| !domain.is_prefix()) {
+            let lengths = counts.suffixes.keys();
+            let tails = lengths.filter_map(|length| text.get(text.len().checked_sub(*length)?..));
+            let at_label = tails.filter(|tail| tail.starts_with('.'));
+            wildcards.extend(at_label.map(Domain::Suffix));
+        }
+        wildcards.push(Domain::Any);
+
+        wildcards.retain(|wildcard| *wildcard != domain && self.has_hash_of(route, *wildcard));
+        wildcards
+    }
+
+    /// Returns whether the index has a domain, or another with the same hash.
+    fn has_hash_of(&self, route: &str, domain: Domain<'_>) -> bool {
+        let hash = self.hash(route, domain);
+        let mut items = self.domains.iter_hash(spread(hash));
+        items.any(|item| item.hash == hash)
     }
 
     /// Returns a host as its route configuration matches it: in lower case, and
     /// without its port if the route configuration ignores ports.
     pub(super) fn normalize(&self, name: HostName<'_>) -> String {
-        let host = match self.portless.contains(name.route) {
-            true => without_port(name.host),
-            false => name.host,
+        let is_portless = self.portless.contains(name.route);
+        let host = if is_portless {
+            strip_port(name.host)
+        } else {
+            name.host
         };
         host.to_ascii_lowercase()
     }
 
-    /// Adds a host that has a subscriber.
+    /// Adds a host that has a subscriber. A name without a route configuration
+    /// is no host, and is ignored.
     pub(super) fn add_requested(&mut self, name: &str, entry: EntryId) {
         if let Some(name) = HostName::split(name) {
             let host = self.normalize(name);
@@ -266,7 +233,8 @@ impl HostIndex {
         }
     }
 
-    /// Removes a host that has no subscriber any more.
+    /// Removes a host that has no subscriber any more, and forgets the virtual
+    /// hosts that were rewritten for it.
     pub(super) fn remove_requested(&mut self, name: &str, entry: EntryId) {
         if let Some(name) = HostName::split(name) {
             let host = self.normalize(name);
@@ -275,33 +243,40 @@ impl HostIndex {
         self.forget_rewrites(entry);
     }
 
-    /// Sets whether a route configuration ignores ports, and indexes its
-    /// requested hosts again. Returns them; none if the setting is the same.
+    /// Sets whether a route configuration ignores ports. If that changes, its
+    /// requested hosts are normalized in another way: they are removed and
+    /// added again, and returned.
     pub(super) fn set_portless(
         &mut self,
         entries: &Slab<Entry>,
         route: &str,
-        portless: bool,
+        is_portless: bool,
     ) -> Vec<EntryId> {
-        if self.portless.contains(route) == portless {
+        if self.portless.contains(route) == is_portless {
             return Vec::new();
         }
         let requested = self.requested.matching(route, Domain::Any);
-        let name = |id: &EntryId| entries.get(id.0).map(|entry| entry.name.clone());
-        for (name, id) in requested.iter().filter_map(|id| Some((name(id)?, *id))) {
-            self.remove_requested(name.as_str(), id);
-        }
-        match portless {
-            true => self.portless.insert(route.into()),
-            false => self.portless.remove(route),
+        let named = |id: &EntryId| {
+            let entry = entries.get(id.0)?;
+            Some((entry.name.as_str(), *id))
         };
-        for (name, id) in requested.iter().filter_map(|id| Some((name(id)?, *id))) {
-            self.add_requested(name.as_str(), id);
+
+        for (name, id) in requested.iter().filter_map(named) {
+            self.remove_requested(name, id);
+        }
+        if is_portless {
+            self.portless.insert(route.into());
+        } else {
+            self.portless.remove(route);
+        }
+        for (name, id) in requested.iter().filter_map(named) {
+            self.add_requested(name, id);
         }
         requested
     }
 
-    /// Forgets the rewritten virtual hosts for a name, or of one.
+    /// Forgets the virtual hosts that were rewritten for a requested host, or
+    /// from a virtual host.
     pub(super) fn forget_rewrites(&mut self, entry: EntryId) {
         self.rewrites.forget(entry);
     }
@@ -322,6 +297,14 @@ pub(super) fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Returns whether an entry is a virtual host of a route configuration, and one
+/// of its variants has exactly this domain.
+fn has_domain(entry: &Entry, route: &str, domain: Domain<'_>) -> bool {
+    let its_route = HostName::split(entry.name.as_str()).map(|name| name.route);
+    let mut variants = entry.content.resources().iter();
+    its_route == Some(route) && variants.any(|variant| variant.facts().domains.contains(domain))
+}
+
 /// Returns the domains of all variants of a virtual host, sorted, without
 /// repetition.
 pub(super) fn own_domains(entry: &Entry) -> Vec<Domain<'_>> {
@@ -330,11 +313,13 @@ pub(super) fn own_domains(entry: &Entry) -> Vec<Domain<'_>> {
 
 /// Returns the domains of some variants, sorted, without repetition.
 pub(super) fn domains_of(variants: &[Arc<Resource>]) -> Vec<Domain<'_>> {
-    let all = variants.iter().flat_map(|r| r.facts().domains.iter());
-    let mut all: Vec<_> = all.collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let mut domains = Vec::new();
+    for variant in variants {
+        domains.extend(variant.facts().domains.iter());
+    }
+    domains.sort_unstable();
+    domains.dedup();
+    domains
 }
 
 #[cfg(test)]

@@ -36,16 +36,18 @@ impl RequestedHosts {
     /// matches. For a suffix only hosts that end like it are visited, for a
     /// prefix all hosts of the route configuration.
     pub(super) fn matching(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+        // Keys that begin like this are together: hosts that end like the
+        // domain, which are reversed.
         let common = match domain {
             Domain::Exact(text) | Domain::Suffix(text) => reversed_key(route, text),
             Domain::Prefix(_) | Domain::Any => reversed_key(route, ""),
         };
         let first = (common.as_str().into(), EntryId(0));
-        let from = self.0.range(first..);
-        from.take_while(|(key, _)| key.starts_with(&common))
-            .filter(|(key, _)| domain.matches(&host(key, route)))
-            .map(|(_, entry)| *entry)
-            .collect()
+        let from_first = self.0.range(first..);
+        let candidates = from_first.take_while(|(key, _)| key.starts_with(&common));
+
+        let matching = candidates.filter(|(key, _)| domain.matches(&host_of_key(key, route)));
+        matching.map(|(_, entry)| *entry).collect()
     }
 }
 
@@ -59,8 +61,8 @@ fn reversed_key(route: &str, host: &str) -> String {
     key
 }
 
-/// Returns the host of a key.
-fn host(key: &str, route: &str) -> String {
+/// Returns the host of a key, whose route configuration this is.
+fn host_of_key(key: &str, route: &str) -> String {
     key[route.len() + 1..].chars().rev().collect()
 }
 

@@ -34,10 +34,10 @@ pub(super) struct HostMatch {
 }
 
 impl Table {
-    /// Returns the choice of a host for a client: the virtual host that has it
-    /// as a domain, else the one that has it as its name or alias, in a form
-    /// that hides nothing. `None` if the type has no hosts, or the table is a
-    /// cache.
+    /// Returns the choice of a host for a client: the virtual host that a
+    /// domain gives it, else the one that has it as its name or alias, in a
+    /// form that hides no other. `None` if the type has no hosts, or if the
+    /// table is a cache, which does not know the virtual hosts that it lacks.
     pub(in super::super) fn choose_host(
         &mut self,
         id: EntryId,
@@ -48,12 +48,14 @@ impl Table {
         if self.hosts.is_none() || self.is_cache {
             return None;
         }
+
         let name = self.entry(id).name.clone();
         if let Some(found) = self.match_host(&name, params, params_table, work) {
-            return Some(self.rewritten_choice(id, &name, found));
+            return Some(self.rewrite_choice(id, &name, found));
         }
+
         for found in self.matches_by_name(id, params, params_table, work) {
-            match self.rewritten_choice(id, &name, found) {
+            match self.rewrite_choice(id, &name, found) {
                 Choice::Absent => {}
                 choice => return Some(choice),
             }
@@ -61,8 +63,8 @@ impl Table {
         Some(Choice::Absent)
     }
 
-    /// Returns the entry of the requested name and those of resources that have
-    /// it as an alias, as matches. The client may see none of them.
+    /// Returns a match for the requested name itself, and then one for each
+    /// resource that has it as an alias. The client may see none of them.
     pub(super) fn matches_by_name(
         &mut self,
         id: EntryId,
@@ -70,32 +72,32 @@ impl Table {
         params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Vec<HostMatch> {
-        let owners = self.owners(id).to_vec();
-        let owners = [id].into_iter().chain(owners);
-        owners
-            .map(|owner| HostMatch {
-                owner,
-                choice: self.own_choice(owner, params, params_table, work),
-                by_wildcard: false,
-            })
-            .collect()
+        let of_alias = self.owners(id).to_vec();
+        let owners = [id].into_iter().chain(of_alias);
+        let matches = owners.map(|owner| HostMatch {
+            owner,
+            choice: self.own_choice(owner, params, params_table, work),
+            by_wildcard: false,
+        });
+        matches.collect()
     }
 
     /// Replaces the resource of a match by the form in which the client gets
     /// it. A resource that has no such form is absent; an error stays.
-    fn rewritten_choice(&mut self, requested: EntryId, name: &Name, found: HostMatch) -> Choice {
-        let source = found.choice.resource();
-        let rewritten =
-            source.and_then(|source| self.rewrite_host(requested, name, source, &found));
-        let rewritten = rewritten.map(|(resource, _)| resource);
+    fn rewrite_choice(&mut self, requested: EntryId, name: &Name, found: HostMatch) -> Choice {
+        let rewritten = found.choice.resource().and_then(|source| {
+            let (resource, _) = self.rewrite_host(requested, name, source, &found)?;
+            Some(resource)
+        });
         match found.choice {
             Choice::Failed(error, _) => Choice::Failed(error, rewritten),
             _ => rewritten.map_or(Choice::Absent, Choice::Resource),
         }
     }
 
-    /// Finds the virtual host that a domain gives a host: of the first domain,
-    /// in order of precedence, that a virtual host has and the client sees.
+    /// Finds the virtual host that a domain gives a host: the domains that
+    /// match it are tried in order of precedence, until the client sees a
+    /// virtual host that has one. `None` if it sees none.
     pub(super) fn match_host(
         &mut self,
         name: &Name,
@@ -104,13 +106,14 @@ impl Table {
         work: &mut Work,
     ) -> Option<HostMatch> {
         let (route, host) = self.split_host(name)?;
+
         for domain in self.hosts.as_ref()?.candidates(route, &host) {
             for owner in self.domain_owners(route, domain) {
                 work.entries += 1;
                 let choice = self.own_choice(owner, params, params_table, work);
                 // Variants of one virtual host may differ in their domains.
-                let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
-                if choice.resource().is_some_and(has_it) {
+                let has_domain = |seen: &Arc<Resource>| seen.facts().domains.contains(domain);
+                if choice.resource().is_some_and(has_domain) {
                     return Some(HostMatch {
                         owner,
                         choice,
@@ -137,8 +140,9 @@ impl Table {
         hosts.map_or_else(Vec::new, |hosts| hosts.owners(&self.entries, route, domain))
     }
 
-    /// Returns the matched virtual host `source` in a form that hides nothing
-    /// and that answers to the requested name; `None` if there is no such form.
+    /// Returns the matched virtual host `source` in a form that hides no other
+    /// virtual host, and that has the requested name as its name or alias.
+    /// `None` if there is no such form.
     pub(super) fn rewrite_host(
         &mut self,
         requested: EntryId,
@@ -147,15 +151,15 @@ impl Table {
         found: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
         let (host, form) = self.choose_rewrite(requested, name, source, found)?;
-        let answers = host.name == *name || host.other_names().any(|other| other == *name);
-        if answers {
+        let has_name = host.name == *name || host.other_names().any(|other| other == *name);
+        if has_name {
             return Some((host, form));
         }
+
         // The client waits until a resource has the name that it requested.
         let rewrites = &mut self.hosts.as_mut()?.rewrites;
-        let aliased = rewrites.get(requested, Rewrite::WithAlias, &host, || {
-            rewrite::with_alias(&host, name)
-        });
+        let make = || rewrite::add_alias(&host, name);
+        let aliased = rewrites.get_or_make(requested, Rewrite::WithAlias, &host, make);
         Some((aliased, form))
     }
 
@@ -180,30 +184,34 @@ impl Table {
         if domains.iter().all(is_exclusive) {
             return Some((Arc::clone(source), HostForm::Whole));
         }
+
         let rewrites = &mut hosts.rewrites;
         if found.by_wildcard {
             let (name, host) = narrowed?;
-            let make = || rewrite::for_one_host(source, name, &host);
-            let copy = rewrites.get(requested, Rewrite::OneHost, source, make);
+            let make = || rewrite::narrow_to_host(source, name, &host);
+            let copy = rewrites.get_or_make(requested, Rewrite::OneHost, source, make);
             return Some((copy, HostForm::Narrowed));
         }
-        domains.exact().next()?;
-        let make = || rewrite::without_wildcards(source);
-        let copy = rewrites.get(found.owner, Rewrite::WithoutWildcards, source, make);
-        Some((copy, HostForm::WithoutWildcards))
+
+        let has_exact_domain = domains.exact().next().is_some();
+        has_exact_domain.then(|| {
+            let make = || rewrite::remove_wildcards(source);
+            let copy = rewrites.get_or_make(found.owner, Rewrite::WithoutWildcards, source, make);
+            (copy, HostForm::WithoutWildcards)
+        })
     }
 
-    /// Returns the name and the domain of a virtual host for one host alone.
-    /// The name is the requested one, unless an author used it for another
-    /// virtual host. `None` if the host cannot be a domain.
+    /// Returns the name and the only domain of a virtual host that is narrowed
+    /// to one host. The name is the requested one, unless an author used it for
+    /// another virtual host. `None` if the host cannot be a domain.
     fn narrowed_name(&self, requested: &Name) -> Option<(Name, String)> {
         let (route, host) = self.split_host(requested)?;
         let name = self.unused_name(&format!("{route}/{host}"));
         rewrite::can_be_domain(&host).then_some((name, host))
     }
 
-    /// Returns this name if it has no contents, else a longer one that has
-    /// none.
+    /// Returns this name if it has no contents, else the shortest that has none
+    /// with `*` added to its end.
     fn unused_name(&self, name: &str) -> Name {
         let is_taken = |name: &str| {
             let entry = self.find(name).map(|id| self.entry(id));
@@ -243,16 +251,19 @@ impl Database {
         let (Some(hosts), Some((route, host))) = (&table.hosts, table.split_host(requested)) else {
             return false;
         };
-        let candidates = hosts.candidates(route, &host).into_iter();
-        let mut owned = candidates.map(|domain| (domain, table.domain_owners(route, domain)));
-        let first = owned.find(|(_, owners)| !owners.is_empty());
-        first.is_some_and(|(domain, owners)| {
-            let is_sent_whole = |owner: &EntryId| {
-                let mut domains = own_domains(table.entry(*owner)).into_iter();
-                domains.all(|domain| hosts.is_exclusive(&table.entries, *owner, domain))
-            };
-            !domain.is_wildcard() || owners.iter().all(is_sent_whole)
-        })
+        let is_sent_whole = |owner: &EntryId| {
+            let mut domains = own_domains(table.entry(*owner)).into_iter();
+            domains.all(|domain| hosts.is_exclusive(&table.entries, *owner, domain))
+        };
+
+        // The first domain that a virtual host has decides.
+        for domain in hosts.candidates(route, &host) {
+            let owners = table.domain_owners(route, domain);
+            if !owners.is_empty() {
+                return !domain.is_wildcard() || owners.iter().all(is_sent_whole);
+            }
+        }
+        false
     }
 }
 

@@ -39,9 +39,9 @@ struct RewrittenHost {
 pub(super) struct RewrittenHosts(HashMap<EntryId, Vec<RewrittenHost>>);
 
 impl RewrittenHosts {
-    /// Returns the virtual host that is made from `source` for an entry, which
-    /// is kept for other clients; calls `make` if there is none.
-    pub(super) fn get(
+    /// Returns the virtual host that was rewritten from `source` for an entry.
+    /// If there is none, calls `make` and keeps the result for other clients.
+    pub(super) fn get_or_make(
         &mut self,
         entry: EntryId,
         rewrite: Rewrite,
@@ -49,14 +49,16 @@ impl RewrittenHosts {
         make: impl FnOnce() -> Resource,
     ) -> Arc<Resource> {
         let rewrites = self.0.entry(entry).or_default();
-        let same = |made: &&RewrittenHost| {
-            made.rewrite == rewrite && made.source.as_ptr() == Arc::as_ptr(source)
+        let is_it = |kept: &&RewrittenHost| {
+            let is_same_source = kept.source.as_ptr() == Arc::as_ptr(source);
+            kept.rewrite == rewrite && is_same_source
         };
-        if let Some(found) = rewrites.iter().find(same) {
+        if let Some(found) = rewrites.iter().find(is_it) {
             return Arc::clone(&found.made);
         }
+
         // A source that is in use nowhere else is not sent to anybody any more.
-        rewrites.retain(|made| made.source.strong_count() > 0);
+        rewrites.retain(|kept| kept.source.strong_count() > 0);
         let made = Arc::new(make());
         rewrites.push(RewrittenHost {
             rewrite,
@@ -72,24 +74,24 @@ impl RewrittenHosts {
 }
 
 /// Makes a copy of a virtual host without its wildcards.
-pub(super) fn without_wildcards(source: &Resource) -> Resource {
+pub(super) fn remove_wildcards(source: &Resource) -> Resource {
     let domains = source.facts().domains.exact();
-    rewritten(source, source.name.clone(), domains)
+    copy_with(source, source.name.clone(), domains)
 }
 
 /// Makes a copy of a virtual host with one alias more.
-pub(super) fn with_alias(source: &Resource, name: &Name) -> Resource {
-    let aliases = source.aliases.iter().chain([name]).cloned();
+pub(super) fn add_alias(source: &Resource, alias: &Name) -> Resource {
+    let aliases = source.aliases.iter().chain([alias]);
     Resource {
-        aliases: aliases.collect(),
+        aliases: aliases.cloned().collect(),
         ..source.clone()
     }
 }
 
 /// Makes a copy of a virtual host for one host alone, under a name that is used
 /// nowhere else.
-pub(super) fn for_one_host(source: &Resource, name: Name, host: &str) -> Resource {
-    rewritten(source, name, [host].into_iter())
+pub(super) fn narrow_to_host(source: &Resource, name: Name, host: &str) -> Resource {
+    copy_with(source, name, [host].into_iter())
 }
 
 /// Returns whether a host can be a domain that matches it alone.
@@ -100,21 +102,22 @@ pub(super) fn can_be_domain(host: &str) -> bool {
 
 /// Makes a copy of a virtual host with another name and other domains, in its
 /// body and in its facts. It is for the same clients, and has a version of its
-/// own.
-fn rewritten<'a>(
+/// own and no aliases.
+fn copy_with<'a>(
     source: &Resource,
     name: Name,
     domains: impl Iterator<Item = &'a str> + Clone,
 ) -> Resource {
     let body = source.body.as_deref().unwrap_or_default();
-    let body = hosts::with_domains(body, name.as_str(), domains.clone());
+    let body = hosts::rewrite_body(body, name.as_str(), domains.clone());
+    let facts = Facts {
+        domains: Domains::new(domains),
+        ..source.facts().clone()
+    };
     Resource {
         constraints: source.constraints.clone(),
         ttl: source.ttl,
-        facts: Some(Box::new(Facts {
-            domains: Domains::new(domains),
-            ..source.facts().clone()
-        })),
+        facts: Some(Box::new(facts)),
         ..Resource::new(name, body)
     }
 }
@@ -129,7 +132,7 @@ mod tests {
             constraints: Some("env=prod".parse().unwrap()),
             ..Resource::new("r/web".into(), "".into())
         };
-        let one = for_one_host(&source, Name::new("r/a.com"), "a.com");
+        let one = narrow_to_host(&source, Name::new("r/a.com"), "a.com");
         assert_eq!(one.constraints, source.constraints);
         assert_eq!(one.facts().domains, Domains::new(["a.com"]));
     }
@@ -146,10 +149,10 @@ mod tests {
             facts: Some(Box::new(facts)),
             ..Resource::new("r/web".into(), "".into())
         };
-        let bare = without_wildcards(&source);
+        let bare = remove_wildcards(&source);
         assert_eq!((bare.ttl, &bare.name), (ttl, &source.name));
         assert_eq!(bare.facts().domains, Domains::new(["a.com"]));
-        let aliased = with_alias(&source, &"r/b.a.com".into());
+        let aliased = add_alias(&source, &"r/b.a.com".into());
         assert_eq!(*aliased.aliases, [Name::new("r/b.a.com")]);
         assert_eq!(aliased.facts(), source.facts());
     }
@@ -171,8 +174,9 @@ mod tests {
         let source = || Arc::new(Resource::new("r/web".into(), "x".into()));
         let (one, two) = (source(), source());
         let make = || Resource::new("made".into(), "x".into());
-        let mut get =
-            |entry, rewrite, source: &Arc<Resource>| rewritten.get(entry, rewrite, source, make);
+        let mut get = |entry, rewrite, source: &Arc<Resource>| {
+            rewritten.get_or_make(entry, rewrite, source, make)
+        };
         let first = get(entry, Rewrite::OneHost, &one);
         let others = [
             get(entry, Rewrite::WithAlias, &one),
@@ -188,7 +192,7 @@ mod tests {
         rewritten.forget(other);
         drop(one);
         assert!(kept.upgrade().is_some());
-        rewritten.get(entry, Rewrite::WithAlias, &source(), make);
+        rewritten.get_or_make(entry, Rewrite::WithAlias, &source(), make);
         assert!(kept.upgrade().is_none());
         rewritten.forget(entry);
         assert!(rewritten.0.is_empty());

@@ -32,7 +32,8 @@ impl SuffixCounts {
         }
     }
 
-    /// Removes a domain that was added from the counts of its suffixes.
+    /// Removes a domain that was added from the counts of its suffixes. A count
+    /// of zero is dropped.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>) {
         for suffix in suffixes(domain) {
             let hash = self.hasher.hash_one((route, suffix));
