@@ -9,29 +9,30 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::diagram::{Branches, Budget, Diagram, Id, paired};
+use super::diagram::{Branches, Budget, Diagram, Id, pair_branches};
 use super::expr::{Expr, ExprNode};
 use super::{ConstraintError, Constraints, Keys};
 
 /// Builds the diagram of an expression. Fails if it tests too many keys, or is
 /// too complex.
-pub(super) fn diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
+pub(super) fn build_diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
     let mut words = Words::default();
     words.collect(expr);
     if words.keys.len() > Constraints::MAX_KEYS {
         let limit = Constraints::MAX_KEYS;
         return Err(ConstraintError::TooManyKeys { limit });
     }
+
     let mut builder = Builder {
-        keys: numbered(&words.keys),
-        values: numbered(&words.values),
+        keys: number_words(&words.keys),
+        values: number_words(&words.values),
         nodes: Vec::new(),
         known: HashMap::new(),
         combined: HashMap::new(),
         budget: Budget::new(),
     };
-    let root = builder.expr(expr, false)?;
-    Ok(finish(&words, &builder.nodes, root))
+    let root = builder.build(expr, false)?;
+    Ok(keep_reached(&words, &builder.nodes, root))
 }
 
 /// The sorted keys and values, which nodes refer to by index while they are
@@ -53,13 +54,17 @@ impl<'a> Words<'a> {
             ExprNode::Exists { key } => {
                 self.keys.insert(key);
             }
-            ExprNode::And(list) | ExprNode::Or(list) => list.iter().for_each(|it| self.collect(it)),
-            ExprNode::Not(it) => self.collect(it),
+            ExprNode::And(list) | ExprNode::Or(list) => {
+                for member in list {
+                    self.collect(member);
+                }
+            }
+            ExprNode::Not(inner) => self.collect(inner),
         }
     }
 }
 
-fn numbered<'a>(words: &BTreeSet<&'a str>) -> HashMap<&'a str, u32> {
+fn number_words<'a>(words: &BTreeSet<&'a str>) -> HashMap<&'a str, u32> {
     words.iter().copied().zip(0..).collect()
 }
 
@@ -107,32 +112,35 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Builds the node of an expression, or of its negation. Recurses as deep
-    /// as the expression, which is bounded.
-    fn expr(&mut self, expr: &Expr, negated: bool) -> Result<Id, ConstraintError> {
-        let (yes, no) = if negated {
-            (Id::NO, Id::YES)
-        } else {
-            (Id::YES, Id::NO)
-        };
+    /// Builds the node of an expression, or of its negation, and returns its
+    /// id, or that of an answer. Recurses as deep as the expression, which is
+    /// bounded.
+    fn build(&mut self, expr: &Expr, negated: bool) -> Result<Id, ConstraintError> {
+        let holds = if negated { Id::NO } else { Id::YES };
+        let fails = if negated { Id::YES } else { Id::NO };
         match expr.node() {
             ExprNode::Value { key, value } => {
-                let value = self.values[&**value];
-                Ok(self.node(self.keys[&**key], vec![(value, yes)], no, no))
+                let (key, value) = (self.keys[&**key], self.values[&**value]);
+                Ok(self.intern_node(key, vec![(value, holds)], fails, fails))
             }
-            ExprNode::Exists { key } => Ok(self.node(self.keys[&**key], Vec::new(), yes, no)),
-            ExprNode::And(all) => self.list(all, Op::And, negated),
-            ExprNode::Or(any) => self.list(any, Op::Or, negated),
-            ExprNode::Not(it) => self.expr(it, !negated),
+            ExprNode::Exists { key } => {
+                let key = self.keys[&**key];
+                Ok(self.intern_node(key, Vec::new(), holds, fails))
+            }
+            ExprNode::And(list) => self.build_list(list, Op::And, negated),
+            ExprNode::Or(list) => self.build_list(list, Op::Or, negated),
+            ExprNode::Not(inner) => self.build(inner, !negated),
         }
     }
 
-    /// Combines the members of a list in rounds, not one after the other: a
-    /// thousand values of one key would otherwise be copied a thousand times.
-    fn list(&mut self, list: &[Expr], op: Op, negated: bool) -> Result<Id, ConstraintError> {
+    /// Builds the members of a list, or their negations, and combines them. An
+    /// empty list is the neutral answer. Members are combined in rounds of
+    /// pairs, not one after the other: a thousand values of one key would
+    /// otherwise be copied a thousand times.
+    fn build_list(&mut self, list: &[Expr], op: Op, negated: bool) -> Result<Id, ConstraintError> {
         let op = if negated { op.negated() } else { op };
-        let each = list.iter().map(|it| self.expr(it, negated));
-        let mut round = each.collect::<Result<Vec<_>, _>>()?;
+        let members = list.iter().map(|member| self.build(member, negated));
+        let mut round = members.collect::<Result<Vec<_>, _>>()?;
         while round.len() > 1 {
             let pairs = round.chunks(2).map(|pair| match *pair {
                 [a, b] => self.combine(op, a, b),
@@ -143,8 +151,9 @@ impl Builder<'_> {
         Ok(round.first().copied().unwrap_or(op.neutral()))
     }
 
-    /// Combines two targets, once for each pair. Recurses once for each key at
-    /// most.
+    /// Combines two targets, once for each pair, and returns the id of the
+    /// result. Recurses once for each key at most. Fails when the budget is
+    /// spent.
     fn combine(&mut self, op: Op, a: Id, b: Id) -> Result<Id, ConstraintError> {
         if a == op.neutral() || a == b {
             return Ok(b);
@@ -155,6 +164,7 @@ impl Builder<'_> {
         let (Some(node_a), Some(node_b)) = (self.branches(a), self.branches(b)) else {
             return Ok(op.decisive()); // the only answer that is left
         };
+
         let pair = (op, a.min(b), a.max(b));
         if let Some(&known) = self.combined.get(&pair) {
             return Ok(known);
@@ -173,29 +183,31 @@ impl Builder<'_> {
         (b, node_b): (Id, &Branches),
     ) -> Result<Id, ConstraintError> {
         let key = node_a.key.min(node_b.key);
-        let (values_a, other_a, absent_a) = branches_for(key, a, node_a);
-        let (values_b, other_b, absent_b) = branches_for(key, b, node_b);
-        self.budget.spend(values_a.len() + values_b.len() + 2)?;
+        let a = KeyBranches::new(key, a, node_a);
+        let b = KeyBranches::new(key, b, node_b);
+        self.budget.spend(a.values.len() + b.values.len() + 2)?;
+
         let mut values = Vec::new();
-        for (value, a, b) in paired((values_a, other_a), (values_b, other_b)) {
+        for (value, a, b) in pair_branches((a.values, a.other), (b.values, b.other)) {
             values.push((value, self.combine(op, a, b)?));
         }
-        let other = self.combine(op, other_a, other_b)?;
-        let absent = self.combine(op, absent_a, absent_b)?;
-        Ok(self.node(key, values, other, absent))
+        let other = self.combine(op, a.other, b.other)?;
+        let absent = self.combine(op, a.absent, b.absent)?;
+        Ok(self.intern_node(key, values, other, absent))
     }
 
     fn branches(&self, id: Id) -> Option<Rc<Branches>> {
         id.index().map(|index| Rc::clone(&self.nodes[index]))
     }
 
-    /// Returns the one node with these branches, or the target that all of them
-    /// have.
-    fn node(&mut self, key: u32, mut values: Vec<(u32, Id)>, other: Id, absent: Id) -> Id {
+    /// Returns the one node with these branches, which is added if need be. If
+    /// all branches have one target, no node is needed, and that is returned.
+    fn intern_node(&mut self, key: u32, mut values: Vec<(u32, Id)>, other: Id, absent: Id) -> Id {
         values.retain(|&(_, child)| child != other);
         if values.is_empty() && other == absent {
             return other;
         }
+
         let node = Rc::new(Branches {
             key,
             values: values.into(),
@@ -211,19 +223,35 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the branches of a node for a key: values, other values, absent. A
-/// node that tests a later key leads to itself whatever this key is.
-fn branches_for(key: u32, id: Id, node: &Branches) -> (&[(u32, Id)], Id, Id) {
-    if node.key == key {
-        (&node.values, node.other, node.absent)
-    } else {
-        (&[], id, id)
+/// The branches of a node for one key.
+struct KeyBranches<'a> {
+    values: &'a [(u32, Id)],
+    other: Id,
+    absent: Id,
+}
+
+impl<'a> KeyBranches<'a> {
+    /// Returns the branches of a node for a key. A node that tests a later key
+    /// leads to itself, whatever this key is.
+    fn new(key: u32, id: Id, node: &'a Branches) -> Self {
+        if node.key != key {
+            return Self {
+                values: &[],
+                other: id,
+                absent: id,
+            };
+        }
+        Self {
+            values: &node.values,
+            other: node.other,
+            absent: node.absent,
+        }
     }
 }
 
-/// Keeps the nodes that the root reaches, numbered in the order of the walk,
-/// and the keys and values that occur in them.
-fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
+/// Makes the diagram of the nodes that the root reaches, numbered in the order
+/// of the walk, and of the keys and values that occur in them.
+fn keep_reached(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
     let mut walk = Renumbering {
         made,
         kept: Vec::new(),
@@ -231,22 +259,24 @@ fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
     };
     let root = walk.keep(root);
     let mut nodes = walk.kept;
-    let in_keys: BTreeSet<u32> = nodes.iter().map(|node| node.key).collect();
-    let in_values = nodes.iter().flat_map(|node| node.values.iter());
-    let in_values: BTreeSet<u32> = in_values.map(|&(value, _)| value).collect();
-    let new_key: HashMap<u32, u32> = in_keys.iter().copied().zip(0..).collect();
-    let new_value: HashMap<u32, u32> = in_values.iter().copied().zip(0..).collect();
+
+    let used_keys: BTreeSet<u32> = nodes.iter().map(|node| node.key).collect();
+    let used_values = nodes.iter().flat_map(|node| node.values.iter());
+    let used_values: BTreeSet<u32> = used_values.map(|&(value, _)| value).collect();
+
+    let new_keys: HashMap<u32, u32> = used_keys.iter().copied().zip(0..).collect();
+    let new_values: HashMap<u32, u32> = used_values.iter().copied().zip(0..).collect();
     for node in &mut nodes {
-        node.key = new_key[&node.key];
+        node.key = new_keys[&node.key];
         for (value, _) in &mut node.values {
-            *value = new_value[&*value];
+            *value = new_values[&*value];
         }
     }
+
+    let values = words_at(&words.values, &used_values);
     Diagram {
-        keys: Keys::new(words_at(&words.keys, &in_keys)),
-        values: words_at(&words.values, &in_values)
-            .map(Into::into)
-            .collect(),
+        keys: Keys::new(words_at(&words.keys, &used_keys)),
+        values: values.map(Into::into).collect(),
         nodes: nodes.into(),
         root,
     }
@@ -268,8 +298,8 @@ struct Renumbering<'a> {
 }
 
 impl Renumbering<'_> {
-    /// Copies a node after those that it leads to, once. Returns its new id.
-    /// Recurses once for each key at most.
+    /// Copies a node after those that it leads to, once. Returns its new id; an
+    /// answer keeps its own. Recurses once for each key at most.
     fn keep(&mut self, id: Id) -> Id {
         let Some(index) = id.index() else {
             return id;
@@ -277,12 +307,14 @@ impl Renumbering<'_> {
         if let Some(&known) = self.renumbered.get(&id) {
             return known;
         }
+
         let mut node = Branches::clone(&self.made[index]);
         for (_, child) in &mut node.values {
             *child = self.keep(*child);
         }
         node.other = self.keep(node.other);
         node.absent = self.keep(node.absent);
+
         let new = Id::of_node(self.kept.len());
         self.kept.push(node);
         self.renumbered.insert(id, new);

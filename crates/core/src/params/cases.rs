@@ -22,7 +22,7 @@ pub enum CasesError {
     #[error(
         "{} conditions make more than {limit} cases ({}): use fewer, or make them exclude each other",
         conditions.len(),
-        listed(conditions)
+        list_first(conditions)
     )]
     TooMany {
         /// Cases allowed.
@@ -42,7 +42,7 @@ impl Constraints {
     ///
     /// # Errors
     ///
-    /// If there are more than `limit`, or a constraint is too complex.
+    /// If there are more than `limit` cases, or a constraint is too complex.
     pub fn cases_within(&self, conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
         let mut cases = Vec::new();
         if !self.is_never() {
@@ -51,17 +51,18 @@ impl Constraints {
                 constraints: self.clone(),
             });
         }
+
         for (index, condition) in conditions.iter().enumerate() {
-            let mut next = Vec::with_capacity(2 * cases.len());
+            let mut divided = Vec::with_capacity(2 * cases.len());
             for case in cases {
-                next.extend(case.divide(condition)?);
+                divided.extend(case.divide(condition)?);
             }
-            if next.len() > limit {
-                let conditions = conditions[..=index].iter().map(Self::to_string);
-                let conditions = conditions.collect();
+            if divided.len() > limit {
+                let evaluated = conditions[..=index].iter();
+                let conditions = evaluated.map(Self::to_string).collect();
                 return Err(CasesError::TooMany { limit, conditions });
             }
-            cases = next;
+            cases = divided;
         }
         Ok(cases)
     }
@@ -89,8 +90,8 @@ impl Constraints {
     }
 }
 
-/// Writes the first few conditions, and how many more there are.
-fn listed(conditions: &[String]) -> String {
+/// Writes the first ten conditions, and how many more there are.
+fn list_first(conditions: &[String]) -> String {
     const MOST: usize = 10;
     let first = conditions.iter().take(MOST).map(String::as_str);
     let first = first.collect::<Vec<_>>().join("; ");
@@ -104,11 +105,14 @@ impl Case {
     /// Divides the case into the clients that fulfil one more condition and
     /// those that do not. A part without clients is left out.
     fn divide(self, condition: &Constraints) -> Result<Vec<Self>, ConstraintError> {
-        let (own, more) = (self.constraints.expr(), condition.expr());
-        let yes = Expr::and(vec![own.clone(), more.clone()])?;
-        let no = Expr::and(vec![own.clone(), Expr::not(more.clone())?])?;
+        let own = self.constraints.expr();
+        let condition = condition.expr();
+        let holding = Expr::and(vec![own.clone(), condition.clone()])?;
+        let negated = Expr::not(condition.clone())?;
+        let failing = Expr::and(vec![own.clone(), negated])?;
+
         let mut parts = Vec::with_capacity(2);
-        for (expr, holds) in [(yes, true), (no, false)] {
+        for (expr, holds) in [(holding, true), (failing, false)] {
             let constraints = Constraints::new(&expr)?;
             if !constraints.is_never() {
                 let holds = self.holds.iter().copied().chain([holds]).collect();

@@ -55,7 +55,7 @@ impl Constraints {
         let diagram = build_checked(expr)?;
         let limit = MAX_BRANCHES;
         let too_complex = |_| ConstraintError::TooComplex { limit };
-        let canonical = express::expr(&diagram).map_err(too_complex)?;
+        let canonical = express::write_expr(&diagram).map_err(too_complex)?;
         // The canonical form is what is sent, so the next process must be able
         // to read it.
         let read_back = build_checked(&canonical).map_err(too_complex)?;
@@ -114,7 +114,7 @@ impl Constraints {
     ///
     /// [`ConstraintError::TooComplex`] when deciding would cost too much.
     pub fn overlap(&self, other: &Self) -> Result<Option<Params>, ConstraintError> {
-        overlap::witness(&self.0.diagram, &other.0.diagram)
+        overlap::find_witness(&self.0.diagram, &other.0.diagram)
     }
 
     /// The diagram of the constraint.
@@ -129,14 +129,14 @@ impl Constraints {
     }
 }
 
-/// Builds the diagram of an expression whose keys and values are within the
-/// limit.
+/// Builds the diagram of an expression. Fails if its keys and values exceed the
+/// limit of bytes, or if the diagram exceeds a limit.
 fn build_checked(expr: &Expr) -> Result<Diagram, ConstraintError> {
     if expr.bytes() > Constraints::MAX_BYTES {
         let limit = Constraints::MAX_BYTES;
         return Err(ConstraintError::TooManyBytes { limit });
     }
-    build::diagram(expr)
+    build::build_diagram(expr)
 }
 
 impl PartialEq for Constraints {

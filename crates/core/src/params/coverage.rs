@@ -14,13 +14,14 @@ impl Constraints {
     #[must_use]
     pub fn values(&self) -> Vec<(&str, &str)> {
         let diagram = self.diagram();
-        let nodes = diagram.nodes.iter();
-        let all = nodes.flat_map(|node| {
+        let mut sorted = BTreeSet::new();
+        for node in &diagram.nodes {
             let key = diagram.keys.at(node.key);
-            let values = node.values.iter();
-            values.map(move |(value, _)| (key, diagram.value(*value)))
-        });
-        all.collect::<BTreeSet<_>>().into_iter().collect()
+            for (value, _) in &node.values {
+                sorted.insert((key, diagram.value(*value)));
+            }
+        }
+        sorted.into_iter().collect()
     }
 
     /// Returns whether some client with this value of a key matches.
@@ -34,7 +35,8 @@ impl Constraints {
     }
 
     /// Returns the known values of the tested keys that no variant serves, with
-    /// their keys. `known` lists the values of a key that clients have.
+    /// their keys. `known` lists the values of a key that clients have, of
+    /// which at most `MAX_KNOWN` are checked.
     ///
     /// ```
     /// use trunkline_core::params::Constraints;

@@ -18,6 +18,8 @@
 //! are numbered in the order of a walk. So there is exactly one diagram for a
 //! set of matching clients, and comparing diagrams compares meanings.
 
+use std::cmp::Ordering;
+
 use super::{ConstraintError, Keys, Params};
 
 /// Branches that may be followed for one constraint or one comparison.
@@ -67,6 +69,13 @@ impl Branches {
     pub(super) fn len(&self) -> usize {
         self.values.len() + 2
     }
+
+    /// Returns the target of a value; `compare` compares a listed value with
+    /// it.
+    fn target(&self, compare: impl Fn(u32) -> Ordering) -> Id {
+        let found = self.values.binary_search_by(|&(listed, _)| compare(listed));
+        found.map_or(self.other, |index| self.values[index].1)
+    }
 }
 
 /// A whole diagram. Comparing diagrams compares meanings.
@@ -99,11 +108,7 @@ impl Diagram {
         while let Some(node) = self.node(at) {
             at = match params.get(self.keys.at(node.key)) {
                 None => node.absent,
-                Some(value) => {
-                    let listed = |&(own, _): &(u32, Id)| self.value(own).cmp(value);
-                    let found = node.values.binary_search_by(listed);
-                    found.map_or(node.other, |index| node.values[index].1)
-                }
+                Some(value) => node.target(|listed| self.value(listed).cmp(value)),
             };
         }
         at == Id::YES
@@ -111,8 +116,9 @@ impl Diagram {
 }
 
 /// Pairs the branches of two nodes that test the same key: for each value that
-/// either lists, the targets in both.
-pub(super) fn paired<V: Ord + Copy>(
+/// either lists, in order, the targets in both. Each node is given as its
+/// values with their targets, and the target of all other values.
+pub(super) fn pair_branches<V: Ord + Copy>(
     (a, a_other): (&[(V, Id)], Id),
     (b, b_other): (&[(V, Id)], Id),
 ) -> Vec<(V, Id, Id)> {
@@ -122,8 +128,9 @@ pub(super) fn paired<V: Ord + Copy>(
         let next = match (a.peek(), b.peek()) {
             (None, None) => return pairs,
             (Some(&&(value, _)), None) | (None, Some(&&(value, _))) => value,
-            (Some(&&(one, _)), Some(&&(two, _))) => one.min(two),
+            (Some(&&(next_a, _)), Some(&&(next_b, _))) => next_a.min(next_b),
         };
+
         let in_a = a.next_if(|(value, _)| *value == next);
         let in_b = b.next_if(|(value, _)| *value == next);
         pairs.push((
@@ -165,14 +172,14 @@ mod tests {
     #[test]
     fn branches_are_paired_by_value() {
         let (a, b) = ([(1, Id(10)), (3, Id(30))], [(2, Id(20)), (3, Id(31))]);
-        let pairs = paired((&a, Id::NO), (&b, Id::YES));
+        let pairs = pair_branches((&a, Id::NO), (&b, Id::YES));
         let expected = [
             (1, Id(10), Id::YES),
             (2, Id::NO, Id(20)),
             (3, Id(30), Id(31)),
         ];
         assert_eq!(pairs, expected);
-        assert_eq!(paired::<u32>((&[], Id::NO), (&[], Id::NO)), []);
+        assert_eq!(pair_branches::<u32>((&[], Id::NO), (&[], Id::NO)), []);
     }
 
     #[test]

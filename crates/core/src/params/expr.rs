@@ -109,13 +109,14 @@ impl Expr {
         match &self.node {
             ExprNode::Value { key, value } => params.get(key) == Some(value),
             ExprNode::Exists { key } => params.get(key).is_some(),
-            ExprNode::And(all) => all.iter().all(|one| one.holds(params)),
-            ExprNode::Or(any) => any.iter().any(|one| one.holds(params)),
-            ExprNode::Not(it) => !it.holds(params),
+            ExprNode::And(list) => list.iter().all(|member| member.holds(params)),
+            ExprNode::Or(list) => list.iter().any(|member| member.holds(params)),
+            ExprNode::Not(inner) => !inner.holds(params),
         }
     }
 
-    /// Returns the members of a list; anything else is a list of one.
+    /// Returns the members of an AND or an OR; any other expression is the only
+    /// member of a list.
     pub(super) fn into_list(self) -> Vec<Self> {
         match self.node {
             ExprNode::And(list) | ExprNode::Or(list) => list,
@@ -123,8 +124,9 @@ impl Expr {
         }
     }
 
-    /// Returns the only member of a list, or else the result of `make`.
-    pub(super) fn single(
+    /// Returns the only member of a list. A list of none or several becomes one
+    /// expression by `make`, which is [`Self::and`] or [`Self::or`].
+    pub(super) fn single_or(
         mut list: Vec<Self>,
         make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
     ) -> Result<Self, ConstraintError> {
@@ -154,16 +156,18 @@ impl Expr {
         }
     }
 
-    /// Makes an expression of others, and checks its depth and size.
+    /// Makes an expression of others. Fails if it is too deep or too large.
     fn parent(node: ExprNode) -> Result<Self, ConstraintError> {
-        let below = match &node {
+        let members = match &node {
             ExprNode::And(list) | ExprNode::Or(list) => list.as_slice(),
-            ExprNode::Not(it) => std::slice::from_ref(&**it),
+            ExprNode::Not(inner) => std::slice::from_ref(&**inner),
             ExprNode::Value { .. } | ExprNode::Exists { .. } => &[],
         };
-        let depth = 1 + below.iter().map(|it| it.depth).max().unwrap_or(0);
-        let size = 1 + below.iter().map(|it| it.size).sum::<usize>();
-        let bytes = below.iter().map(|it| it.bytes).sum();
+        let deepest = members.iter().map(|member| member.depth).max();
+        let depth = 1 + deepest.unwrap_or(0);
+        let size = 1 + members.iter().map(|member| member.size).sum::<usize>();
+        let bytes = members.iter().map(|member| member.bytes).sum();
+
         if depth > Self::MAX_DEPTH {
             let limit = Self::MAX_DEPTH;
             return Err(ConstraintError::TooDeep { limit });

@@ -15,12 +15,12 @@ use super::expr::{Expr, ExprNode};
 
 /// Writes a diagram as an expression. Fails if that costs too much: an
 /// expression has to repeat parts that a diagram shares.
-pub(super) fn expr(diagram: &Diagram) -> Result<Expr, ConstraintError> {
+pub(super) fn write_expr(diagram: &Diagram) -> Result<Expr, ConstraintError> {
     let mut writer = Writer {
         diagram,
         budget: Budget::new(),
     };
-    writer.region(diagram.root, Id::YES, Id::NO)
+    writer.write_region(diagram.root, Id::YES, Id::NO)
 }
 
 struct Writer<'a> {
@@ -42,28 +42,38 @@ impl Writer<'_> {
     /// from there leads to `holds` or to `fails`, and both are reached.
     ///
     /// Recurses a few times for each key.
-    fn region(&mut self, from: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
+    fn write_region(&mut self, from: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
         let Some(node) = self.diagram.node(from) else {
-            return if from == holds { all([]) } else { any([]) };
+            return if from == holds {
+                make_and([])
+            } else {
+                make_or([])
+            };
         };
-        let gates = self.gates(from, holds, fails)?;
+
+        // A client has to get from each gate to the next.
+        let gates = self.find_gates(from, holds, fails)?;
         if gates.len() > 2 {
             let parts = gates.windows(2);
-            let parts = parts.map(|ends| self.region(ends[0], ends[1], fails));
-            return all(parts.collect::<Result<Vec<_>, _>>()?);
+            let parts = parts.map(|ends| self.write_region(ends[0], ends[1], fails));
+            return make_and(parts.collect::<Result<Vec<_>, _>>()?);
         }
-        let gates = self.gates(from, fails, holds)?;
+
+        // A client fails only if it gets from each gate to the next.
+        let gates = self.find_gates(from, fails, holds)?;
         if gates.len() > 2 {
             let parts = gates.windows(2);
-            let parts = parts.map(|ends| self.region(ends[0], holds, ends[1]));
-            return any(parts.collect::<Result<Vec<_>, _>>()?);
+            let parts = parts.map(|ends| self.write_region(ends[0], holds, ends[1]));
+            return make_or(parts.collect::<Result<Vec<_>, _>>()?);
         }
-        self.branches(node, holds, fails)
+
+        self.write_branches(node, holds, fails)
     }
 
-    /// Returns the nodes that every path from `from` to `to` passes, both
-    /// included, in order. Paths that end at `avoiding` do not count.
-    fn gates(&mut self, from: Id, to: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
+    /// Finds the nodes that every path from `from` to `to` passes, both
+    /// included, in order. Paths that end at `avoiding` do not count. Fails
+    /// when the budget is spent.
+    fn find_gates(&mut self, from: Id, to: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
         let inside = self.nodes_inside(from, to, avoiding)?;
         let next = self.next_gates(&inside, to, avoiding);
         let mut gates = vec![from];
@@ -75,8 +85,8 @@ impl Writer<'_> {
         Ok(gates)
     }
 
-    /// Returns the nodes of the region from a node down to two targets, which
-    /// are not included.
+    /// Returns the nodes of the region from `from` down to two targets, which
+    /// are not included. Fails when the budget is spent.
     fn nodes_inside(
         &mut self,
         from: Id,
@@ -84,12 +94,13 @@ impl Writer<'_> {
         avoiding: Id,
     ) -> Result<BTreeSet<Id>, ConstraintError> {
         let mut inside = BTreeSet::from([from]);
-        let mut open = vec![from];
-        while let Some(node) = open.pop().and_then(|id| self.diagram.node(id)) {
+        let mut unvisited = vec![from];
+        while let Some(node) = unvisited.pop().and_then(|id| self.diagram.node(id)) {
             self.budget.spend(node.len())?;
             for child in node.children() {
-                if child != to && child != avoiding && inside.insert(child) {
-                    open.push(child);
+                let is_target = child == to || child == avoiding;
+                if !is_target && inside.insert(child) {
+                    unvisited.push(child);
                 }
             }
         }
@@ -97,8 +108,10 @@ impl Writer<'_> {
     }
 
     /// Returns the next gate of each node of a region: the first node that all
-    /// its paths to `to` pass. Nodes below have the lower numbers, and `to` has
-    /// the lowest of all that lead to it, so the higher of two has to move.
+    /// its paths to `to` pass. Nodes below have the lower numbers, so their
+    /// gates are known first. Two branches meet at a gate when the higher of
+    /// the two moves on to its own gate, until both are the same; at the latest
+    /// at `to`, which has a lower number than all of them.
     fn next_gates(&self, inside: &BTreeSet<Id>, to: Id, avoiding: Id) -> BTreeMap<Id, Id> {
         let mut next = BTreeMap::from([(to, to)]);
         for &id in inside {
@@ -106,75 +119,89 @@ impl Writer<'_> {
                 continue;
             };
             let ways = node.children().filter(|&child| child != avoiding);
-            let gate = ways.reduce(|mut a, mut b| {
+            let meeting = ways.reduce(|mut a, mut b| {
                 while a != b {
                     let higher = if a > b { &mut a } else { &mut b };
                     *higher = next.get(higher).copied().unwrap_or(to);
                 }
                 a
             });
-            next.insert(id, gate.unwrap_or(to));
+            next.insert(id, meeting.unwrap_or(to));
         }
         next
     }
 
-    /// Writes the branches of a node, by target.
-    fn branches(&mut self, node: &Branches, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
-        let mut classes = classes(node);
-        let held = classes.remove(&holds).unwrap_or_default();
+    /// Writes the branches of a node as an OR: for each target that may lead to
+    /// `holds`, the values of the key that get there, and the region below.
+    fn write_branches(
+        &mut self,
+        node: &Branches,
+        holds: Id,
+        fails: Id,
+    ) -> Result<Expr, ConstraintError> {
+        let mut classes = classes_of(node);
+        let holding = classes.remove(&holds).unwrap_or_default();
         classes.remove(&fails);
+
         let mut ways = Vec::new();
-        if !held.is_nothing() {
-            ways.push(self.guard(node, &held)?);
+        if !holding.is_empty() {
+            ways.push(self.write_guard(node, &holding)?);
         }
-        for (child, class) in in_order(classes) {
+        for (child, class) in sort_classes(classes) {
             self.budget.spend(node.len())?;
             // Where the region holds anyway, the guard may be wider.
-            let wider = class.union(&held);
-            let guard = if wider.words(node) < class.words(node) {
-                self.guard(node, &wider)?
+            let wider = class.union(&holding);
+            let guard = if wider.guard_len(node) < class.guard_len(node) {
+                self.write_guard(node, &wider)?
             } else {
-                self.guard(node, &class)?
+                self.write_guard(node, &class)?
             };
-            ways.push(all([guard, self.region(child, holds, fails)?])?);
+            let below = self.write_region(child, holds, fails)?;
+            ways.push(make_and([guard, below])?);
         }
-        any(ways)
+        make_or(ways)
     }
 
-    /// Writes the condition that the key of a node is in the class.
-    fn guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
+    /// Writes the condition that the key of a node is in the class. If the
+    /// class has all values that the node does not list, those that it does not
+    /// have are excluded; otherwise its own values are written.
+    fn write_guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
         let key = self.diagram.keys.at(node.key);
-        let is = |value: u32| Expr::value(key, self.diagram.value(value));
+        let has_value = |value: u32| Expr::value(key, self.diagram.value(value));
         let exists = Expr::exists(key);
+
+        let mut conditions = Vec::new();
         if class.other {
-            let present = (!class.absent).then_some(exists);
-            let not = class.left_out(node).map(|value| Expr::not(is(value)));
-            return all(present
-                .map(Ok)
-                .into_iter()
-                .chain(not)
-                .collect::<Result<Vec<_>, _>>()?);
+            if !class.absent {
+                conditions.push(exists);
+            }
+            for value in class.left_out(node) {
+                conditions.push(Expr::not(has_value(value))?);
+            }
+            make_and(conditions)
+        } else {
+            if class.absent {
+                conditions.push(Expr::not(exists)?);
+            }
+            conditions.extend(class.values.iter().map(|&value| has_value(value)));
+            make_or(conditions)
         }
-        let absent = class.absent.then(|| Expr::not(exists)).transpose()?;
-        any(absent
-            .into_iter()
-            .chain(class.values.iter().map(|&value| is(value))))
     }
 }
 
 impl Class {
-    fn is_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.values.is_empty() && !self.other && !self.absent
     }
 
     /// Joins two classes of one node.
-    fn union(&self, with: &Self) -> Self {
+    fn union(&self, second: &Self) -> Self {
         Self {
             // A class with `other` lists no values: those with the target of
             // other values are not in the diagram.
-            values: [&self.values[..], &with.values[..]].concat(),
-            other: self.other || with.other,
-            absent: self.absent || with.absent,
+            values: [&self.values[..], &second.values[..]].concat(),
+            other: self.other || second.other,
+            absent: self.absent || second.absent,
         }
     }
 
@@ -184,8 +211,9 @@ impl Class {
         listed.filter(|value| self.values.binary_search(value).is_err())
     }
 
-    /// Returns the length of the class's guard.
-    fn words(&self, node: &Branches) -> usize {
+    /// Returns how many conditions [`Writer::write_guard`] writes for the
+    /// class.
+    fn guard_len(&self, node: &Branches) -> usize {
         if self.other {
             self.left_out(node).count() + usize::from(!self.absent)
         } else {
@@ -195,7 +223,7 @@ impl Class {
 }
 
 /// Groups the branches of a node by target.
-fn classes(node: &Branches) -> BTreeMap<Id, Class> {
+fn classes_of(node: &Branches) -> BTreeMap<Id, Class> {
     let mut classes: BTreeMap<Id, Class> = BTreeMap::new();
     for &(value, child) in &node.values {
         classes.entry(child).or_default().values.push(value);
@@ -205,9 +233,9 @@ fn classes(node: &Branches) -> BTreeMap<Id, Class> {
     classes
 }
 
-/// Sorts classes by their least value. Those without values come last, and
-/// absent at the very end.
-fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
+/// Sorts classes by their least value, so that equal diagrams are written
+/// alike. Those without values come last, and absent at the very end.
+fn sort_classes(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|(_, class)| {
         let least = class.values.first().copied();
@@ -217,19 +245,19 @@ fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
 }
 
 /// Makes the AND of a list, without nested lists or lists of one.
-fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
-    let flat = list.into_iter().flat_map(|it| match it.node() {
-        ExprNode::And(_) => it.into_list(),
-        _ => vec![it],
+fn make_and(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
+    let flat = list.into_iter().flat_map(|member| match member.node() {
+        ExprNode::And(_) => member.into_list(),
+        _ => vec![member],
     });
-    Expr::single(flat.collect(), Expr::and)
+    Expr::single_or(flat.collect(), Expr::and)
 }
 
 /// Makes the OR of a list, without nested lists or lists of one.
-fn any(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
-    let flat = list.into_iter().flat_map(|it| match it.node() {
-        ExprNode::Or(_) => it.into_list(),
-        _ => vec![it],
+fn make_or(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
+    let flat = list.into_iter().flat_map(|member| match member.node() {
+        ExprNode::Or(_) => member.into_list(),
+        _ => vec![member],
     });
-    Expr::single(flat.collect(), Expr::or)
+    Expr::single_or(flat.collect(), Expr::or)
 }

@@ -6,11 +6,12 @@
 
 use std::collections::HashSet;
 
-use super::diagram::{Branches, Budget, Diagram, Id, paired};
+use super::diagram::{Budget, Diagram, Id, pair_branches};
 use super::{ConstraintError, Params};
 
-/// Finds a client that matches both, with no more parameters than they test.
-pub(super) fn witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, ConstraintError> {
+/// Finds a client that matches both diagrams, with no more parameters than they
+/// test; `None` if there is none. Fails when the budget is spent.
+pub(super) fn find_witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, ConstraintError> {
     let mut search = Search {
         a,
         b,
@@ -41,21 +42,25 @@ impl<'a> Search<'a> {
         let key_a = self.a.node(at_a).map(|node| self.a.keys.at(node.key));
         let key_b = self.b.node(at_b).map(|node| self.b.keys.at(node.key));
         let Some(key) = [key_a, key_b].into_iter().flatten().min() else {
+            // No key is left to test: both answers are yes.
             return Ok(true);
         };
+
         let a = Side::new(self.a, at_a, key_a == Some(key));
         let b = Side::new(self.b, at_b, key_b == Some(key));
         self.budget.spend(a.values.len() + b.values.len() + 2)?;
-        let pairs = paired((&a.values, a.other), (&b.values, b.other));
+        let pairs = pair_branches((&a.values, a.other), (&b.values, b.other));
         for &(value, a, b) in &pairs {
             if self.find_with(key, value, a, b)? {
                 return Ok(true);
             }
         }
-        // A shorter witness is better, so absent comes before any value.
-        if self.find(a.absent, b.absent)?
-            || self.find_with(key, &unlisted(&pairs), a.other, b.other)?
-        {
+
+        // A witness without the key is shorter than one with an invented value.
+        if self.find(a.absent, b.absent)? {
+            return Ok(true);
+        }
+        if self.find_with(key, &unlisted_value(&pairs), a.other, b.other)? {
             return Ok(true);
         }
         self.dead.insert((at_a, at_b));
@@ -85,24 +90,25 @@ impl<'a> Side<'a> {
     /// Returns the branches for the key at a node. A diagram that does not test
     /// the key stays at its node.
     fn new(diagram: &'a Diagram, at: Id, tests_key: bool) -> Self {
-        let of_node = |node: &'a Branches| Self {
-            values: (node.values.iter())
-                .map(|&(value, child)| (diagram.value(value), child))
-                .collect(),
+        let Some(node) = diagram.node(at).filter(|_| tests_key) else {
+            return Self {
+                values: Vec::new(),
+                other: at,
+                absent: at,
+            };
+        };
+        let values = node.values.iter();
+        let values = values.map(|&(value, child)| (diagram.value(value), child));
+        Self {
+            values: values.collect(),
             other: node.other,
             absent: node.absent,
-        };
-        let here = Self {
-            values: Vec::new(),
-            other: at,
-            absent: at,
-        };
-        diagram.node(at).filter(|_| tests_key).map_or(here, of_node)
+        }
     }
 }
 
-/// Returns a value that neither side lists.
-fn unlisted(pairs: &[(&str, Id, Id)]) -> String {
+/// Returns a value that neither side lists: `other`, with a number if need be.
+fn unlisted_value(pairs: &[(&str, Id, Id)]) -> String {
     let listed: HashSet<&str> = pairs.iter().map(|&(value, ..)| value).collect();
     let mut value = String::from("other");
     let mut nth = 1;
@@ -125,8 +131,8 @@ mod tests {
                 .map(|&value| (value, Id::NO, Id::NO))
                 .collect()
         };
-        assert_eq!(unlisted(&listed(&["a"])), "other");
-        assert_eq!(unlisted(&listed(&["other", "other3"])), "other2");
-        assert_eq!(unlisted(&listed(&["other", "other2"])), "other3");
+        assert_eq!(unlisted_value(&listed(&["a"])), "other");
+        assert_eq!(unlisted_value(&listed(&["other", "other3"])), "other2");
+        assert_eq!(unlisted_value(&listed(&["other", "other2"])), "other3");
     }
 }

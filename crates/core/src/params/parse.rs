@@ -19,12 +19,14 @@ use super::{ConstraintError, Params, ParamsError};
 impl FromStr for Expr {
     type Err = ConstraintError;
 
+    /// Reads the readable form, up to the end of the text. An error says at
+    /// which byte something else was expected.
     fn from_str(text: &str) -> Result<Self, ConstraintError> {
         let mut reader = Reader { text, at: 0 };
-        let expr = reader.any(0)?;
+        let expr = reader.read_any(0)?;
         reader.skip_space();
         if reader.at < text.len() {
-            return reader.expected("AND, OR or the end");
+            return reader.fail("AND, OR or the end");
         }
         Ok(expr)
     }
@@ -34,16 +36,19 @@ impl FromStr for Expr {
 impl FromStr for Params {
     type Err = ParamsError;
 
+    /// Reads pairs, separated by commas. An error says at which byte something
+    /// else was expected, or which limit is exceeded.
     fn from_str(text: &str) -> Result<Self, ParamsError> {
         let mut reader = Reader { text, at: 0 };
-        Self::new(reader.pairs().map_err(|error| match error {
+        let pairs = reader.read_pairs().map_err(|error| match error {
             ConstraintError::Syntax { at, expected } => ParamsError::Syntax { at, expected },
             // A word can have no other error.
             _ => ParamsError::Syntax {
                 at: 0,
                 expected: "a key",
             },
-        })?)
+        })?;
+        Self::new(pairs)
     }
 }
 
@@ -57,59 +62,62 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads parameters, separated by commas, up to the end.
-    fn pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
+    /// Reads parameters, separated by commas, up to the end of the text.
+    fn read_pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
         while self.at < self.text.len() {
             if !pairs.is_empty() && !self.take_sign(',') {
-                return self.expected("a comma or the end");
+                return self.fail("a comma or the end");
             }
+
             self.skip_space();
-            let key = self.word("a key")?;
+            let key = self.read_word("a key")?;
             if !self.take_sign('=') {
-                return self.expected("=");
+                return self.fail("=");
             }
             self.skip_space();
-            pairs.push((key, self.word("a value")?));
+            pairs.push((key, self.read_word("a value")?));
             self.skip_space();
         }
         Ok(pairs)
     }
 
-    /// Reads alternatives; `depth` counts the recursion of [`Self::one`].
-    fn any(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
-        let mut list = vec![self.all(depth)?];
+    /// Reads alternatives, separated by `OR`; `depth` counts the recursion of
+    /// [`Self::read_one`].
+    fn read_any(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        let mut list = vec![self.read_all(depth)?];
         while self.take_keyword("OR") {
-            list.push(self.all(depth)?);
+            list.push(self.read_all(depth)?);
         }
-        Expr::single(list, Expr::or)
+        Expr::single_or(list, Expr::or)
     }
 
-    /// Reads conditions that hold together; `depth` counts the recursion of
-    /// [`Self::one`].
-    fn all(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
-        let mut list = vec![self.one(depth)?];
+    /// Reads conditions that hold together, separated by `AND`; `depth` counts
+    /// the recursion of [`Self::read_one`].
+    fn read_all(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        let mut list = vec![self.read_one(depth)?];
         while self.take_keyword("AND") {
-            list.push(self.one(depth)?);
+            list.push(self.read_one(depth)?);
         }
-        Expr::single(list, Expr::and)
+        Expr::single_or(list, Expr::and)
     }
 
-    /// Reads one condition. `depth` counts the recursion of this function,
-    /// which is bounded.
-    fn one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+    /// Reads one condition, or several in parentheses. `depth` counts the
+    /// recursion of this function, which fails beyond the limit.
+    fn read_one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         if depth == Expr::MAX_DEPTH {
             let limit = Expr::MAX_DEPTH;
             return Err(ConstraintError::TooDeep { limit });
         }
+
         if self.take_keyword("NOT") {
-            return Expr::not(self.one(depth + 1)?);
+            return Expr::not(self.read_one(depth + 1)?);
         }
         if self.take_sign('(') {
-            let inner = self.any(depth + 1)?;
+            let inner = self.read_any(depth + 1)?;
             if !self.take_sign(')') {
-                return self.expected("AND, OR or )");
+                return self.fail("AND, OR or )");
             }
             return Ok(inner);
         }
@@ -119,51 +127,53 @@ impl<'a> Reader<'a> {
         if self.take_keyword("never") {
             return Expr::or(Vec::new());
         }
-        let key = self.word("a key")?;
+
+        let key = self.read_word("a key")?;
         if self.take_sign('=') {
-            return Ok(Expr::value(key, self.word("a value")?));
+            return Ok(Expr::value(key, self.read_word("a value")?));
         }
         if self.take_keyword("exists") {
             return Ok(Expr::exists(key));
         }
-        self.expected("= or exists")
+        self.fail("= or exists")
     }
 
-    /// Reads a key or a value, which is `expected` in the error if there is
-    /// none.
-    fn word(&mut self, expected: &'static str) -> Result<Cow<'a, str>, ConstraintError> {
+    /// Reads a key or a value, in quotes or bare. Fails if there is none; the
+    /// error says what was `expected`.
+    fn read_word(&mut self, expected: &'static str) -> Result<Cow<'a, str>, ConstraintError> {
         if self.take_sign('"') {
-            return self.quoted().map(Cow::Owned);
+            return self.read_quoted().map(Cow::Owned);
         }
-        match self.bare() {
-            word if word.is_empty() || RESERVED.contains(&word) => self.expected(expected),
-            word => {
-                self.at += word.len();
-                Ok(Cow::Borrowed(word))
-            }
+        let word = self.bare_word();
+        if word.is_empty() || RESERVED.contains(&word) {
+            return self.fail(expected);
         }
+        self.at += word.len();
+        Ok(Cow::Borrowed(word))
     }
 
     /// Reads the text from after the opening quote to the closing one.
-    fn quoted(&mut self) -> Result<String, ConstraintError> {
+    fn read_quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
             let rest = self.rest();
             let Some(special) = rest.find(['"', '\\']) else {
                 self.at = self.text.len();
-                return self.expected("a closing quote");
+                return self.fail("a closing quote");
             };
             word.push_str(&rest[..special]);
             self.at += special + 1;
+
             if rest[special..].starts_with('"') {
                 return Ok(word);
             }
-            word.push(self.escape()?);
+            word.push(self.read_escape()?);
         }
     }
 
-    /// Reads the character of an escape, after its backslash.
-    fn escape(&mut self) -> Result<char, ConstraintError> {
+    /// Reads the character of an escape, from after its backslash: a quote, a
+    /// backslash, or the hexadecimal number of any character.
+    fn read_escape(&mut self) -> Result<char, ConstraintError> {
         let rest = self.rest();
         for plain in ['"', '\\'] {
             if rest.starts_with(plain) {
@@ -171,14 +181,15 @@ impl<'a> Reader<'a> {
                 return Ok(plain);
             }
         }
+
         let hex = rest.strip_prefix("u{").and_then(|rest| {
             // No character has more than six digits.
-            let end = rest.bytes().take(7).position(|byte| byte == b'}')?;
-            let char = u32::from_str_radix(&rest[..end], 16).ok()?;
-            Some((char::from_u32(char)?, "u{}".len() + end))
+            let digits = rest.bytes().take(7).position(|byte| byte == b'}')?;
+            let number = u32::from_str_radix(&rest[..digits], 16).ok()?;
+            Some((char::from_u32(number)?, "u{}".len() + digits))
         });
         let Some((char, length)) = hex else {
-            return self.expected("an escape");
+            return self.fail("an escape");
         };
         self.at += length;
         Ok(char)
@@ -197,7 +208,7 @@ impl<'a> Reader<'a> {
     /// Skips a keyword and the space before it. Returns whether it is there.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
-        let found = self.bare() == keyword;
+        let found = self.bare_word() == keyword;
         if found {
             self.at += keyword.len();
         }
@@ -205,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The bare word at the current position; empty if there is none.
-    fn bare(&self) -> &'a str {
+    fn bare_word(&self) -> &'a str {
         let rest = self.rest();
         let end = rest.bytes().position(|byte| !is_bare(byte));
         &rest[..end.unwrap_or(rest.len())]
@@ -220,8 +231,8 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
-    /// Fails at the current position.
-    fn expected<T>(&self, expected: &'static str) -> Result<T, ConstraintError> {
+    /// Fails at the current position, where something else was `expected`.
+    fn fail<T>(&self, expected: &'static str) -> Result<T, ConstraintError> {
         Err(ConstraintError::Syntax {
             at: self.at,
             expected,

@@ -43,13 +43,16 @@ impl Params {
             }
             set.push((key, value));
         }
+
+        // The sort keeps the order of equal keys; the last of them is swapped
+        // into the place of the first.
         set.sort_by(|a, b| a.0.cmp(&b.0));
         set.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            if same {
+            let is_same_key = later.0 == kept.0;
+            if is_same_key {
                 std::mem::swap(later, kept);
             }
-            same
+            is_same_key
         });
         Ok(Self(set.into()))
     }
@@ -77,7 +80,8 @@ impl Params {
         self.0.is_empty()
     }
 
-    /// Returns the parameters that have one of these keys.
+    /// Returns the parameters that have one of these keys. Nothing is copied if
+    /// all of them do.
     #[must_use]
     pub fn project(&self, keys: &Keys) -> Self {
         let kept = |(key, _): &&(Box<str>, Box<str>)| keys.contains(key);
@@ -90,6 +94,7 @@ impl Params {
 
 /// `env=prod,version=v1`; odd words are quoted.
 impl fmt::Display for Params {
+    /// Writes the pairs in the order of their keys, separated by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, (key, value)) in self.iter().enumerate() {
             let comma = if nth == 0 { "" } else { "," };

@@ -61,8 +61,8 @@ impl ParamsTable {
         }
     }
 
-    /// Returns the number of a set, the same each time. The set is kept until
-    /// it was held and then released.
+    /// Returns the number of a set, the same each time. A set that is not in
+    /// the table is added, and kept until it was held and then released.
     pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
         if let Some(&known) = self.ids.get(&set) {
             return known;
@@ -88,24 +88,27 @@ impl ParamsTable {
         self.holds[id.index()] += 1;
     }
 
-    /// Ends one hold of a set. After the last, the set is forgotten.
+    /// Ends one hold of a set. After the last, the set is forgotten; the empty
+    /// set never is.
     pub(crate) fn release(&mut self, id: ParamsId) {
         let holds = &mut self.holds[id.index()];
         *holds = holds.saturating_sub(1);
-        if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.index()]).is_some()
-        {
+        let is_unused = *holds == 0 && id != ParamsId::EMPTY;
+        if is_unused && self.ids.remove(&self.sets[id.index()]).is_some() {
             self.forget(id);
         }
     }
 
-    /// Forgets a set and releases its projections. An epoch ends when many
-    /// numbers wait to be reused.
+    /// Forgets a set that is no longer in `ids`, and releases its projections.
+    /// An epoch ends when many numbers wait to be reused.
     fn forget(&mut self, id: ParamsId) {
         let by_keys = self.projections.values_mut();
         let projected: Vec<ParamsId> = by_keys.filter_map(|ids| ids.remove(&id)).collect();
+        // A set that is its own projection does not hold itself.
         for target in projected.into_iter().filter(|target| *target != id) {
             self.release(target);
         }
+
         self.waiting.push(id);
         if self.waiting.len() > self.ids.len() + WAITING {
             self.epoch += 1;
@@ -139,6 +142,7 @@ impl ParamsTable {
         if let Some(&known) = known {
             return known;
         }
+
         let projected = self.intern(self.get(id).project(keys));
         if projected != id {
             self.hold(projected);

@@ -21,11 +21,16 @@ pub(super) fn word(text: &str) -> Word<'_> {
 pub(super) struct Word<'a>(&'a str);
 
 impl fmt::Display for Word<'_> {
+    /// Writes the text as it is, or in quotes: if it is empty, a keyword, or
+    /// has a character that a bare word may not have.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0;
-        if !text.is_empty() && text.bytes().all(is_bare) && !RESERVED.contains(&text) {
+        let needs_quotes =
+            text.is_empty() || RESERVED.contains(&text) || !text.bytes().all(is_bare);
+        if !needs_quotes {
             return f.write_str(text);
         }
+
         f.write_str("\"")?;
         for char in text.chars() {
             match char {
@@ -40,15 +45,16 @@ impl fmt::Display for Word<'_> {
 }
 
 impl fmt::Display for Expr {
+    /// Writes the readable form; a list within a list is in parentheses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node() {
             ExprNode::Value { key, value } => write!(f, "{}={}", word(key), word(value)),
             ExprNode::Exists { key } => write!(f, "{} exists", word(key)),
-            ExprNode::And(all) => write_list(f, all, " AND ", "always"),
-            ExprNode::Or(any) => write_list(f, any, " OR ", "never"),
-            ExprNode::Not(it) => {
+            ExprNode::And(list) => write_list(f, list, " AND ", "always"),
+            ExprNode::Or(list) => write_list(f, list, " OR ", "never"),
+            ExprNode::Not(inner) => {
                 f.write_str("NOT ")?;
-                write_operand(f, it)
+                write_operand(f, inner)
             }
         }
     }
@@ -65,21 +71,21 @@ fn write_list(
     if list.is_empty() {
         return f.write_str(empty);
     }
-    for (nth, it) in list.iter().enumerate() {
+    for (nth, member) in list.iter().enumerate() {
         if nth > 0 {
             f.write_str(between)?;
         }
-        write_operand(f, it)?;
+        write_operand(f, member)?;
     }
     Ok(())
 }
 
 /// Writes an operand, a list in parentheses, so that no reader has to know
 /// which operator binds tighter.
-fn write_operand(f: &mut fmt::Formatter<'_>, it: &Expr) -> fmt::Result {
-    match it.node() {
-        ExprNode::And(list) | ExprNode::Or(list) if !list.is_empty() => write!(f, "({it})"),
-        _ => write!(f, "{it}"),
+fn write_operand(f: &mut fmt::Formatter<'_>, operand: &Expr) -> fmt::Result {
+    match operand.node() {
+        ExprNode::And(list) | ExprNode::Or(list) if !list.is_empty() => write!(f, "({operand})"),
+        _ => write!(f, "{operand}"),
     }
 }
 

@@ -4,21 +4,26 @@ use super::expr::{Expr, ExprNode};
 use super::{Constraints, Params};
 
 impl Constraints {
-    /// The conditions that a client does not fulfil; none if it matches.
+    /// Returns the conditions that a client does not fulfil, in order; none if
+    /// it matches.
     #[must_use]
     pub fn unmet<'a>(&'a self, params: &Params) -> Vec<&'a Expr> {
         let mut found = Vec::new();
-        unmet(self.expr(), params, &mut found);
+        collect_unmet(self.expr(), params, &mut found);
         found
     }
 }
 
-/// Recurses as deep as the expression, which is bounded.
-fn unmet<'a>(expr: &'a Expr, params: &Params, found: &mut Vec<&'a Expr>) {
-    match expr.node() {
-        ExprNode::And(all) => all.iter().for_each(|one| unmet(one, params, found)),
-        _ if !expr.holds(params) => found.push(expr),
-        _ => {}
+/// Adds an expression to `found` if it does not hold; of an AND, each member
+/// that does not hold instead. Recurses as deep as the expression, which is
+/// bounded.
+fn collect_unmet<'a>(expr: &'a Expr, params: &Params, found: &mut Vec<&'a Expr>) {
+    if let ExprNode::And(list) = expr.node() {
+        for member in list {
+            collect_unmet(member, params, found);
+        }
+    } else if !expr.holds(params) {
+        found.push(expr);
     }
 }
 
