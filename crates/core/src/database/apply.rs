@@ -75,15 +75,16 @@ impl Database {
     }
 }
 
-/// Refuses variants if a client could match two of them (S62).
+/// Refuses variants of a name if a client could match two of them: it would not
+/// be decided which one the client gets (S62).
 pub(super) fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
-    for (i, a) in variants.iter().enumerate() {
-        for b in &variants[i + 1..] {
-            if let Some(witness) = seen_together(name, a, b)? {
+    for (index, first) in variants.iter().enumerate() {
+        for second in &variants[index + 1..] {
+            if let Some(witness) = find_common_client(name, first, second)? {
                 return Err(ApplyError::Overlap {
                     name: name.clone(),
-                    first: a.clients().to_string(),
-                    second: b.clients().to_string(),
+                    first: first.clients().to_string(),
+                    second: second.clients().to_string(),
                     witness,
                 });
             }
@@ -92,14 +93,15 @@ pub(super) fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(
     Ok(())
 }
 
-/// Returns parameters of a client that would see both of two resources, if
-/// there is one. `name` is for the error: the name of one of them.
-pub(super) fn seen_together(
+/// Finds a client that would see both of two resources, and returns its
+/// parameters; `None` if the resources exclude each other. Fails if that cannot
+/// be decided; the error has this `name`.
+pub(super) fn find_common_client(
     name: &Name,
-    a: &Resource,
-    b: &Resource,
+    first: &Resource,
+    second: &Resource,
 ) -> Result<Option<Params>, ApplyError> {
-    let overlap = a.clients().overlap(&b.clients());
+    let overlap = first.clients().overlap(&second.clients());
     overlap.map_err(|source| ApplyError::Undecided {
         name: name.clone(),
         source,

@@ -1,8 +1,11 @@
 //! Proof of the database's invariants, for tests and simulation.
 
 use super::hosts::own_domains;
-use super::{Database, TypeId};
+use super::table::Table;
+use super::view::ViewId;
+use super::{Database, EntryId, Position, TypeId};
 use crate::hosts::HostName;
+use crate::name::Name;
 
 impl Database {
     /// Checks every invariant; the whole database is visited.
@@ -15,7 +18,7 @@ impl Database {
             self.check_hosts(TypeId(index as u32))?;
             self.check_views(TypeId(index as u32))?;
         }
-        self.check_cursors()
+        self.check_pins()
     }
 
     /// Checks that every entry is found by its name, is in use, and is an alias
@@ -28,18 +31,14 @@ impl Database {
             if table.find(name.as_str()) != Some(id) {
                 return Err(format!("{name}: not found under its name"));
             }
-            with_contents += usize::from(!entry.content.resources().is_empty());
+            // A completion frees unused entries only when it visits them.
             if !table.is_completing && !table.is_used(id, entry) {
                 return Err(format!("{name}: not in use"));
             }
-            for owner in table.owners(id) {
-                let owner = table.entry(*owner);
-                let mut resources = owner.content.resources().iter();
-                if !resources.any(|r| r.aliases.contains(name)) {
-                    return Err(format!("{name}: not an alias of {}", owner.name));
-                }
-            }
+            check_owners(table, id, name)?;
+            with_contents += usize::from(!entry.content.resources().is_empty());
         }
+
         if with_contents != table.len {
             return Err(format!(
                 "{}: {with_contents} names, {} counted",
@@ -50,7 +49,7 @@ impl Database {
     }
 
     /// Checks that every domain leads to its virtual host, and that the index
-    /// has no other domains.
+    /// has as many domains and requested hosts as there are.
     fn check_hosts(&self, type_id: TypeId) -> Result<(), String> {
         let table = self.table(type_id);
         let Some(hosts) = &table.hosts else {
@@ -69,13 +68,14 @@ impl Database {
                 }
             }
         }
-        match hosts.counts() == (domains, requested) {
-            true => Ok(()),
-            false => Err(format!(
+
+        if hosts.counts() != (domains, requested) {
+            return Err(format!(
                 "{domains} domains and {requested} requested hosts, {:?} in the index",
                 hosts.counts()
-            )),
+            ));
         }
+        Ok(())
     }
 
     /// Checks that every view has subscribers, lists its members, and has the
@@ -84,18 +84,22 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         let ids: Vec<_> = table.views().map(|(id, _)| id).collect();
         for id in ids {
-            let (scope, params) = (table.view(id).scope.clone(), table.view(id).params);
+            let scope = table.view(id).scope.clone();
+            let params = table.view(id).params;
             let members = table.members(&scope, params, &mut self.params, &mut self.work);
             let view = table.view(id);
+
             if view.subscribers.is_empty() {
                 return Err(format!("{scope:?}: a view without subscribers"));
             }
-            if view.len() != members.len() || members.iter().any(|(e, _)| !view.has_entry(*e)) {
+
+            let has_all = members.iter().all(|(entry, _)| view.has_entry(*entry));
+            if view.len() != members.len() || !has_all {
                 return Err(format!("{scope:?}: the view does not list its members"));
             }
-            let sum = members
-                .iter()
-                .fold(0u128, |sum, (_, r)| sum.wrapping_add(r.fingerprint()));
+
+            let fingerprints = members.iter().map(|(_, member)| member.fingerprint());
+            let sum = fingerprints.fold(0, u128::wrapping_add);
             if view.fingerprint_sum() != sum {
                 return Err(format!(
                     "{scope:?}: the fingerprint sum is not that of the members"
@@ -106,20 +110,14 @@ impl Database {
     }
 
     /// Checks that the pins of every view are those of its cursors.
-    fn check_cursors(&self) -> Result<(), String> {
-        for (type_index, table) in self.tables.iter().enumerate() {
+    fn check_pins(&self) -> Result<(), String> {
+        for (index, table) in self.tables.iter().enumerate() {
             for (id, view) in table.views() {
-                let mut pins: Vec<_> = self
-                    .subscribers
-                    .all_cursors()
-                    .filter(|(_, t, cursor)| t.0 as usize == type_index && cursor.view == id)
-                    .flat_map(|(_, _, cursor)| cursor.pins.iter().copied())
-                    .collect();
-                pins.sort_unstable();
-                let counted = view
-                    .pins()
-                    .flat_map(|(position, n)| std::iter::repeat_n(position, n));
-                if !counted.eq(pins.iter().copied()) {
+                let pins = view.pins();
+                let repeated =
+                    pins.flat_map(|(position, count)| std::iter::repeat_n(position, count));
+                let of_cursors = self.pins_of_cursors(TypeId(index as u32), id);
+                if !repeated.eq(of_cursors) {
                     return Err(format!(
                         "{:?}: the view's pins are not its cursors'",
                         view.scope
@@ -129,20 +127,43 @@ impl Database {
         }
         Ok(())
     }
+
+    /// Returns the positions that the cursors in a view have pinned, sorted;
+    /// one that several pins have is repeated.
+    fn pins_of_cursors(&self, type_id: TypeId, view: ViewId) -> Vec<Position> {
+        let cursors = self.subscribers.all_cursors();
+        let in_view = cursors
+            .filter(|(_, its_type, cursor)| *its_type == type_id && cursor.view == view)
+            .map(|(_, _, cursor)| cursor);
+        let mut pins: Vec<_> = in_view.flat_map(|cursor| &cursor.pins).copied().collect();
+        pins.sort_unstable();
+        pins
+    }
+}
+
+/// Checks that a name is an alias of each of its owners.
+fn check_owners(table: &Table, id: EntryId, name: &Name) -> Result<(), String> {
+    for owner in table.owners(id) {
+        let owner = table.entry(*owner);
+        let mut resources = owner.content.resources().iter();
+        if !resources.any(|resource| resource.aliases.contains(name)) {
+            return Err(format!("{name}: not an alias of {}", owner.name));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use super::super::view::ViewId;
-    use super::super::{EntryId, Scope};
+    use super::super::Scope;
     use super::*;
     use crate::change::Change;
     use crate::facts::Facts;
     use crate::hosts::{Domain, Domains};
     use crate::kind::VHDS;
-    use crate::name::{Glob, Name};
+    use crate::name::Glob;
     use crate::params::ParamsId;
     use crate::resource::Resource;
 

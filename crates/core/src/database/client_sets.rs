@@ -49,9 +49,10 @@ pub(crate) struct ClientSet {
 
 impl ClientSet {
     /// Returns both sets together, each of which is a part of the set that was
-    /// sent with one version. `None` if `other` adds no name.
+    /// sent with one version. Of a name in both, the resource of `self` stays.
+    /// `None` if `other` adds no name.
     fn union(&self, other: &Self) -> Option<Self> {
-        let is_new = |r: &&Arc<Resource>| !self.lists(&r.name);
+        let is_new = |resource: &&Arc<Resource>| !self.lists(&resource.name);
         let new: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
         if new.is_empty() {
             return None;
@@ -134,7 +135,9 @@ impl Database {
     }
 
     /// Remembers the resources that a client was sent beside a remembered set,
-    /// in sets that it did not ACK.
+    /// in sets that it did not ACK. Names that the set lists are left out, and
+    /// so are those beyond the limit. Nothing happens if the set is not
+    /// remembered.
     pub(crate) fn remember_unacked(
         &mut self,
         type_id: TypeId,
@@ -147,15 +150,19 @@ impl Database {
         };
         let unlisted = sent.filter(|(name, _)| !set.lists(name));
         let unlisted: Vec<_> = unlisted.collect();
-        if !unlisted.is_empty() {
-            let unacked = &mut Arc::make_mut(set).unacked;
-            let room = MAX_UNACKED.saturating_sub(unacked.len());
-            unacked.extend(unlisted.into_iter().take(room));
+        if unlisted.is_empty() {
+            // A set that others use need not be copied.
+            return;
         }
+
+        let unacked = &mut Arc::make_mut(set).unacked;
+        let room = MAX_UNACKED.saturating_sub(unacked.len());
+        unacked.extend(unlisted.into_iter().take(room));
     }
 
     /// Remembers the references of listeners that drain when their client
-    /// disconnects, each until it is no longer in use.
+    /// disconnects, each until its latest moment. Those whose moment has passed
+    /// are forgotten, and new ones beyond the limit are left out.
     pub(crate) fn remember_draining(
         &mut self,
         references: impl Iterator<Item = (Reference, Moment)>,
@@ -164,7 +171,8 @@ impl Database {
         let draining = &mut self.client_sets.draining;
         draining.retain(|_, until| now < *until);
         for (reference, until) in references {
-            if draining.len() < MAX_REFERENCES || draining.contains_key(&reference) {
+            let has_room = draining.len() < MAX_REFERENCES;
+            if has_room || draining.contains_key(&reference) {
                 let known = draining.entry(reference).or_insert(until);
                 *known = until.max(*known);
             }

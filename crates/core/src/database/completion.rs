@@ -24,8 +24,8 @@ impl Database {
         while self.complete_slice(&mut completion, usize::MAX) == Progress::More {}
     }
 
-    /// Makes the database authoritative in slices: visits the next `budget`
-    /// names. Returns whether there are more.
+    /// Makes the database authoritative in slices: visits at most `budget`
+    /// slots from a position on, which moves. Returns whether there are more.
     pub fn complete_slice(&mut self, at: &mut Completion, budget: usize) -> Progress {
         self.is_cache = false;
         for _ in 0..budget {
@@ -34,23 +34,20 @@ impl Database {
             }
             self.complete_slot(at);
         }
-        match at.table < self.tables.len() {
-            true => Progress::More,
-            false => Progress::Done,
+        if at.table < self.tables.len() {
+            Progress::More
+        } else {
+            Progress::Done
         }
     }
 
-    /// Visits one slot of a table, and moves on to the next. With its first
-    /// slot, a table stops being a cache.
+    /// Visits one slot of a table, or its end, and moves the position on. With
+    /// its first slot, a table stops being a cache.
     fn complete_slot(&mut self, at: &mut Completion) {
-        let table = &mut self.tables[at.table];
         if at.slot == 0 {
-            table.is_cache = false;
-            table.is_completing = true;
-            let views = table.views();
-            let subscribers = views.flat_map(|(_, view)| view.subscribers.iter());
-            subscribers.for_each(|subscriber| self.subscribers.wake(*subscriber));
+            self.begin_completing(at.table);
         }
+        let table = &mut self.tables[at.table];
         if at.slot < table.entries.slots() {
             self.complete_name(TypeId(at.table as u32), EntryId(at.slot as u32));
             at.slot += 1;
@@ -58,6 +55,19 @@ impl Database {
             table.is_completing = false;
             at.slot = 0;
             at.table += 1;
+        }
+    }
+
+    /// Makes a table authoritative, and wakes the subscribers of its views:
+    /// each scope is complete now. Its unknown names are visited afterwards.
+    fn begin_completing(&mut self, index: usize) {
+        let table = &mut self.tables[index];
+        table.is_cache = false;
+        table.is_completing = true;
+        for (_, view) in table.views() {
+            for subscriber in &view.subscribers {
+                self.subscribers.wake(*subscriber);
+            }
         }
     }
 
@@ -69,16 +79,18 @@ impl Database {
         let Some(entry) = table.entries.get_mut(id.0) else {
             return;
         };
-        let unknown = matches!(entry.content, Content::Unknown);
-        if unknown {
+
+        let was_unknown = matches!(entry.content, Content::Unknown);
+        if was_unknown {
             entry.content = Content::Absent;
         }
         // The virtual host of a host is known only now.
-        if unknown || table.hosts.is_some() {
+        if was_unknown || table.hosts.is_some() {
             for (subscriber, params) in entry.subscribers.iter() {
                 self.subscribers.mark_dirty(subscriber, id, params);
             }
         }
+
         // A name that does not exist needs no entry from now on.
         table.remove_unused(id);
     }

@@ -55,38 +55,25 @@ pub(super) struct Variants {
 }
 
 impl Content {
-    /// Makes contents with these variants, which were checked for overlap.
+    /// Makes contents of variants, which were checked for overlap. Contents of
+    /// none are absent, and a single resource without constraints is for all
+    /// clients.
     pub(super) fn from_variants(mut resources: Vec<Arc<Resource>>) -> Self {
         match resources.pop() {
             None => Self::Absent,
             Some(only) if resources.is_empty() && only.constraints.is_none() => Self::One(only),
             Some(last) => {
                 resources.push(last);
-                resources.sort_by(|a, b| a.constraints.cmp(&b.constraints));
-                let keys = resources
-                    .iter()
-                    .filter_map(|r| r.constraints.as_ref())
-                    .fold(Keys::default(), |all, c| all.union(c.keys()));
-                Self::Variants(Box::new(Variants {
-                    list: resources.into(),
-                    keys,
-                    chosen: HashMap::new(),
-                    epoch: 0,
-                }))
+                Self::Variants(Box::new(Variants::new(resources)))
             }
         }
     }
 
-    /// Takes over the choices of the old contents: variants with the same
-    /// constraints are for the same clients.
+    /// Takes over the choices that were made of the old contents, if both have
+    /// variants with the same constraints: these are for the same clients.
     pub(super) fn copy_choices(&mut self, old: &Self) {
         if let (Self::Variants(new), Self::Variants(old)) = (self, old)
-            && new.list.len() == old.list.len()
-            && new
-                .list
-                .iter()
-                .zip(&old.list)
-                .all(|(a, b)| a.constraints == b.constraints)
+            && new.has_constraints_of(old)
         {
             new.chosen.clone_from(&old.chosen);
             new.epoch = old.epoch;
@@ -136,9 +123,32 @@ impl Content {
 }
 
 impl Variants {
-    /// Returns the variant for the category of a client, and remembers it. The
-    /// categories of an earlier epoch may mean other parameters now, and are
-    /// forgotten.
+    /// Sorts resources by constraints, and collects the keys that decide
+    /// between them. No choice has been made of them.
+    fn new(mut resources: Vec<Arc<Resource>>) -> Self {
+        resources.sort_by(|a, b| a.constraints.cmp(&b.constraints));
+        let mut keys = Keys::default();
+        for constraints in resources.iter().filter_map(|r| r.constraints.as_ref()) {
+            keys = keys.union(constraints.keys());
+        }
+        Self {
+            list: resources.into(),
+            keys,
+            chosen: HashMap::new(),
+            epoch: 0,
+        }
+    }
+
+    /// Returns whether both lists have the same constraints, which are sorted.
+    fn has_constraints_of(&self, other: &Self) -> bool {
+        let own = self.list.iter().map(|resource| &resource.constraints);
+        let others = other.list.iter().map(|resource| &resource.constraints);
+        own.eq(others)
+    }
+
+    /// Returns the variant for the category of a client, and remembers it; the
+    /// name is absent for a client that no variant is for. The categories of an
+    /// earlier epoch may mean other parameters now, and are forgotten.
     fn choose(
         &mut self,
         params: ParamsId,
@@ -150,16 +160,20 @@ impl Variants {
             self.epoch = params_table.epoch();
             self.chosen.clear();
         }
+
         let list = &self.list;
-        let index = *self.chosen.entry(category).or_insert_with(|| {
+        let chosen = *self.chosen.entry(category).or_insert_with(|| {
             let params = params_table.get(category);
-            let matches = |r: &Arc<Resource>| {
+            let is_for_client = |variant: &Arc<Resource>| {
                 *evaluations += 1;
-                r.constraints.as_ref().is_none_or(|c| c.matches(params))
+                let constraints = variant.constraints.as_ref();
+                constraints.is_none_or(|constraints| constraints.matches(params))
             };
-            list.iter().position(matches).map(|i| i as u32)
+            let index = list.iter().position(is_for_client);
+            index.map(|index| index as u32)
         });
-        match index {
+
+        match chosen {
             Some(index) => Choice::Resource(Arc::clone(&self.list[index as usize])),
             None => Choice::Absent,
         }
@@ -190,13 +204,16 @@ impl Choice {
 }
 
 /// Returns whether two resources are the same to a client that has one of them.
+/// Bodies are not compared: equal versions of one variant have equal contents.
 pub(crate) fn same_resource(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
-    Arc::ptr_eq(a, b)
-        || (a.version == b.version
-            && a.name == b.name
-            && a.constraints == b.constraints
-            && a.aliases == b.aliases
-            && a.ttl == b.ttl)
+    if Arc::ptr_eq(a, b) {
+        return true;
+    }
+    a.version == b.version
+        && a.name == b.name
+        && a.constraints == b.constraints
+        && a.aliases == b.aliases
+        && a.ttl == b.ttl
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use crate::resource::Resource;
 use crate::resource_list::SharedList;
 
 impl Database {
-    /// Opens a cursor of a subscriber on the view of a scope. It begins at
-    /// position zero, where a client holds nothing.
+    /// Opens a cursor of a subscriber on the view of a scope, which is made if
+    /// need be. It begins at position zero, where a client holds nothing. With
+    /// its first cursor, demand for the scope starts.
     pub fn open_cursor(&mut self, subscriber: SubscriberId, scope: &Scope) -> CursorId {
         let category = self.category_of(subscriber);
         let type_id = self.subscribers.type_id(subscriber);
@@ -26,7 +27,8 @@ impl Database {
             self.subscribers
                 .record_demand(type_id, scope.selector(), DemandChange::Started);
         }
-        let view_id = table.view_for(scope, category, &mut self.params, &mut self.work);
+
+        let view_id = table.find_or_make_view(scope, category, &mut self.params, &mut self.work);
         let view = table.view_mut(view_id);
         view.subscribers.insert(subscriber);
         view.pin(0);
@@ -45,26 +47,29 @@ impl Database {
         self.params.project(params, &table.keys)
     }
 
-    /// Closes a cursor. The view is dropped with its last subscriber.
+    /// Closes a cursor and removes its pins. The view is dropped with its last
+    /// subscriber, and demand for the scope ends with its last view.
     pub fn close_cursor(&mut self, id: CursorId) {
-        let Some(slot) = self.subscribers.remove_cursor(id) else {
+        let Some(cursor) = self.subscribers.remove_cursor(id) else {
             return;
         };
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
-        let view = table.view_mut(slot.view);
+        let view = table.view_mut(cursor.view);
         view.subscribers.remove(&id.subscriber);
+
         if view.subscribers.is_empty() {
             let scope = view.scope.clone();
-            table.drop_view(slot.view);
+            table.drop_view(cursor.view);
             if !table.has_view(&scope) {
                 self.subscribers
                     .record_demand(type_id, scope.selector(), DemandChange::Ended);
             }
             return;
         }
-        for position in slot.pins {
-            self.unpin_view(type_id, slot.view, position);
+
+        for position in cursor.pins {
+            self.unpin_view(type_id, cursor.view, position);
         }
     }
 
@@ -76,14 +81,15 @@ impl Database {
         self.view_mut(id).pin(position);
     }
 
-    /// Unpins a position that the cursor will not return to.
+    /// Removes one pin of a position that the cursor will not return to. A
+    /// position that the cursor has not pinned is ignored.
     pub fn unpin(&mut self, id: CursorId, position: Position) {
-        let slot = self.subscribers.cursor_mut(id);
-        let Some(index) = slot.pins.iter().position(|p| *p == position) else {
+        let cursor = self.subscribers.cursor_mut(id);
+        let Some(index) = cursor.pins.iter().position(|pin| *pin == position) else {
             return;
         };
-        slot.pins.swap_remove(index);
-        let view = slot.view;
+        cursor.pins.swap_remove(index);
+        let view = cursor.view;
         let type_id = self.subscribers.type_id(id.subscriber);
         self.unpin_view(type_id, view, position);
     }
@@ -93,7 +99,7 @@ impl Database {
     fn unpin_view(&mut self, type_id: TypeId, view: ViewId, position: Position) {
         let table = &mut self.tables[type_id.0 as usize];
         for entry in table.view_mut(view).unpin(position) {
-            table.forget_if_gone(view, entry, &mut self.params, &mut self.work);
+            table.forget_if_unlisted(view, entry, &mut self.params, &mut self.work);
         }
     }
 
@@ -126,7 +132,8 @@ impl Database {
         self.table_mut(type_id).view_mut(view)
     }
 
-    /// Returns the resource that the cursor's view lists under a name now.
+    /// Returns the resource that the cursor's view lists under a name now, if
+    /// it lists the name.
     pub fn listed_resource(&mut self, id: CursorId, entry: EntryId) -> Option<Arc<Resource>> {
         let view = self.subscribers.cursor(id).view;
         let type_id = self.subscribers.type_id(id.subscriber);
@@ -137,7 +144,8 @@ impl Database {
     }
 
     /// Returns the resource that a client holds under a name if its cursor is
-    /// at `position`, which must be pinned or the head.
+    /// at `position`, which must be pinned or the head; `None` if it holds
+    /// none.
     pub fn resource_at(
         &mut self,
         id: CursorId,
@@ -155,13 +163,14 @@ impl Database {
         self.resources_at(id, head)
     }
 
-    /// Returns all listed resources as a whole set for SotW, which is made once
-    /// for each change and shared by streams; `wrap` is whether the client
-    /// reads resources in a `Resource` wrapper.
+    /// Returns all listed resources as a whole set for SotW. It is made once
+    /// after each change of the view, and shared by streams. `wrap` is whether
+    /// the client reads resources in a `Resource` wrapper.
     pub fn shared_list(&mut self, id: CursorId, wrap: bool) -> Arc<SharedList> {
         if let Some(list) = self.view_mut(id).full_list(wrap) {
             return list;
         }
+
         let ttl = self.table_of(id).kind.ttl_in_sotw;
         let to_wire = |resource| WireResource::for_sotw(resource, wrap, ttl);
         let resources = self.list(id).into_iter().map(to_wire);
@@ -171,15 +180,16 @@ impl Database {
     }
 
     /// Returns all resources that a client holds if its cursor is at
-    /// `position`, by name. Every name of the view is visited.
+    /// `position`, which must be pinned or the head; sorted by name. Every name
+    /// of the view is visited.
     pub fn resources_at(&mut self, id: CursorId, position: Position) -> Vec<Arc<Resource>> {
         let items = self.view(id).since(0);
         let entries: Vec<_> = items.map(|(_, entry)| entry).collect();
         self.work.entries += entries.len() as u64;
-        let mut resources: Vec<_> = entries
-            .into_iter()
-            .filter_map(|entry| self.resource_at(id, entry, position))
-            .collect();
+
+        let held = entries.into_iter();
+        let held = held.filter_map(|entry| self.resource_at(id, entry, position));
+        let mut resources: Vec<_> = held.collect();
         resources.sort_by(|a, b| a.name.cmp(&b.name));
         resources
     }
@@ -217,6 +227,7 @@ impl Database {
         if let Some(shared) = view.shared_changes(from) {
             return shared;
         }
+
         let mut changes = ViewChanges::new(from, view.head());
         let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
         for entry in entries {
@@ -224,8 +235,9 @@ impl Database {
             let current = self.listed_resource(id, entry);
             let held = self.view(id).resource_at(entry, from, current.as_ref());
             let name = &self.table_of(id).entry(entry).name;
-            changes.add(name, held.as_ref(), current);
+            changes.add_difference(name, held.as_ref(), current);
         }
+
         let changes = Arc::new(changes);
         self.view_mut(id).share_changes(&changes);
         changes
@@ -242,8 +254,9 @@ impl Database {
 
 /// Returns the constraints of the variant `held` if a client has to be told
 /// that it goes (TP2): another variant of its name replaces it, or it is
-/// removed. A variant for all clients that is removed goes by its name, and is
-/// not returned.
+/// removed. `Some(None)` is the variant for all clients, when another replaces
+/// it; when it is removed, the removal of its name says so, and `None` is
+/// returned.
 pub(crate) fn replaced_variant(
     held: &Resource,
     new: Option<&Resource>,
@@ -256,12 +269,12 @@ pub(crate) fn replaced_variant(
 }
 
 /// Returns whether a client that holds the one resource needs no update for the
-/// other.
-pub(super) fn same_listing(a: Option<&Arc<Resource>>, b: Option<&Arc<Resource>>) -> bool {
-    match (a, b) {
+/// other; `None` is no resource.
+pub(super) fn same_listing(held: Option<&Arc<Resource>>, other: Option<&Arc<Resource>>) -> bool {
+    match (held, other) {
         (None, None) => true,
-        (Some(a), Some(b)) => super::same_resource(a, b),
-        _ => false,
+        (Some(held), Some(other)) => super::same_resource(held, other),
+        (None, Some(_)) | (Some(_), None) => false,
     }
 }
 

@@ -46,43 +46,45 @@ pub(super) enum NameSubscribers {
 const FEW: usize = 16;
 
 impl NameSubscribers {
-    /// Adds a subscriber; adding it twice is adding it once.
+    /// Adds a subscriber, unless it is there. A list that has no room for it
+    /// becomes a set.
     pub(super) fn insert(&mut self, new: NamedSubscriber) {
         match self {
             Self::None => *self = Self::One(new),
             Self::One(first) if *first == new => {}
             Self::One(first) => *self = Self::Few(Box::new(vec![*first, new])),
-            Self::Few(all) if all.contains(&new) => {}
-            Self::Few(all) if all.len() < FEW => {
-                all.reserve_exact(1);
-                all.push(new);
+            Self::Few(list) if list.contains(&new) => {}
+            Self::Few(list) if list.len() < FEW => {
+                list.reserve_exact(1);
+                list.push(new);
             }
-            Self::Few(all) => {
-                let all = all.drain(..).chain([new]).map(by_params);
-                *self = Self::Many(Box::new(all.collect()));
+            Self::Few(list) => {
+                let set = list.drain(..).chain([new]).map(set_key);
+                *self = Self::Many(Box::new(set.collect()));
             }
-            Self::Many(all) => {
-                all.insert(by_params(new));
+            Self::Many(set) => {
+                set.insert(set_key(new));
             }
         }
     }
 
-    /// Removes a subscriber, if it is there.
+    /// Removes a subscriber, if it is there. A set that is half the size of a
+    /// full list becomes a list.
     pub(super) fn remove(&mut self, old: NamedSubscriber) {
         match self {
             Self::One(only) if *only == old => *self = Self::None,
-            Self::Few(all) => {
-                all.retain(|other| *other != old);
-                all.shrink_to_fit();
-                if let [only] = all[..] {
+            Self::Few(list) => {
+                list.retain(|other| *other != old);
+                list.shrink_to_fit();
+                if let [only] = list[..] {
                     *self = Self::One(only);
                 }
             }
-            Self::Many(all) => {
-                all.remove(&by_params(old));
-                if all.len() <= FEW / 2 {
-                    let few = all.iter().map(|&(params, subscriber)| (subscriber, params));
-                    *self = Self::Few(Box::new(few.collect()));
+            Self::Many(set) => {
+                set.remove(&set_key(old));
+                if set.len() <= FEW / 2 {
+                    let list = set.iter().map(|&(params, subscriber)| (subscriber, params));
+                    *self = Self::Few(Box::new(list.collect()));
                 }
             }
             Self::None | Self::One(_) => {}
@@ -95,32 +97,38 @@ impl NameSubscribers {
 
     /// Returns all subscribers; a set is sorted by parameters, a list is not.
     pub(super) fn iter(&self) -> impl Iterator<Item = NamedSubscriber> + '_ {
-        let (list, set): (&[_], _) = match self {
-            Self::None => (&[], None),
-            Self::One(only) => (std::slice::from_ref(only), None),
-            Self::Few(all) => (all, None),
-            Self::Many(all) => (&[], Some(all.iter())),
+        let list: &[NamedSubscriber] = match self {
+            Self::None | Self::Many(_) => &[],
+            Self::One(only) => std::slice::from_ref(only),
+            Self::Few(list) => list,
         };
-        let set = set.into_iter().flatten();
-        let set = set.map(|&(params, subscriber)| (subscriber, params));
-        list.iter().copied().chain(set)
+        let set = match self {
+            Self::Many(set) => Some(set.iter()),
+            Self::None | Self::One(_) | Self::Few(_) => None,
+        };
+
+        // One of the two is empty.
+        let from_set = set.into_iter().flatten();
+        let from_set = from_set.map(|&(params, subscriber)| (subscriber, params));
+        list.iter().copied().chain(from_set)
     }
 
-    /// Returns the distinct parameters of the subscribers, sorted. A set is not
-    /// visited as a whole: one lookup finds the next parameters.
-    pub(super) fn params(&self) -> Vec<ParamsId> {
-        let Self::Many(all) = self else {
-            let mut few: Vec<_> = self.iter().map(|(_, params)| params).collect();
-            few.sort_unstable();
-            few.dedup();
-            return few;
+    /// Returns the parameters of the subscribers, sorted, without repetition. A
+    /// set is not visited as a whole: one lookup finds the next parameters.
+    pub(super) fn distinct_params(&self) -> Vec<ParamsId> {
+        let Self::Many(set) = self else {
+            let mut of_list: Vec<_> = self.iter().map(|(_, params)| params).collect();
+            of_list.sort_unstable();
+            of_list.dedup();
+            return of_list;
         };
+
         let mut found = Vec::new();
-        let mut next = all.first();
+        let mut next = set.first();
         while let Some(&(params, _)) = next {
             found.push(params);
             let last = Bound::Excluded((params, SubscriberId::LAST));
-            next = all.range((last, Bound::Unbounded)).next();
+            next = set.range((last, Bound::Unbounded)).next();
         }
         found
     }
@@ -128,23 +136,21 @@ impl NameSubscribers {
     /// Returns the subscribers with these parameters.
     pub(super) fn with_params(&self, params: ParamsId) -> Vec<SubscriberId> {
         match self {
-            Self::Many(all) => {
+            Self::Many(set) => {
                 let range = (params, SubscriberId::FIRST)..=(params, SubscriberId::LAST);
-                all.range(range)
-                    .map(|&(_, subscriber)| subscriber)
-                    .collect()
+                let found = set.range(range);
+                found.map(|&(_, subscriber)| subscriber).collect()
             }
-            few => few
-                .iter()
-                .filter(|(_, own)| *own == params)
-                .map(|(subscriber, _)| subscriber)
-                .collect(),
+            Self::None | Self::One(_) | Self::Few(_) => {
+                let found = self.iter().filter(|(_, own)| *own == params);
+                found.map(|(subscriber, _)| subscriber).collect()
+            }
         }
     }
 }
 
 /// Returns the key of a subscriber in a set.
-fn by_params((subscriber, params): NamedSubscriber) -> (ParamsId, SubscriberId) {
+fn set_key((subscriber, params): NamedSubscriber) -> (ParamsId, SubscriberId) {
     (params, subscriber)
 }
 
@@ -191,7 +197,7 @@ mod tests {
             let mut all = NameSubscribers::default();
             let of = |n: usize| params[usize::from(n.is_multiple_of(3))];
             (0..count).for_each(|n| all.insert((SubscriberId(n as u32), of(n))));
-            assert_eq!(all.params(), params);
+            assert_eq!(all.distinct_params(), params);
             let mut found = all.with_params(params[1]);
             found.sort_unstable();
             let thirds = (0..count as u32).step_by(3).map(SubscriberId);

@@ -38,7 +38,7 @@ impl History {
     }
 
     /// Remembers a replaced resource by its name and version, and forgets the
-    /// oldest ones beyond the limits.
+    /// oldest ones beyond the limits. One that is remembered keeps its age.
     fn remember(&mut self, resource: &Arc<Resource>) {
         let key = (resource.name.clone(), resource.version.clone());
         if self.bodies.contains_key(&key) {
@@ -47,6 +47,11 @@ impl History {
         self.bytes += resource.wire_size();
         self.bodies.insert(key.clone(), Arc::clone(resource));
         self.order.push_back(key);
+        self.forget_oldest();
+    }
+
+    /// Forgets the oldest resources until the others are within the limits.
+    fn forget_oldest(&mut self) {
         while self.bodies.len() > MAX_BODIES || self.bytes > MAX_BYTES {
             let Some(oldest) = self.order.pop_front() else {
                 break;
@@ -62,12 +67,13 @@ impl History {
 /// too. Variants are left out, since a version does not tell which of them a
 /// client holds.
 pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> Vec<Arc<Resource>> {
+    let type_may_refer = !kind.refers_to.is_empty();
+    let may_refer = |old: &Resource| type_may_refer || !old.facts().references.is_empty();
+    let is_variant = |old: &Resource| old.constraints.is_some();
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
-    let may_refer =
-        |old: &Resource| !kind.refers_to.is_empty() || !old.facts().references.is_empty();
-    let is_plain = |old: &Resource| old.constraints.is_none();
+
     let replaced = old.resources().iter();
-    let replaced = replaced.filter(|old| may_refer(old) && is_plain(old) && !stays(old));
+    let replaced = replaced.filter(|old| may_refer(old) && !is_variant(old) && !stays(old));
     replaced.cloned().collect()
 }
 

@@ -70,19 +70,22 @@ impl Log {
     }
 
     /// Drops stale items: begins when they are a third of all items, and goes
-    /// on a few items at a time until all were visited.
+    /// on a few items at each call until all were visited. A short log is swept
+    /// in one call.
     fn sweep(&mut self) {
-        if !self.sweeping && self.entries.len() <= self.newest.len() * 3 / 2 + STALE_ALLOWED {
+        let most_items = self.newest.len() * 3 / 2 + STALE_ALLOWED;
+        if !self.sweeping && self.entries.len() <= most_items {
             return;
         }
         self.sweeping = true;
-        let visits = match self.entries.len() <= SWEEP_AT_ONCE {
-            true => SWEEP_AT_ONCE,
-            false => SWEEP_STEP,
-        };
-        for index in self.gap.end..self.entries.len().min(self.gap.end + visits) {
-            self.sweep_item(index);
+
+        let is_short = self.entries.len() <= SWEEP_AT_ONCE;
+        let visits = if is_short { SWEEP_AT_ONCE } else { SWEEP_STEP };
+        let unvisited = self.entries.len() - self.gap.end;
+        for _ in 0..visits.min(unvisited) {
+            self.sweep_item();
         }
+
         if self.gap.end == self.entries.len() {
             self.entries.truncate(self.gap.start);
             self.positions.truncate(self.gap.start);
@@ -91,8 +94,10 @@ impl Log {
         }
     }
 
-    /// Moves the item at the end of the gap to its start, unless it is stale.
-    fn sweep_item(&mut self, index: usize) {
+    /// Visits the item at the end of the gap, which becomes a part of it. An
+    /// item that is not stale is moved to the start of the gap.
+    fn sweep_item(&mut self) {
+        let index = self.gap.end;
         let entry = self.entries[index];
         if let Some(newest) = self.newest.get_mut(&entry)
             && *newest as usize == index
@@ -112,16 +117,25 @@ impl Log {
         &self,
         position: Position,
     ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
-        let (kept, unvisited) = (0..self.gap.start, self.gap.end..self.entries.len());
-        let after = move |part: Range<usize>| {
-            let positions = &self.positions[part.clone()];
-            part.start + positions.partition_point(|item| *item <= position)..part.end
-        };
-        after(kept)
-            .chain(after(unvisited))
-            .map(|index| (index, self.entries[index]))
-            .filter(|(index, entry)| self.newest.get(entry) == Some(&(*index as u32)))
-            .map(|(index, entry)| (self.positions[index], entry))
+        let kept = 0..self.gap.start;
+        let unvisited = self.gap.end..self.entries.len();
+        let after = [kept, unvisited].map(|part| self.items_after(position, part));
+        let newest = after.into_iter().flatten();
+        let newest = newest.filter(|index| self.is_newest(*index));
+        newest.map(|index| (self.positions[index], self.entries[index]))
+    }
+
+    /// Returns the end of a part of the log, which is in order: the indexes of
+    /// items after `position`.
+    fn items_after(&self, position: Position, part: Range<usize>) -> Range<usize> {
+        let positions = &self.positions[part.clone()];
+        let before = positions.partition_point(|item| *item <= position);
+        part.start + before..part.end
+    }
+
+    /// Returns whether the item at an index is the newest of its name.
+    fn is_newest(&self, index: usize) -> bool {
+        self.newest.get(&self.entries[index]) == Some(&(index as u32))
     }
 }
 

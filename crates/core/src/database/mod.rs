@@ -113,14 +113,16 @@ impl Database {
     }
 
     /// Makes a scope of a cache complete: names that it does not list do not
-    /// exist. Its subscribers are woken.
+    /// exist. The subscribers of its views are woken, unless the scope was
+    /// complete before.
     pub fn set_complete(&mut self, type_id: TypeId, scope: &Scope) {
         let table = self.table_mut(type_id);
-        if !table.is_complete(scope) {
-            table.set_complete(scope, true);
-            for subscriber in self.table(type_id).view_subscribers(scope) {
-                self.subscribers.wake(subscriber);
-            }
+        if table.is_complete(scope) {
+            return;
+        }
+        table.set_complete(scope, true);
+        for subscriber in table.view_subscribers(scope) {
+            self.subscribers.wake(subscriber);
         }
     }
 
@@ -187,21 +189,23 @@ impl Database {
             .flat_map(|(_, entry)| entry.content.resources())
     }
 
-    /// Returns the resources in the `nth` [`SLICE`] slots of a type, for a
-    /// caller that visits all of them and lets others use the database in
-    /// between; `None` after the last. A name with contents keeps its slot.
+    /// Returns the resources in the `nth` slice of a type, which is [`SLICE`]
+    /// slots; `None` after the last slice. A caller that visits all resources
+    /// lets others use the database between two slices, and misses none that
+    /// stays: a name with contents keeps its slot.
     pub fn slice_of_resources(
         &self,
         type_id: TypeId,
         nth: usize,
     ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
         let entries = &self.table(type_id).entries;
-        let slots = nth * SLICE..(nth * SLICE + SLICE).min(entries.slots());
-        if slots.is_empty() {
+        let first = nth * SLICE;
+        let end = (first + SLICE).min(entries.slots());
+        if first >= end {
             return None;
         }
-        let entries = slots.filter_map(|slot| entries.get(slot as u32));
-        Some(entries.flat_map(|entry| entry.content.resources()))
+        let in_slice = (first..end).filter_map(|slot| entries.get(slot as u32));
+        Some(in_slice.flat_map(|entry| entry.content.resources()))
     }
 
     /// Returns all variants of a name; none if it has no contents.
@@ -252,8 +256,8 @@ impl Database {
         self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)
     }
 
-    /// Returns the choice of a name, which needs no entry, for a client with
-    /// these parameters.
+    /// Returns the choice of a name for a client with these parameters. A name
+    /// without an entry is absent.
     pub fn choose_name(&mut self, type_id: TypeId, name: &Name, params: ParamsId) -> Choice {
         match self.find(type_id, name) {
             Some(entry) => self.choose(type_id, entry, params),
@@ -274,10 +278,11 @@ impl Database {
     }
 
     /// Ends a slice: others that share the database can use it now. The work
-    /// since the previous call is one slice.
+    /// since the previous call is one slice, and [`Work::largest_slice`] is the
+    /// largest of them.
     pub fn end_slice(&mut self) {
-        let slice = self.work.entries - self.slice_start;
-        self.work.largest_slice = self.work.largest_slice.max(slice);
+        let visited = self.work.entries - self.slice_start;
+        self.work.largest_slice = self.work.largest_slice.max(visited);
         self.slice_start = self.work.entries;
     }
 

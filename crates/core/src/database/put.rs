@@ -16,45 +16,52 @@ use crate::params::ParamsId;
 
 impl Database {
     /// Drops the contents of a name: in a cache it is unknown again, otherwise
-    /// it does not exist.
+    /// it does not exist. Its subscribers and those of its views are notified.
     pub fn forget(&mut self, type_id: TypeId, name: &Name) {
         let default = self.table(type_id).default_content();
         self.put(type_id, name, default);
         self.wake_view_subscribers();
     }
 
-    /// Replaces the contents of a name, and notifies its subscribers and the
-    /// views that list it. The subscribers of the views sleep until
+    /// Replaces the contents of a name. Notifies its subscribers, those of the
+    /// hosts and aliases that may resolve to another resource now, and the
+    /// views that list the name. The subscribers of the views sleep until
     /// [`Self::wake_view_subscribers`]. Returns the old contents.
     pub(super) fn put(&mut self, type_id: TypeId, name: &Name, content: Content) -> Content {
         self.add_keys(type_id, &content);
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
         let mut old = table.replace_content(entry, name, content);
-        self.notify_views(type_id, entry, &mut old);
+
+        self.record_in_views(type_id, entry, &mut old);
         self.notify_subscribers(type_id, entry, &mut old);
         for host in self.table_mut(type_id).move_domains(entry, &old) {
             self.notify_all_subscribers(type_id, host);
         }
         self.update_portless(type_id, entry);
         self.move_aliases(type_id, entry, &old);
+
+        // Without contents, the entry may be in use no more.
         self.table_mut(type_id).remove_unused(entry);
         old
     }
 
-    /// Adds the keys of new contents to those of their type. Views are split
-    /// before a change can be recorded that their subscribers see differently.
+    /// Adds the keys of new contents to those of their type. If one is new,
+    /// views are split first: subscribers that differ in it must not share the
+    /// log in which the change is recorded.
     fn add_keys(&mut self, type_id: TypeId, content: &Content) {
-        let known = &self.table(type_id).keys;
-        let Some(keys) = content.keys() else {
+        let Some(new_keys) = content.keys() else {
             return;
         };
-        if keys.iter().any(|key| !known.contains(key)) {
-            let keys = known.union(keys);
-            self.table_mut(type_id).keys = keys;
-            self.wake_view_subscribers();
-            self.split_views(type_id);
+        let known = &self.table(type_id).keys;
+        if new_keys.iter().all(|key| known.contains(key)) {
+            return;
         }
+        self.table_mut(type_id).keys = known.union(new_keys);
+        // A subscriber that moves to a copy of its view would not be woken for
+        // the changes before.
+        self.wake_view_subscribers();
+        self.split_views(type_id);
     }
 
     /// Wakes the subscribers of views with changes, once each, however many
@@ -71,8 +78,9 @@ impl Database {
     }
 
     /// Records a change in each view that lists another resource under a name
-    /// than before. `old` are the contents before.
-    fn notify_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
+    /// than it did with the `old` contents. [`Self::wake_view_subscribers`]
+    /// wakes the subscribers of these views.
+    fn record_in_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         let name = table.entry(entry).name.clone();
         for view_id in table.views_of_name(&name) {
@@ -84,21 +92,23 @@ impl Database {
             if same_listing(before, after) {
                 continue;
             }
+
             let view = table.view_mut(view_id);
             view.record(entry, before, after);
-            if !std::mem::replace(&mut view.has_unannounced_changes, true) {
+            if !view.has_unannounced_changes {
+                view.has_unannounced_changes = true;
                 self.changed_views.push((type_id, view_id));
             }
         }
     }
 
-    /// Marks a name dirty for the subscribers whose choice has changed. `old`
-    /// are the contents before. Subscribers with the same parameters are
-    /// compared once.
+    /// Marks a name dirty for the subscribers that get another choice than they
+    /// did of the `old` contents. The choices are compared once for all
+    /// subscribers with the same parameters.
     fn notify_subscribers(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
-        for params in table.entry(entry).subscribers.params() {
+        for params in table.entry(entry).subscribers.distinct_params() {
             let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
             let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
             if before.same_for_client(&after) {
@@ -111,11 +121,13 @@ impl Database {
         }
     }
 
-    /// Replaces the aliases of a resource (S36), and notifies the subscribers
-    /// of the old and the new ones. `old` are the contents of the owner before.
+    /// Replaces the aliases that a resource had with its `old` contents (S36).
+    /// Notifies the subscribers of the old and the new ones; an alias that
+    /// stays leads to new contents.
     fn move_aliases(&mut self, type_id: TypeId, owner: EntryId, old: &Content) {
-        let new = aliases(&self.table(type_id).entry(owner).content);
-        let old = aliases(old);
+        let new = aliases_of(&self.table(type_id).entry(owner).content);
+        let old = aliases_of(old);
+
         for alias in &old {
             let Some(entry) = self.find(type_id, alias) else {
                 continue;
@@ -125,6 +137,7 @@ impl Database {
                 self.table_mut(type_id).remove_owner(entry, owner);
             }
         }
+
         for alias in new.iter().filter(|alias| !old.contains(alias)) {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
@@ -144,8 +157,9 @@ impl Database {
         }
     }
 
-    /// Splits views after the type got a new key: subscribers that differ in it
-    /// need separate views. Each begins as a copy, so nobody is notified.
+    /// Splits all views of a type that got a new key: subscribers that differ
+    /// in it need separate views. A new view begins as a copy, so nobody is
+    /// notified.
     fn split_views(&mut self, type_id: TypeId) {
         let views = self.table(type_id).views();
         let ids: Vec<_> = views.map(|(id, _)| id).collect();
@@ -155,7 +169,8 @@ impl Database {
     }
 
     /// Splits one view by the categories of its subscribers. The category of
-    /// the first subscriber keeps the view.
+    /// the first subscriber keeps the view, and every other category moves to a
+    /// copy of it.
     fn split_view(&mut self, type_id: TypeId, id: ViewId) {
         let subscribers = &self.table(type_id).view(id).subscribers;
         let mut subscribers: Vec<_> = subscribers.iter().copied().collect();
@@ -163,16 +178,18 @@ impl Database {
         let Some(first) = subscribers.first() else {
             return;
         };
-        let stays = self.category_of(*first);
+
+        let staying_category = self.category_of(*first);
         let mut leaving: BTreeMap<ParamsId, Vec<SubscriberId>> = BTreeMap::new();
         for subscriber in subscribers {
             let category = self.category_of(subscriber);
-            if category != stays {
+            if category != staying_category {
                 leaving.entry(category).or_default().push(subscriber);
             }
         }
+
         let view = self.table_mut(type_id).view_mut(id);
-        view.params = stays;
+        view.params = staying_category;
         // Not in slices: no change may be recorded until every subscriber is in
         // its own view. A key is new once in the life of a type.
         let copied_items = leaving.len() * view.items();
@@ -183,7 +200,7 @@ impl Database {
     }
 
     /// Moves subscribers of one category from a view to a copy of it, with
-    /// their cursors.
+    /// their cursors and the positions that these pinned.
     fn move_to_new_view(
         &mut self,
         type_id: TypeId,
@@ -191,14 +208,16 @@ impl Database {
         category: ParamsId,
         subscribers: &[SubscriberId],
     ) {
-        let pins = subscribers.iter();
-        let pins = pins.flat_map(|id| self.subscribers.pins(*id, from));
-        let pins: Vec<_> = pins.collect();
+        let mut pins = Vec::new();
+        for subscriber in subscribers {
+            pins.extend(self.subscribers.pins(*subscriber, from));
+        }
+
         let table = self.table_mut(type_id);
-        let view = table.view_mut(from).split_off(category, subscribers, &pins);
-        let to = table.add_view(view);
-        for id in subscribers {
-            self.subscribers.change_view(*id, from, to);
+        let copy = table.view_mut(from).split_off(category, subscribers, &pins);
+        let to = table.add_view(copy);
+        for subscriber in subscribers {
+            self.subscribers.move_cursors(*subscriber, from, to);
         }
     }
 }
@@ -215,35 +234,36 @@ impl Table {
         }
         let old = std::mem::replace(&mut entry.content, content);
         entry.content.copy_choices(&old);
+
         let new = &self.entry(id).content;
-        let (existed, exists) = (!old.resources().is_empty(), !new.resources().is_empty());
+        let existed = !old.resources().is_empty();
+        let exists = !new.resources().is_empty();
         let replaced = replaced_resources(&self.kind, &old, new);
         self.history.remember_all(replaced);
-        match (existed, exists) {
-            (false, true) => {
-                self.len += 1;
-                self.tombstones.remove(name);
-            }
-            (true, false) => {
-                self.len -= 1;
-                self.tombstones.add(name);
-            }
-            (false, false) | (true, true) => {}
+
+        if exists && !existed {
+            self.len += 1;
+            self.tombstones.remove(name);
+        } else if existed && !exists {
+            self.len -= 1;
+            self.tombstones.add(name);
         }
         old
     }
 }
 
-/// Returns the aliases of all variants, sorted, without the name itself.
-fn aliases(content: &Content) -> Vec<Name> {
-    let mut all: Vec<_> = content
-        .resources()
-        .iter()
-        .flat_map(|r| r.aliases.iter().filter(|a| **a != r.name).cloned())
-        .collect();
-    all.sort();
-    all.dedup();
-    all
+/// Returns the aliases of all variants, sorted, without repetition. An alias
+/// that is the name of its resource is left out.
+fn aliases_of(content: &Content) -> Vec<Name> {
+    let mut aliases = Vec::new();
+    for resource in content.resources() {
+        let others = resource.aliases.iter();
+        let others = others.filter(|alias| **alias != resource.name);
+        aliases.extend(others.cloned());
+    }
+    aliases.sort();
+    aliases.dedup();
+    aliases
 }
 
 #[cfg(test)]

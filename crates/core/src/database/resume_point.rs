@@ -72,9 +72,9 @@ impl Database {
         self.view_mut(id).resume_point(versions)
     }
 
-    /// Makes a point for a client with these versions, and shares it. `held`
-    /// are the names whose resource at the client is not the one that the view
-    /// lists.
+    /// Makes a point at the head of the cursor's view for a client with these
+    /// versions, and shares it with other clients. `held` are the names whose
+    /// resource at the client is not the one that the view lists.
     pub(crate) fn add_resume_point(
         &mut self,
         id: CursorId,
@@ -82,8 +82,10 @@ impl Database {
         mut held: Vec<(Name, Option<Arc<Resource>>)>,
     ) -> Arc<ResumePoint> {
         held.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let resources = held.iter().filter_map(|(_, held)| held.as_ref());
-        let unknown_bodies = resources.filter(|held| held.body.is_none()).count();
+        let resources = held.iter().filter_map(|(_, resource)| resource.as_ref());
+        let bodyless = resources.filter(|resource| resource.body.is_none());
+        let unknown_bodies = bodyless.count();
+
         let point = Arc::new(ResumePoint {
             at: self.head(id),
             versions: versions.clone(),
@@ -96,7 +98,8 @@ impl Database {
     }
 
     /// Returns the advance of a cursor from a point to the head of its view. It
-    /// is made once for all clients that resume there.
+    /// is made once for all clients that resume there, and again after the view
+    /// has changed.
     pub(crate) fn resumed_changes(
         &mut self,
         id: CursorId,
@@ -108,6 +111,7 @@ impl Database {
         if let Some(changes) = shared.as_ref().filter(|changes| changes.to == head) {
             return Arc::clone(changes);
         }
+
         let changes = Arc::new(self.changes_from_point(id, point, head));
         *shared = Some(Arc::clone(&changes));
         changes
@@ -123,17 +127,20 @@ impl Database {
     ) -> ViewChanges {
         let type_id = self.subscribers.type_id(id.subscriber);
         let mut changes = ViewChanges::new(point.at, head);
+
         for (name, held) in point.iter() {
             let entry = self.find(type_id, name);
             let current = entry.and_then(|entry| self.listed_resource(id, entry));
-            changes.add(name, held.as_ref(), current);
+            changes.add_difference(name, held.as_ref(), current);
         }
+
         let since = self.view_changes(id, point.at);
         for (name, current) in &since.items {
+            // A name that differed at the point was compared above.
             if point.held(name).is_none() {
                 let entry = self.find(type_id, name);
                 let held = entry.and_then(|entry| self.resource_at(id, entry, point.at));
-                changes.add(name, held.as_ref(), current.clone());
+                changes.add_difference(name, held.as_ref(), current.clone());
             }
         }
         changes

@@ -20,6 +20,7 @@ pub(super) struct Shards<T> {
 }
 
 impl<T> Default for Shards<T> {
+    /// Makes one empty table; there is always one to split.
     fn default() -> Self {
         Self {
             tables: vec![HashTable::new()],
@@ -47,7 +48,8 @@ impl<T> Shards<T> {
         self.tables[self.shard(hash)].iter_hash(hash)
     }
 
-    /// Adds a value, beside others that have its hash.
+    /// Adds a value, beside others that have its hash. `rehash` returns the
+    /// hash of a value that has to move.
     pub(super) fn insert(&mut self, hash: u64, value: T, rehash: impl Fn(&T) -> u64) {
         if self.len >= FILL * self.tables.len() {
             self.split(&rehash);
@@ -57,7 +59,8 @@ impl<T> Shards<T> {
         self.tables[shard].insert_unique(hash, value, rehash);
     }
 
-    /// Removes the first value for which `is_it` holds.
+    /// Removes the first value with this hash for which `is_it` holds; `None`
+    /// if there is none.
     pub(super) fn remove(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<T> {
         let shard = self.shard(hash);
         let found = self.tables[shard].find_entry(hash, is_it).ok();
@@ -71,9 +74,11 @@ impl<T> Shards<T> {
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let new = self.tables.len();
         self.tables.push(HashTable::new());
+        // The new index without its highest bit.
         let old = new - (new + 1).next_power_of_two() / 2;
-        let moves = |value: &mut T| shard_of(rehash(value), new + 1) == new;
-        let moved: Vec<T> = self.tables[old].extract_if(moves).collect();
+        let has_next_bit = |value: &mut T| shard_of(rehash(value), new + 1) == new;
+        let moved: Vec<T> = self.tables[old].extract_if(has_next_bit).collect();
+
         self.tables[old].shrink_to_fit(rehash);
         self.tables[new].reserve(moved.len(), rehash);
         for value in moved {

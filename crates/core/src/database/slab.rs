@@ -15,6 +15,7 @@ pub(super) struct Slab<T> {
 }
 
 impl<T> Default for Slab<T> {
+    /// Makes a slab without slots, which takes no memory.
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
@@ -24,27 +25,30 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts a value into a free slot. Returns the slot.
+    /// Puts a value into a free slot, or else into a new one at the end.
+    /// Returns the slot.
     pub(super) fn insert(&mut self, value: T) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.chunks[chunk(slot)][within(slot)] = Some(value);
+            self.chunks[chunk_index(slot)][index_in_chunk(slot)] = Some(value);
             return slot;
         }
+
         if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
             let room = if self.chunks.is_empty() { 0 } else { CHUNK };
             self.chunks.push(Vec::with_capacity(room));
         }
-        let full = (self.chunks.len() - 1) * CHUNK;
-        let last = &mut self.chunks[full / CHUNK];
+        let last_index = self.chunks.len() - 1;
+        let last = &mut self.chunks[last_index];
         last.push(Some(value));
+
         // Memory runs out long before the numbers do.
-        (full + last.len() - 1) as u32
+        (last_index * CHUNK + last.len() - 1) as u32
     }
 
-    /// Takes a value out and frees its slot. Removing the last value frees the
-    /// memory.
+    /// Takes a value out and frees its slot; `None` if the slot is free.
+    /// Removing the last value frees the memory.
     pub(super) fn remove(&mut self, slot: u32) -> Option<T> {
-        let value = self.chunks.get_mut(chunk(slot))?[within(slot)].take()?;
+        let value = self.chunks.get_mut(chunk_index(slot))?[index_in_chunk(slot)].take()?;
         self.free.push(slot);
         if self.len() == 0 {
             *self = Self::default();
@@ -53,12 +57,13 @@ impl<T> Slab<T> {
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&T> {
-        self.chunks.get(chunk(slot))?.get(within(slot))?.as_ref()
+        let chunk = self.chunks.get(chunk_index(slot))?;
+        chunk.get(index_in_chunk(slot))?.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
-        let chunk = self.chunks.get_mut(chunk(slot))?;
-        chunk.get_mut(within(slot))?.as_mut()
+        let chunk = self.chunks.get_mut(chunk_index(slot))?;
+        chunk.get_mut(index_in_chunk(slot))?.as_mut()
     }
 
     /// All values, by slot.
@@ -85,11 +90,11 @@ impl<T> Slab<T> {
     }
 }
 
-fn chunk(slot: u32) -> usize {
+fn chunk_index(slot: u32) -> usize {
     slot as usize / CHUNK
 }
 
-fn within(slot: u32) -> usize {
+fn index_in_chunk(slot: u32) -> usize {
     slot as usize % CHUNK
 }
 

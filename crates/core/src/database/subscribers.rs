@@ -96,7 +96,8 @@ pub(super) struct SubscriberRegistry {
 
 impl SubscriberRegistry {
     /// Adds the stream of a subscriber to those that have something to
-    /// evaluate.
+    /// evaluate, unless it is one of them. A subscriber that was removed wakes
+    /// nobody.
     pub(super) fn wake(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.list.get(id.0)
             && let Some(stream) = self.streams.get_mut(subscriber.stream.0)
@@ -107,8 +108,8 @@ impl SubscriberRegistry {
         }
     }
 
-    /// Records that a selector got its first subscriber or lost its last. A
-    /// change and its opposite leave nothing to record.
+    /// Records that a selector got its first subscriber or lost its last, if
+    /// somebody watches. A change and its opposite leave nothing to record.
     pub(super) fn record_demand(
         &mut self,
         type_id: TypeId,
@@ -122,6 +123,7 @@ impl SubscriberRegistry {
             btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(change);
             }
+            // Demand starts and ends by turns, so two changes are opposites.
             btree_map::Entry::Occupied(opposite) => {
                 opposite.remove();
             }
@@ -203,12 +205,12 @@ impl SubscriberRegistry {
         self.get_mut(id.subscriber).cursors[id.slot as usize].take()
     }
 
-    /// Moves the cursors of a subscriber to another view, after a view was
-    /// split.
-    pub(super) fn change_view(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
-        for slot in self.get_mut(id).cursors.iter_mut().flatten() {
-            if slot.view == from {
-                slot.view = to;
+    /// Moves the cursors that a subscriber has in one view to another, after
+    /// the view was split. Cursors in other views stay.
+    pub(super) fn move_cursors(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
+        for cursor in self.get_mut(id).cursors.iter_mut().flatten() {
+            if cursor.view == from {
+                cursor.view = to;
             }
         }
     }
@@ -224,7 +226,7 @@ impl SubscriberRegistry {
         in_view.flat_map(|cursor| cursor.pins.iter().copied())
     }
 
-    /// Returns all cursors of all subscribers, with the types of these.
+    /// Returns every cursor, with its subscriber and the subscriber's type.
     pub(super) fn all_cursors(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &CursorSlot)> {
         self.list.iter().flat_map(|(id, subscriber)| {
             let cursors = subscriber.cursors.iter().flatten();
@@ -239,11 +241,12 @@ impl Database {
         StreamId(self.subscribers.streams.insert(Stream::default()))
     }
 
-    /// Closes a stream, whose subscribers were removed before.
+    /// Closes a stream, whose subscribers were removed before. The slot of a
+    /// woken stream is freed by [`Self::take_woken_streams`].
     pub(crate) fn close_stream(&mut self, id: StreamId) {
         let streams = &mut self.subscribers.streams;
         match streams.get_mut(id.0) {
-            // The slot must not be reused while the list has it.
+            // In a slot that is reused, another stream would count as woken.
             Some(stream) if stream.woken => stream.ended = true,
             _ => {
                 streams.remove(id.0);
@@ -251,20 +254,19 @@ impl Database {
         }
     }
 
-    /// Takes the streams that have something to evaluate, once each. Slots of
-    /// streams that ended meanwhile are freed.
+    /// Takes the streams that have something to evaluate, once each. Streams
+    /// that ended meanwhile are left out, and their slots are freed.
     pub fn take_woken_streams(&mut self) -> Vec<StreamId> {
         let mut woken = std::mem::take(&mut self.subscribers.woken);
         let streams = &mut self.subscribers.streams;
-        woken.retain(|id| match streams.get_mut(id.0) {
-            Some(stream) if !stream.ended => {
+        woken.retain(|id| {
+            let open = streams.get_mut(id.0).filter(|stream| !stream.ended);
+            if let Some(stream) = open {
                 stream.woken = false;
-                true
+                return true;
             }
-            _ => {
-                streams.remove(id.0);
-                false
-            }
+            streams.remove(id.0);
+            false
         });
         woken
     }
@@ -285,7 +287,8 @@ impl Database {
         changes.map(|((type_id, selector), change)| (type_id, selector, change))
     }
 
-    /// Adds a subscriber for one type of a stream.
+    /// Adds a subscriber for one type of a stream. It has no subscriptions yet;
+    /// `params` are those of the cursors that it opens.
     pub fn add_subscriber(
         &mut self,
         stream: StreamId,
@@ -311,48 +314,51 @@ impl Database {
         self.subscribers.list.remove(id.0);
     }
 
-    /// Subscribes to one name, whether it exists or not (S34). Returns its
-    /// entry, which lives until the subscription ends.
+    /// Subscribes to one name, whether it exists or not (S34). With its first
+    /// subscriber, demand for the name starts. Returns its entry, which lives
+    /// until the subscription ends.
     pub fn subscribe(&mut self, id: SubscriberId, name: &Name, params: ParamsId) -> EntryId {
         let type_id = self.subscribers.type_id(id);
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
         let subscribers = &mut table.entry_mut(entry).subscribers;
-        let first = subscribers.is_empty();
+        let is_first = subscribers.is_empty();
         subscribers.insert((id, params));
-        if first {
+
+        if is_first {
             if let Some(hosts) = &mut table.hosts {
                 hosts.add_requested(name.as_str(), entry);
             }
-            self.subscribers.record_demand(
-                type_id,
-                Selector::Name(name.clone()),
-                DemandChange::Started,
-            );
+            let selector = Selector::Name(name.clone());
+            self.subscribers
+                .record_demand(type_id, selector, DemandChange::Started);
         }
         entry
     }
 
-    /// Ends a subscription to one name. The entry is freed with its last use.
-    pub fn unsubscribe(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
+    /// Ends a subscription to one name. With its last subscriber, demand for
+    /// the name ends; with its last use, its entry is freed.
+    pub fn unsubscribe(&mut self, id: SubscriberId, entry_id: EntryId, params: ParamsId) {
         let subscriber = self.subscribers.get_mut(id);
-        subscriber.dirty.remove(&(entry, params));
+        subscriber.dirty.remove(&(entry_id, params));
         let type_id = subscriber.type_id;
+
         let table = self.table_mut(type_id);
-        let kept = table.entry_mut(entry);
-        kept.subscribers.remove((id, params));
-        if kept.subscribers.is_empty() {
-            let name = kept.name.clone();
+        let entry = table.entry_mut(entry_id);
+        entry.subscribers.remove((id, params));
+        if entry.subscribers.is_empty() {
+            let name = entry.name.clone();
             if let Some(hosts) = &mut table.hosts {
-                hosts.remove_requested(name.as_str(), entry);
+                hosts.remove_requested(name.as_str(), entry_id);
             }
-            table.remove_unused(entry);
+            table.remove_unused(entry_id);
             self.subscribers
                 .record_demand(type_id, Selector::Name(name), DemandChange::Ended);
         }
     }
 
-    /// Takes at most `most` dirty names of a subscriber, in no order.
+    /// Takes at most `most` dirty names of a subscriber, in no order. The
+    /// others stay dirty.
     pub fn take_dirty(&mut self, id: SubscriberId, most: usize) -> Vec<(EntryId, ParamsId)> {
         let dirty = &mut self.subscribers.get_mut(id).dirty;
         if dirty.len() <= most {

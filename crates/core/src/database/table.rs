@@ -114,8 +114,9 @@ impl Table {
         }
     }
 
-    /// Returns whether contents need no entry. A cache keeps the answer that a
-    /// name does not exist.
+    /// Returns whether contents are those of a name without an entry, and so
+    /// need none. In a cache, absent contents are an answer of its source, and
+    /// are kept.
     pub(super) fn is_default_content(&self, content: &Content) -> bool {
         match content {
             Content::Absent => !self.is_cache,
@@ -126,10 +127,11 @@ impl Table {
 
     /// Sets whether a scope of a cache is complete.
     pub(super) fn set_complete(&mut self, scope: &Scope, is_complete: bool) {
-        match is_complete {
-            true => self.complete_scopes.insert(scope.clone()),
-            false => self.complete_scopes.remove(scope),
-        };
+        if is_complete {
+            self.complete_scopes.insert(scope.clone());
+        } else {
+            self.complete_scopes.remove(scope);
+        }
     }
 
     pub(super) fn has_view(&self, scope: &Scope) -> bool {
@@ -140,12 +142,11 @@ impl Table {
     /// parameters.
     pub(super) fn view_subscribers(&self, scope: &Scope) -> Vec<SubscriberId> {
         let views = self.by_scope.get(scope).into_iter().flatten();
-        views
-            .flat_map(|id| self.view(*id).subscribers.iter().copied())
-            .collect()
+        let subscribers = views.flat_map(|id| &self.view(*id).subscribers);
+        subscribers.copied().collect()
     }
 
-    /// Returns the entry of a name.
+    /// Returns the entry of a name, if it has one.
     pub(super) fn find(&self, name: &str) -> Option<EntryId> {
         let hash = self.hash(name);
         self.names
@@ -180,6 +181,9 @@ impl Table {
             subscribers: NameSubscribers::default(),
         };
         let id = EntryId(self.entries.insert(entry));
+
+        // The index keeps ids alone: the hash of one that it moves is computed
+        // again from its name.
         let Self {
             names,
             entries,
@@ -194,7 +198,8 @@ impl Table {
         id
     }
 
-    /// Frees an entry that is not in use.
+    /// Frees an entry, unless it is in use. One that was freed before is
+    /// ignored.
     pub(super) fn remove_unused(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get(id.0) else {
             return;
@@ -213,10 +218,13 @@ impl Table {
     /// Returns whether an entry is in use: it has contents, subscribers or
     /// owners, or a view lists it.
     pub(super) fn is_used(&self, id: EntryId, entry: &Entry) -> bool {
-        !self.is_default_content(&entry.content)
-            || !entry.subscribers.is_empty()
-            || self.owners.contains_key(&id)
-            || self.views.iter().flatten().any(|v| v.has_entry(id))
+        let has_contents = !self.is_default_content(&entry.content);
+        let has_subscribers = !entry.subscribers.is_empty();
+        if has_contents || has_subscribers || self.owners.contains_key(&id) {
+            return true;
+        }
+        let mut views = self.views.iter().flatten();
+        views.any(|view| view.has_entry(id))
     }
 
     /// The resources that have this name as an alias, sorted by name (S36).
@@ -224,7 +232,8 @@ impl Table {
         self.owners.get(&alias).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds an owner of an alias.
+    /// Adds an owner that an alias does not have. The owners stay sorted by
+    /// name, since a choice takes the first that has a resource.
     pub(super) fn add_owner(&mut self, alias: EntryId, owner: EntryId) {
         let mut owners = self.owners.remove(&alias).unwrap_or_default();
         owners.push(owner);
@@ -232,7 +241,8 @@ impl Table {
         self.owners.insert(alias, owners);
     }
 
-    /// Removes an owner of an alias.
+    /// Removes an owner of an alias. The entry of the alias is freed with its
+    /// last use.
     pub(super) fn remove_owner(&mut self, alias: EntryId, owner: EntryId) {
         if let Some(owners) = self.owners.get_mut(&alias) {
             owners.retain(|other| *other != owner);
@@ -243,9 +253,9 @@ impl Table {
         self.remove_unused(alias);
     }
 
-    /// Returns the choice of a name for a client: of the name itself, or else
-    /// of the first resource that has it as an alias (S36). A type with hosts
-    /// chooses by domain.
+    /// Returns the choice of a name for a client: of the name itself, or if it
+    /// is absent or unknown, of the first owner that has a resource for the
+    /// client (S36). In a type with hosts, the domains of virtual hosts decide.
     pub(super) fn choose(
         &mut self,
         id: EntryId,
@@ -257,10 +267,12 @@ impl Table {
         if let Some(choice) = self.choose_host(id, params, params_table, work) {
             return choice;
         }
+
         let own = self.own_choice(id, params, params_table, work);
         if !matches!(own, Choice::Absent | Choice::Unknown) {
             return own;
         }
+
         for owner in self.owners(id).to_vec() {
             let choice = self.own_choice(owner, params, params_table, work);
             if choice.resource().is_some() {
@@ -300,13 +312,12 @@ impl Table {
             .expect("the view is kept")
     }
 
-    /// Drops the shared lists of all views that no stream used since the last
-    /// call.
+    /// Drops the lists that a view shares with streams, in all views whose
+    /// lists no stream used since the last call.
     pub(super) fn drop_unused_lists(&mut self) {
-        self.views
-            .iter_mut()
-            .flatten()
-            .for_each(View::drop_unused_lists);
+        for view in self.views.iter_mut().flatten() {
+            view.drop_unused_lists();
+        }
     }
 
     /// Returns all views, in the order of their ids.
@@ -314,29 +325,26 @@ impl Table {
         self.views
             .iter()
             .enumerate()
-            .filter_map(|(i, v)| Some((ViewId(i as u32), v.as_ref()?)))
+            .filter_map(|(index, view)| Some((ViewId(index as u32), view.as_ref()?)))
     }
 
     /// Returns the views that cover a name: those of the whole type, and those
     /// of the one glob that collects it.
     pub(super) fn views_of_name(&self, name: &Name) -> Vec<ViewId> {
         if self.by_scope.is_empty() {
+            // To find the glob of a name, the name has to be parsed.
             return Vec::new();
         }
         let glob = Glob::of(name).map(Scope::Glob);
-        [Some(Scope::All), glob]
-            .into_iter()
-            .flatten()
-            .filter_map(|scope| self.by_scope.get(&scope))
-            .flatten()
-            .copied()
-            .collect()
+        let scopes = [Scope::All].into_iter().chain(glob);
+        let views = scopes.filter_map(|scope| self.by_scope.get(&scope));
+        views.flatten().copied().collect()
     }
 
-    /// Returns the view of a scope for a category of clients, which is made
-    /// from all names if there is none. `params` are projected to the keys of
-    /// the type.
-    pub(super) fn view_for(
+    /// Returns the view of a scope for a category of clients: `params`, which
+    /// are projected to the keys of the type. If there is none it is made, and
+    /// all names of the type are visited.
+    pub(super) fn find_or_make_view(
         &mut self,
         scope: &Scope,
         params: ParamsId,
@@ -347,6 +355,7 @@ impl Table {
         if let Some(found) = views.find(|id| self.view(**id).params == params) {
             return *found;
         }
+
         let mut view = View::new(scope.clone(), params);
         for (entry, resource) in self.members(scope, params, params_table, work) {
             view.record(entry, None, Some(&resource));
@@ -354,7 +363,7 @@ impl Table {
         self.add_view(view)
     }
 
-    /// Adds a view, in the first free slot.
+    /// Adds a view in the first free slot, and returns its id.
     pub(super) fn add_view(&mut self, view: View) -> ViewId {
         let scope = view.scope.clone();
         let free = self.views.iter().position(Option::is_none);
@@ -368,8 +377,8 @@ impl Table {
         id
     }
 
-    /// Returns the resources that a view of a scope lists, by name. All names
-    /// of the type are visited.
+    /// Returns the resources that a view of a scope lists, sorted by name. All
+    /// names of the type are visited.
     pub(super) fn members(
         &mut self,
         scope: &Scope,
@@ -390,13 +399,15 @@ impl Table {
                 found.push((EntryId(id), Arc::clone(resource)));
             }
         }
-        found.sort_by(|a, b| a.1.name.cmp(&b.1.name));
+
+        found.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         found
     }
 
-    /// Drops a name that a view no longer lists, and that no cursor may return
-    /// to, from the log of the view.
-    pub(super) fn forget_if_gone(
+    /// Drops a name from the log of a view, if the view does not list it. No
+    /// cursor may return to a position that does: the retired versions of the
+    /// name were freed. The entry is freed with its last use.
+    pub(super) fn forget_if_unlisted(
         &mut self,
         view_id: ViewId,
         entry: EntryId,
@@ -411,7 +422,8 @@ impl Table {
         }
     }
 
-    /// Removes a view that has no subscribers.
+    /// Removes a view that has no subscribers, and frees the entries that only
+    /// its log had in use.
     pub(super) fn drop_view(&mut self, id: ViewId) {
         let Some(view) = self.views[id.0 as usize].take() else {
             return;
@@ -422,6 +434,7 @@ impl Table {
                 self.by_scope.remove(&view.scope);
             }
         }
+
         for (_, entry) in view.since(0) {
             self.remove_unused(entry);
         }

@@ -20,7 +20,8 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// Remembers that a name was removed.
+    /// Remembers that a name was removed, as the newest. Beyond the limit, the
+    /// oldest name is forgotten.
     pub(super) fn add(&mut self, name: &Name) {
         self.remove(name);
         self.by_age.insert(self.next, name.clone());
@@ -42,12 +43,8 @@ impl Tombstones {
 
     /// Returns the remembered names that a glob matches, sorted.
     pub(super) fn matching(&self, glob: &Glob) -> Vec<Name> {
-        let mut names: Vec<_> = self
-            .ages
-            .keys()
-            .filter(|n| glob.matches(n))
-            .cloned()
-            .collect();
+        let matching = self.ages.keys().filter(|name| glob.matches(name));
+        let mut names: Vec<_> = matching.cloned().collect();
         names.sort();
         names
     }

@@ -164,6 +164,7 @@ impl View {
             subscribers: leaving.iter().copied().collect(),
             ..Self::new(self.scope.clone(), params)
         };
+
         for subscriber in leaving {
             self.subscribers.remove(subscriber);
         }
@@ -193,7 +194,8 @@ impl View {
     }
 
     /// Records that the resource that the view lists under a name changed from
-    /// `old` to `new`. Not both are `None`.
+    /// `old` to `new`; `None` is no resource, and not both are. The head moves,
+    /// and lists that streams share are dropped.
     pub(super) fn record(
         &mut self,
         entry: EntryId,
@@ -203,6 +205,7 @@ impl View {
         self.head += 1;
         self.recent_changes.clear();
         self.drop_lists();
+
         if let Some(old) = old {
             self.members -= 1;
             self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(old.fingerprint());
@@ -212,6 +215,9 @@ impl View {
             self.members += 1;
             self.fingerprint_sum = self.fingerprint_sum.wrapping_add(new.fingerprint());
         }
+
+        // A removed name is in the log while a cursor may return to a version
+        // of it.
         if new.is_some() || self.history.contains_key(&entry) {
             self.log.push(self.head, entry);
         } else {
@@ -219,23 +225,23 @@ impl View {
         }
     }
 
-    /// Keeps a version that is no longer current if a cursor may return to a
-    /// position at which it was.
+    /// Keeps a version that is current up to the head, if a position at which
+    /// it was is pinned. Otherwise no cursor returns to it.
     fn retire(&mut self, entry: EntryId, old: &Arc<Resource>) {
         let from = self.log.position(entry).unwrap_or_default();
-        if has_pin(&self.pins, from..self.head) {
-            let retired = RetiredVersion {
-                from,
-                to: self.head,
-                resource: Arc::clone(old),
-            };
-            // Most names have one retired version; a vector would begin with
-            // room for four.
-            let versions = self.history.entry(entry);
-            let versions = versions.or_insert_with(|| Vec::with_capacity(1));
-            versions.push(retired);
-            self.retired_count += 1;
+        if !has_pin(&self.pins, from..self.head) {
+            return;
         }
+        // Most names have one retired version; a vector would begin with room
+        // for four.
+        let versions = self.history.entry(entry);
+        let versions = versions.or_insert_with(|| Vec::with_capacity(1));
+        versions.push(RetiredVersion {
+            from,
+            to: self.head,
+            resource: Arc::clone(old),
+        });
+        self.retired_count += 1;
     }
 
     /// Pins a position: versions that are current there are kept until it is
@@ -244,8 +250,8 @@ impl View {
         *self.pins.entry(position).or_default() += 1;
     }
 
-    /// Removes one pin of a position and frees nothing; [`View::unpin`] also
-    /// sweeps.
+    /// Removes one pin of a position. The versions that it kept stay until the
+    /// next sweep.
     fn drop_pin(&mut self, position: Position) {
         if let Some(count) = self.pins.get_mut(&position) {
             *count -= 1;
@@ -255,19 +261,22 @@ impl View {
         }
     }
 
-    /// Unpins a position. Returns the names of which retired versions were
-    /// freed: the caller forgets those that were removed ([`View::forget`]).
+    /// Unpins a position. Retired versions are swept when there are many, or
+    /// when no pin can keep one. Returns the names that have none left: the
+    /// caller forgets those that were removed ([`View::forget`]).
     pub(super) fn unpin(&mut self, position: Position) -> Vec<EntryId> {
         self.drop_pin(position);
-        let all_at_head = !has_pin(&self.pins, 0..self.head);
-        if self.retired_count > self.sweep_at || all_at_head {
+        let has_many = self.retired_count > self.sweep_at;
+        let is_every_pin_at_head = !has_pin(&self.pins, 0..self.head);
+        if has_many || is_every_pin_at_head {
             return self.sweep();
         }
         Vec::new()
     }
 
     /// Frees the retired versions that no pin keeps. Returns the names that
-    /// have none left.
+    /// have none left. The next sweep waits until there are twice as many as
+    /// now, so that each pays for itself.
     fn sweep(&mut self) -> Vec<EntryId> {
         let pins = &self.pins;
         let mut freed = Vec::new();
@@ -278,6 +287,7 @@ impl View {
             }
             !versions.is_empty()
         });
+
         self.history.shrink_to_fit();
         self.retired_count = self.history.values().map(Vec::len).sum();
         self.sweep_at = 2 * self.retired_count + SWEEP_AT;
@@ -292,8 +302,8 @@ impl View {
     }
 
     /// Returns the resource that a client whose cursor is at `position` holds
-    /// under a name; `current` is the one that the view lists now. The position
-    /// must be pinned, or the head.
+    /// under a name, if it holds one; `current` is the one that the view lists
+    /// now. The position must be pinned, or the head.
     pub(super) fn resource_at(
         &self,
         entry: EntryId,
@@ -303,9 +313,9 @@ impl View {
         if self.log.position(entry)? <= position {
             return current.cloned();
         }
-        let mut versions = self.history.get(&entry)?.iter();
-        let version = versions.find(|v| (v.from..v.to).contains(&position))?;
-        Some(Arc::clone(&version.resource))
+        let mut retired = self.history.get(&entry)?.iter();
+        let held = retired.find(|version| (version.from..version.to).contains(&position))?;
+        Some(Arc::clone(&held.resource))
     }
 
     /// Returns the names whose newest item is after `position`, in the order of

@@ -50,9 +50,10 @@ impl ViewChanges {
         }
     }
 
-    /// Adds an item for a name under which a client holds `held`, unless
-    /// `current` is the same resource; `None` is no resource.
-    pub(super) fn add(
+    /// Adds an item for a name under which a client holds `held`, and the view
+    /// lists `current`; `None` is no resource. Nothing is added if both are the
+    /// same.
+    pub(super) fn add_difference(
         &mut self,
         name: &Name,
         held: Option<&Arc<Resource>>,
@@ -61,20 +62,28 @@ impl ViewChanges {
         if same_listing(held, current.as_ref()) {
             return;
         }
-        // The constraints of a resource without a body are not known.
+        // Of a resource without a body, the references and constraints are not
+        // known.
         if let Some(held) = held.filter(|held| held.body.is_some()) {
-            if drops_reference(held, current.as_deref()) {
-                let referrer = (self.items.len(), Arc::clone(held));
-                self.replaced_referrers.push(referrer);
-            }
-            let replaced = replaced_variant(held, current.as_deref());
-            let replaced = replaced.map(|old| (name.clone(), old));
-            self.replaced_variants.extend(replaced);
+            self.add_replaced(name, held, current.as_deref());
         }
         self.items.push((name.clone(), current));
     }
 
-    /// Returns the index of a name among the items.
+    /// Adds the resource that the next item replaces to the referrers and
+    /// variants that go with it, if it is one.
+    fn add_replaced(&mut self, name: &Name, held: &Arc<Resource>, current: Option<&Resource>) {
+        if drops_reference(held, current) {
+            let next_item = self.items.len();
+            self.replaced_referrers.push((next_item, Arc::clone(held)));
+        }
+        if let Some(constraints) = replaced_variant(held, current) {
+            self.replaced_variants.push((name.clone(), constraints));
+        }
+    }
+
+    /// Returns the index of a name among the items; `None` if it did not
+    /// change. The first search sorts the items by name.
     #[must_use]
     pub fn find(&self, name: &Name) -> Option<usize> {
         let by_name = self.by_name.get_or_init(|| {
@@ -86,8 +95,9 @@ impl ViewChanges {
         found.ok().map(|found| by_name[found] as usize)
     }
 
-    /// Returns the upserts of a range of items, by name. The list is made once
-    /// for all streams that send this very range.
+    /// Returns the upserts of a range of items, sorted by name. Removals are
+    /// left out. The list is made once for all streams that send this very
+    /// range.
     #[must_use]
     pub fn resources_of(&self, range: &Range<usize>) -> Arc<SharedList> {
         let parts = self.shared_parts.lock();
@@ -95,11 +105,13 @@ impl ViewChanges {
         if let Some((_, shared)) = parts.iter().find(|(other, _)| other == range) {
             return Arc::clone(shared);
         }
+
         let items = self.items[range.clone()].iter();
-        let mut upserts: Vec<Arc<Resource>> = items.filter_map(|(_, item)| item.clone()).collect();
+        let mut upserts: Vec<_> = items.filter_map(|(_, resource)| resource.clone()).collect();
         upserts.sort_by(|a, b| a.name.cmp(&b.name));
-        let upserts = upserts.into_iter().map(WireResource::full).collect();
-        let shared = Arc::new(SharedList::new(upserts));
+
+        let resources = upserts.into_iter().map(WireResource::full);
+        let shared = Arc::new(SharedList::new(resources.collect()));
         parts.push((range.clone(), Arc::clone(&shared)));
         shared
     }
@@ -109,7 +121,8 @@ impl ViewChanges {
     }
 }
 
-/// Whether a resource refers to something that its successor does not refer to.
+/// Returns whether a resource refers to something that the one that replaces it
+/// does not; `None` replaces it by nothing.
 fn drops_reference(held: &Resource, current: Option<&Resource>) -> bool {
     let kept = current.map_or(&[][..], |current| &current.facts().references);
     let mut references = held.facts().references.iter();
@@ -141,13 +154,13 @@ mod tests {
     fn s73_a_replaced_resource_is_kept_if_a_reference_of_it_is_dropped() {
         let mut changes = ViewChanges::new(1, 2);
         let (one, both) = (resource("a", &["x"]), resource("a", &["x", "y"]));
-        changes.add(&"gained".into(), Some(&one), Some(Arc::clone(&both)));
-        changes.add(&"same".into(), Some(&one), Some(Arc::clone(&one)));
-        changes.add(&"never".into(), None, None);
-        changes.add(&"lost".into(), Some(&both), Some(Arc::clone(&one)));
-        changes.add(&"new".into(), None, Some(Arc::clone(&one)));
-        changes.add(&"removed".into(), Some(&one), None);
-        changes.add(&"plain".into(), Some(&resource("a", &[])), None);
+        changes.add_difference(&"gained".into(), Some(&one), Some(Arc::clone(&both)));
+        changes.add_difference(&"same".into(), Some(&one), Some(Arc::clone(&one)));
+        changes.add_difference(&"never".into(), None, None);
+        changes.add_difference(&"lost".into(), Some(&both), Some(Arc::clone(&one)));
+        changes.add_difference(&"new".into(), None, Some(Arc::clone(&one)));
+        changes.add_difference(&"removed".into(), Some(&one), None);
+        changes.add_difference(&"plain".into(), Some(&resource("a", &[])), None);
         let names: Vec<_> = changes
             .items
             .iter()
@@ -170,10 +183,10 @@ mod tests {
                 ..Resource::new("a".into(), "x".into())
             })
         };
-        changes.add(&"a".into(), Some(&variant(None)), None);
+        changes.add_difference(&"a".into(), Some(&variant(None)), None);
         assert_eq!(changes.replaced_variants, []);
         let held = variant(Some("x"));
-        changes.add(&"b".into(), Some(&held), None);
+        changes.add_difference(&"b".into(), Some(&held), None);
         let expected = (Name::new("b"), held.constraints.clone());
         assert_eq!(changes.replaced_variants, [expected]);
         assert_eq!(changes.items.len(), 2);
@@ -183,9 +196,9 @@ mod tests {
     fn streams_that_send_the_same_range_share_its_upserts() {
         let mut changes = ViewChanges::new(1, 2);
         for name in ["c", "a", "b"] {
-            changes.add(&name.into(), None, Some(resource(name, &[])));
+            changes.add_difference(&name.into(), None, Some(resource(name, &[])));
         }
-        changes.add(&"d".into(), Some(&resource("d", &[])), None);
+        changes.add_difference(&"d".into(), Some(&resource("d", &[])), None);
         let all = changes.resources_of(&(0..4));
         let list = ResourceList::Shared(Arc::clone(&all));
         let names: Vec<_> = list.iter().map(|r| r.resource.name.as_str()).collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::super::apply::{ApplyError, seen_together};
+use super::super::apply::{ApplyError, find_common_client};
 use super::super::entry::EntryId;
 use super::super::hosts::{domains_of, spread};
 use super::super::table::Table;
@@ -41,34 +41,38 @@ pub(super) struct CheckedHost<'a> {
 
 impl DomainCheck {
     /// Makes a check with capacity for the domains of these edits: a table that
-    /// grows does so while others wait.
+    /// grows does so while others wait. A type without hosts has no domains.
     pub(super) fn with_capacity_for(edits: &TypeEdits) -> Self {
-        let domains = |edit: &Edit| match edit {
+        let count_domains = |edit: &Edit| match edit {
             Edit::Put(resource) => resource.facts().domains.iter().count(),
-            _ => 0,
+            Edit::Rework(_) | Edit::Remove(_) | Edit::Applied => 0,
         };
-        let on_demand = Kind::of(&edits.url).on_demand;
-        let hosts: &[Edit] = if on_demand { &edits.edits } else { &[] };
+        let has_hosts = Kind::of(&edits.url).on_demand;
+        let hosts: &[Edit] = if has_hosts { &edits.edits } else { &[] };
+        let domains = hosts.iter().map(count_domains).sum();
         Self {
-            seen: HashTable::with_capacity(hosts.iter().map(domains).sum()),
+            seen: HashTable::with_capacity(domains),
             groups: Groups::default(),
         }
     }
 
     /// Refuses a virtual host if a client could see another one with one of its
-    /// domains. The cost depends on the transaction, not on the database.
+    /// domains, and keeps its domains for the hosts that are checked later. The
+    /// cost depends on the transaction, not on the database. In a type without
+    /// hosts, every resource passes.
     pub(super) fn check(
         &mut self,
         table: &Table,
         edits: &TypeEdits,
         host: &CheckedHost<'_>,
     ) -> Result<(), ApplyError> {
-        let name = edits.edits[host.edit].name();
-        let split = name.and_then(|name| HostName::split(name.as_str()));
-        let (Some(name), Some(HostName { route, .. }), Some(index)) = (name, split, &table.hosts)
-        else {
+        let (Some(name), Some(index)) = (edits.edits[host.edit].name(), &table.hosts) else {
             return Ok(());
         };
+        let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
+            return Ok(());
+        };
+
         for domain in domains_of(host.contents) {
             let new = DomainOwner {
                 route,
@@ -79,6 +83,7 @@ impl DomainCheck {
             let hash = index.hash(route, domain);
             self.check_earlier_edits(table, edits, &new, hash)?;
             self.check_current_owners(table, edits, &new, host)?;
+
             let edit = host.edit as u32;
             let seen = NewDomain { hash, edit };
             self.seen
@@ -87,8 +92,8 @@ impl DomainCheck {
         Ok(())
     }
 
-    /// Compares a virtual host with those that the same transaction gives the
-    /// same domain. `hash` is that of the domain.
+    /// Refuses a virtual host if a client could see another one to which the
+    /// same transaction gives the same domain. `hash` is that of the domain.
     fn check_earlier_edits(
         &self,
         table: &Table,
@@ -102,18 +107,21 @@ impl DomainCheck {
             let Some(name) = edits.edits[edit].name() else {
                 continue;
             };
-            if HostName::split(name.as_str()).map(|name| name.route) == Some(new.route) {
-                let held = table.find(name.as_str());
-                let held = held.map_or(&[][..], |entry| table.entry(entry).content.resources());
-                new.check_exclusive(name, &edits.contents(edit, held))?;
+            // Domains of other route configurations may have the same hash.
+            let route = HostName::split(name.as_str()).map(|name| name.route);
+            if route == Some(new.route) {
+                let entry = table.find(name.as_str());
+                let old = entry.map_or(&[][..], |entry| table.entry(entry).content.resources());
+                new.check_exclusive(name, &edits.contents(edit, old))?;
             }
         }
         Ok(())
     }
 
-    /// Compares a virtual host with those that have the same domain in the
-    /// database. One that the transaction edits, too, is compared by its edit;
-    /// the two edits exchange a domain, and so belong to one group.
+    /// Refuses a virtual host if a client could see another one that has the
+    /// same domain in the database. One that the transaction edits, too, is
+    /// compared by its edit; the two edits exchange a domain, and so belong to
+    /// one group.
     fn check_current_owners(
         &mut self,
         table: &Table,
@@ -125,10 +133,10 @@ impl DomainCheck {
             if Some(owner) == host.entry {
                 continue;
             }
-            let held = table.entry(owner);
-            match edits.by_entry(owner, &held.name) {
+            let current = table.entry(owner);
+            match edits.find_by_entry(owner, &current.name) {
                 Some(other) => self.groups.link(host.edit as u32, other as u32),
-                None => new.check_exclusive(&held.name, held.content.resources())?,
+                None => new.check_exclusive(&current.name, current.content.resources())?,
             }
         }
         Ok(())
@@ -160,13 +168,13 @@ struct DomainOwner<'a> {
 }
 
 impl DomainOwner<'_> {
-    /// Fails if a client could see both this virtual host and another one with
-    /// the domain.
-    fn check_exclusive(&self, other: &Name, others: &[Arc<Resource>]) -> Result<(), ApplyError> {
-        let has_it = |r: &&Arc<Resource>| r.facts().domains.contains(self.domain);
-        for a in others.iter().filter(has_it) {
-            for b in self.contents.iter().filter(has_it) {
-                if let Some(witness) = seen_together(self.name, a, b)? {
+    /// Fails if a client could see both a variant of this virtual host and one
+    /// of another, and both have the domain. `variants` are those of `other`.
+    fn check_exclusive(&self, other: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
+        let has_domain = |variant: &&Arc<Resource>| variant.facts().domains.contains(self.domain);
+        for theirs in variants.iter().filter(has_domain) {
+            for own in self.contents.iter().filter(has_domain) {
+                if let Some(witness) = find_common_client(self.name, theirs, own)? {
                     return Err(ApplyError::Domain {
                         route: self.route.to_owned(),
                         domain: self.domain.to_string(),
@@ -192,24 +200,25 @@ struct Groups {
 
 impl Groups {
     /// Joins the groups of two edits. The smaller group is added to the larger
-    /// one.
+    /// one, so that the group of an edit that moves at least doubles.
     fn link(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.group_of(a), self.group_of(b));
+        let (a, b) = (self.find_or_make(a), self.find_or_make(b));
         if a == b {
             return;
         }
         let mut by_size = [a, b];
         by_size.sort_by_key(|group| self.groups[*group as usize].len());
-        let [joins, stays] = by_size;
-        let joining = std::mem::take(&mut self.groups[joins as usize]);
-        for edit in &joining {
-            self.by_edit.insert(*edit, stays);
+        let [smaller, larger] = by_size;
+
+        let moving = std::mem::take(&mut self.groups[smaller as usize]);
+        for edit in &moving {
+            self.by_edit.insert(*edit, larger);
         }
-        self.groups[stays as usize].extend(joining);
+        self.groups[larger as usize].extend(moving);
     }
 
-    /// Returns the group of an edit, which is made if need be.
-    fn group_of(&mut self, edit: u32) -> u32 {
+    /// Returns the index of the group of an edit, which is made if need be.
+    fn find_or_make(&mut self, edit: u32) -> u32 {
         let groups = &mut self.groups;
         *self.by_edit.entry(edit).or_insert_with(|| {
             groups.push(vec![edit]);
@@ -224,7 +233,8 @@ impl Groups {
     }
 
     /// Takes the edits in the group of an edit, in the order in which they
-    /// would be applied alone. The group is empty from then on.
+    /// would be applied alone; none if it has no group. The group is empty from
+    /// then on.
     fn take(&mut self, edit: u32) -> Vec<u32> {
         let Some(group) = self.by_edit.get(&edit) else {
             return Vec::new();

@@ -54,14 +54,15 @@ pub(super) struct Rework {
 }
 
 impl TypeEdits {
-    /// Sorts all changes into edits by type, in the order of the types' ranks
-    /// (S52).
+    /// Sorts all changes into edits, one for each name of a type. The types are
+    /// in the order of their ranks, so that a resource comes before those that
+    /// refer to it (S52). Fails if a resource has no body.
     pub(super) fn from_changes(changes: Vec<Change>) -> Result<Vec<Self>, ApplyError> {
         let mut types: Vec<Self> = Vec::new();
         for change in changes {
             Self::find_or_add(&mut types, change.type_url()).add(change)?;
         }
-        types.iter_mut().for_each(Self::fold);
+        types.iter_mut().for_each(Self::merge_by_name);
         types.sort_by_key(|edits| Kind::of(&edits.url).rank);
         Ok(types)
     }
@@ -82,15 +83,17 @@ impl TypeEdits {
         &mut types[index]
     }
 
-    /// Adds the edit of one change. Several edits of a name stay apart until
-    /// [`Self::fold`].
+    /// Adds the edit of one change; a change that replaces the type drops all
+    /// edits before it. Several edits of a name stay apart until
+    /// [`Self::merge_by_name`]. Fails if a resource has no body.
     fn add(&mut self, change: Change) -> Result<(), ApplyError> {
         let rework = match change {
-            Change::Upsert(_, resource) => return self.put(resource),
+            Change::Upsert(_, resource) => return self.add_put(resource),
             Change::ReplaceAll(_, resources) => {
                 self.replaces = true;
                 self.edits.clear();
-                return resources.into_iter().try_for_each(|r| self.put(r));
+                let mut resources = resources.into_iter();
+                return resources.try_for_each(|resource| self.add_put(resource));
             }
             Change::Remove(_, name) => Rework {
                 from_nothing: true,
@@ -107,12 +110,13 @@ impl TypeEdits {
                 ..Rework::new(name)
             },
         };
+
         self.edits.push(Edit::Rework(Box::new(rework)));
         Ok(())
     }
 
     /// Adds the edit of a resource; fails if it has no body.
-    fn put(&mut self, resource: Arc<Resource>) -> Result<(), ApplyError> {
+    fn add_put(&mut self, resource: Arc<Resource>) -> Result<(), ApplyError> {
         if resource.body.is_none() {
             let name = resource.name.clone();
             return Err(ApplyError::NoBody { name });
@@ -121,15 +125,16 @@ impl TypeEdits {
         Ok(())
     }
 
-    /// Merges all edits of one name into one.
-    fn fold(&mut self) {
+    /// Sorts the edits by name, and merges those of one name in the order of
+    /// their changes, which the sort keeps.
+    fn merge_by_name(&mut self) {
         self.edits.sort_by(|a, b| a.name().cmp(&b.name()));
-        self.edits.dedup_by(|later, edit| {
-            let same = later.name() == edit.name();
-            if same {
-                edit.merge(std::mem::replace(later, Edit::Applied));
+        self.edits.dedup_by(|later, earlier| {
+            let is_same_name = later.name() == earlier.name();
+            if is_same_name {
+                earlier.merge(std::mem::replace(later, Edit::Applied));
             }
-            same
+            is_same_name
         });
         self.named = self.edits.len();
     }
@@ -145,32 +150,38 @@ impl TypeEdits {
         self.edits.push(Edit::Remove(entry));
     }
 
-    /// Returns the index of the edit of a name.
-    pub(super) fn by_name(&self, name: &Name) -> Option<usize> {
+    /// Returns the index of the edit of a name, if it has one. Removals of
+    /// [`Self::add_removal`] have no name, and are not found.
+    pub(super) fn find_by_name(&self, name: &Name) -> Option<usize> {
         let named = &self.edits[..self.named];
         let found = named.binary_search_by(|edit| edit.name().cmp(&Some(name)));
         found.ok()
     }
 
     /// Returns the index of the edit of an entry of the database, whose name
-    /// this is. It may be a removal, which has no name.
-    pub(super) fn by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
-        let order = |edit: &Edit| match edit {
+    /// this is. It may be a removal of [`Self::add_removal`].
+    pub(super) fn find_by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
+        if let Some(found) = self.find_by_name(name) {
+            return Some(found);
+        }
+        // Removals were added in the order of slots.
+        let removals = &self.edits[self.named..];
+        let found = removals.binary_search_by(|edit| match edit {
             Edit::Remove(other) => other.cmp(&entry),
             Edit::Put(_) | Edit::Rework(_) | Edit::Applied => Ordering::Less,
-        };
-        self.by_name(name).or_else(|| {
-            let removals = &self.edits[self.named..];
-            let index = removals.binary_search_by(order).ok()?;
-            Some(self.named + index)
-        })
+        });
+        found.ok().map(|index| self.named + index)
     }
 
     /// Returns whether an edit leaves a name with a single resource, which can
-    /// overlap with nothing. False if that takes a closer look.
+    /// overlap with nothing; `old` are the contents before. False if that takes
+    /// a closer look.
     pub(super) fn is_plain(&self, edit: usize, old: &[Arc<Resource>]) -> bool {
         match &self.edits[edit] {
-            Edit::Put(new) => self.replaces || old.iter().all(|r| r.constraints == new.constraints),
+            Edit::Put(new) => {
+                let mut old = old.iter();
+                self.replaces || old.all(|old| old.constraints == new.constraints)
+            }
             Edit::Rework(_) | Edit::Remove(_) | Edit::Applied => false,
         }
     }
@@ -211,27 +222,32 @@ impl Edit {
             Self::Rework(rework) => (&rework.puts, &rework.drops),
             Self::Remove(_) | Self::Applied => return Vec::new(),
         };
-        let stays = |r: &&Arc<Resource>| {
-            !drops.contains(&r.constraints) && puts.iter().all(|p| p.constraints != r.constraints)
+        let stays = |old: &&Arc<Resource>| {
+            let is_dropped = drops.contains(&old.constraints);
+            let is_replaced = puts.iter().any(|put| put.constraints == old.constraints);
+            !is_dropped && !is_replaced
         };
+
         let mut contents = Vec::with_capacity(old.len() + puts.len());
         contents.extend(old.iter().filter(stays).cloned());
         contents.extend(puts.iter().cloned());
         contents
     }
 
-    /// Merges a later edit of the same name into this one.
+    /// Merges a later edit of the same name into this one, which becomes a
+    /// rework. Both are puts or reworks: others have no name.
     fn merge(&mut self, later: Self) {
         let earlier = std::mem::replace(self, Self::Applied);
-        let (Some(mut all), Some(later)) = (earlier.into_rework(), later.into_rework()) else {
-            return;
-        };
-        all.merge(*later);
-        *self = Self::Rework(all);
+        if let Some(mut merged) = earlier.into_rework()
+            && let Some(later) = later.into_rework()
+        {
+            merged.merge(*later);
+            *self = Self::Rework(merged);
+        }
     }
 
-    /// Turns an edit into its general form; `None` if there is nothing to
-    /// merge.
+    /// Turns a put or a rework into its general form; `None` for an edit
+    /// without a name.
     fn into_rework(self) -> Option<Box<Rework>> {
         match self {
             Self::Rework(rework) => Some(rework),
@@ -256,20 +272,23 @@ impl Rework {
         }
     }
 
-    /// Adds the changes of a later rework, which replaces variants of this one
-    /// with the same constraints.
+    /// Adds the changes of a later rework, which drops or replaces variants of
+    /// this one with the same constraints. One that begins from nothing
+    /// replaces all of this one.
     fn merge(&mut self, later: Self) {
         if later.from_nothing {
             *self = later;
             return;
         }
         self.puts.retain(|put| {
-            let replaced = |p: &Arc<Resource>| p.constraints == put.constraints;
-            !later.drops.contains(&put.constraints) && !later.puts.iter().any(replaced)
+            let is_dropped = later.drops.contains(&put.constraints);
+            let mut newer = later.puts.iter();
+            let is_replaced = newer.any(|newer| newer.constraints == put.constraints);
+            !is_dropped && !is_replaced
         });
         self.puts.extend(later.puts);
         self.drops.extend(later.drops);
-        // A resource ends an error.
+        // A later change ends an error, or brings its own.
         self.failed = later.failed;
     }
 }
@@ -315,7 +334,7 @@ mod tests {
         let all = Change::ReplaceAll("t".into(), vec![Arc::clone(&b)]);
         let edits = edits(vec![Change::Upsert("t".into(), Arc::clone(&a)), all]);
         assert!(edits.replaces);
-        assert_eq!(edits.by_name(&"a".into()), None);
+        assert_eq!(edits.find_by_name(&"a".into()), None);
         let old = [put("b", Some("env=a"), "1")];
         assert_eq!(edits.contents(0, &old), [b]);
     }

@@ -99,7 +99,8 @@ enum Stage {
 }
 
 impl Commit {
-    /// Sorts changes. This may take long, and needs no database.
+    /// Sorts changes by type and name. This may take long, and needs no
+    /// database.
     ///
     /// # Errors
     /// If a resource has no body.
@@ -112,11 +113,9 @@ impl Commit {
             sliced: false,
             replaced_contents: Vec::new(),
         };
-        let types = TypeEdits::from_changes(changes)?
-            .into_iter()
-            .map(type_commit);
+        let edits = TypeEdits::from_changes(changes)?;
         Ok(Self {
-            types: types.collect(),
+            types: edits.into_iter().map(type_commit).collect(),
             stage: Stage::New,
             is_one_slice: false,
         })
@@ -132,14 +131,16 @@ impl Commit {
                 type_commit.domains.free_memory();
             }
         }
-        if let Stage::Remove(nth, _) = self.stage {
-            let done = self.types.iter_mut().rev().take(nth);
-            done.for_each(|type_commit| type_commit.edits.edits = Vec::new());
+        if let Stage::Remove(done, _) = self.stage {
+            for type_commit in self.types.iter_mut().rev().take(done) {
+                type_commit.edits.edits = Vec::new();
+            }
         }
     }
 
-    /// Applies the next slice, of about `budget` names, and tells which names
-    /// have changed.
+    /// Applies the next slice, of about `budget` names. Calls `tell` with each
+    /// name that has changed, and wakes the subscribers of the views that list
+    /// one.
     ///
     /// # Errors
     /// If the resulting contents would be invalid; nothing has changed, and the
@@ -156,15 +157,20 @@ impl Commit {
         for type_commit in &mut self.types {
             type_commit.replaced_contents.clear();
         }
+
         let end = db.work.entries.saturating_add(budget as u64);
-        let mut first = true;
-        while !matches!(self.stage, Stage::Done) && (self.is_one_slice || db.work.entries < end) {
-            let room = (end - db.work.entries.min(end)) as usize;
-            if !self.step(db, room, first, &mut tell)? {
+        let mut is_first_step = true;
+        while !matches!(self.stage, Stage::Done) {
+            let room = end.saturating_sub(db.work.entries) as usize;
+            if room == 0 && !self.is_one_slice {
                 break;
             }
-            first = false;
+            if !self.step(db, room, is_first_step, &mut tell)? {
+                break;
+            }
+            is_first_step = false;
         }
+
         db.wake_view_subscribers();
         Ok(match self.stage {
             Stage::Done => Progress::Done,
@@ -183,6 +189,7 @@ impl Commit {
                 names += db.table(type_commit.type_id).entries.len();
             }
         }
+
         self.is_one_slice = names <= budget;
         for type_commit in &mut self.types {
             type_commit.sliced = !self.is_one_slice;
@@ -190,21 +197,22 @@ impl Commit {
         self.stage = Stage::List(0, 0);
     }
 
-    /// Does one step. Returns false if it has to wait for the next slice: a
-    /// group of edits is applied as a whole, and `room` is how many names the
-    /// slice still has. The `first` step of a slice never waits.
+    /// Does one step. Returns false if the step has to wait for the next slice:
+    /// a group of edits is applied as a whole, and this slice has `room` for
+    /// fewer names. The first step of a slice never waits, or a large group
+    /// would wait for ever.
     fn step(
         &mut self,
         db: &mut Database,
         room: usize,
-        first: bool,
+        is_first_step: bool,
         tell: &mut impl FnMut(ChangedName<'_>),
     ) -> Result<bool, ApplyError> {
         self.stage = match self.stage {
             Stage::List(nth, slot) => self.list_next(db, nth, slot),
             Stage::Check(nth, edit) => self.check_next(db, nth, edit)?,
             Stage::Apply(nth, edit) => {
-                let must_fit = !self.is_one_slice && !first;
+                let must_fit = !self.is_one_slice && !is_first_step;
                 if must_fit && self.group_size(nth, edit) > room {
                     return Ok(false);
                 }
@@ -216,7 +224,8 @@ impl Commit {
         Ok(true)
     }
 
-    /// Visits one slot of a type for a removal. Returns the next stage.
+    /// Visits one slot of the `nth` type, whose name is removed if the type is
+    /// replaced without it. Returns the next stage.
     fn list_next(&mut self, db: &mut Database, nth: usize, slot: usize) -> Stage {
         let Some(type_commit) = self.types.get_mut(nth) else {
             return Stage::Check(0, 0);
@@ -227,7 +236,8 @@ impl Commit {
         }
     }
 
-    /// Checks one edit of a type. Returns the next stage.
+    /// Checks one edit of the `nth` type. Returns the next stage; fails if the
+    /// transaction is refused.
     fn check_next(
         &mut self,
         db: &mut Database,
@@ -246,14 +256,15 @@ impl Commit {
         Ok(Stage::Check(nth, edit + 1))
     }
 
-    /// Returns how many edits are applied together with one of a type, itself
-    /// included.
+    /// Returns how many edits are applied together with one of the `nth` type,
+    /// itself included.
     fn group_size(&self, nth: usize, edit: usize) -> usize {
         let type_commit = self.types.get(nth);
         type_commit.map_or(1, |commit| commit.domains.group_size(edit))
     }
 
-    /// Applies one edit of a type and its group. Returns the next stage.
+    /// Applies one edit of the `nth` type and its group. Returns the next
+    /// stage.
     fn apply_next(
         &mut self,
         db: &mut Database,
@@ -271,8 +282,8 @@ impl Commit {
         Stage::Apply(nth, edit + 1)
     }
 
-    /// Applies one removal of a type; types are counted from the last. Returns
-    /// the next stage.
+    /// Applies one removal of the `nth` type from the last. Returns the next
+    /// stage.
     fn remove_next(
         &mut self,
         db: &mut Database,
@@ -294,41 +305,45 @@ impl Commit {
 }
 
 impl TypeCommit {
-    /// Adds a removal for the name in a slot, if the type is replaced and the
-    /// name has no edit. Returns false if the type is not replaced or there is
-    /// no such slot.
+    /// Adds a removal for the name in a slot, if it has contents and no edit.
+    /// Returns whether there may be more: false if the type is not replaced, or
+    /// has no such slot.
     fn list_removal(&mut self, db: &mut Database, slot: usize, is_one_slice: bool) -> bool {
         let table = &db.tables[self.type_id.0 as usize];
         if !self.edits.replaces || slot >= table.entries.slots() {
             return false;
         }
+        // In one slice with its removal, a name counts once.
         db.work.entries += u64::from(!is_one_slice);
+
         let slot = slot as u32;
-        if let Some(entry) = table.entries.get(slot)
-            && !matches!(entry.content, Content::Absent | Content::Unknown)
-            && self.edits.by_name(&entry.name).is_none()
-        {
-            self.edits.add_removal(super::EntryId(slot));
+        if let Some(entry) = table.entries.get(slot) {
+            let has_contents = !matches!(entry.content, Content::Absent | Content::Unknown);
+            if has_contents && self.edits.find_by_name(&entry.name).is_none() {
+                self.edits.add_removal(super::EntryId(slot));
+            }
         }
         true
     }
 
-    /// Refuses an edit whose result would be invalid (S62).
+    /// Refuses an edit if a client could match two variants of its name, or see
+    /// two virtual hosts with the same domain (S62).
     fn check(&mut self, db: &Database, edit: usize) -> Result<(), ApplyError> {
         let Some(name) = self.edits.edits[edit].name() else {
             return Ok(());
         };
         let table = db.table(self.type_id);
-        let old = table.find(name.as_str());
-        let held = old.map_or(&[][..], |id| table.entry(id).content.resources());
-        if table.hosts.is_none() && self.edits.is_plain(edit, held) {
+        let entry = table.find(name.as_str());
+        let old = entry.map_or(&[][..], |id| table.entry(id).content.resources());
+        if table.hosts.is_none() && self.edits.is_plain(edit, old) {
             return Ok(());
         }
-        let contents = self.edits.contents(edit, held);
+
+        let contents = self.edits.contents(edit, old);
         check_overlap(name, &contents)?;
         let host = domains::CheckedHost {
             edit,
-            entry: old,
+            entry,
             contents: &contents,
         };
         self.domains.check(table, &self.edits, &host)
@@ -337,20 +352,20 @@ impl TypeCommit {
     /// Applies an edit and its group. An edit that removes its name is put off
     /// until everything is added, unless its group needs it now.
     fn apply(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(ChangedName<'_>)) {
-        let together = self.domains.take_group(edit);
-        if together.is_empty() {
-            match self.removes(db, edit) {
-                true => self.removals.push(edit as u32),
-                false => self.apply_edit(db, edit, tell),
+        let group = self.domains.take_group(edit);
+        if !group.is_empty() {
+            for member in group {
+                self.apply_edit(db, member as usize, tell);
             }
-        }
-        for edit in together {
-            self.apply_edit(db, edit as usize, tell);
+        } else if self.is_removal(db, edit) {
+            self.removals.push(edit as u32);
+        } else {
+            self.apply_edit(db, edit, tell);
         }
     }
 
     /// Returns whether an edit leaves its name without contents.
-    fn removes(&self, db: &Database, edit: usize) -> bool {
+    fn is_removal(&self, db: &Database, edit: usize) -> bool {
         match &self.edits.edits[edit] {
             Edit::Put(_) | Edit::Applied => false,
             Edit::Remove(_) => true,
@@ -361,8 +376,8 @@ impl TypeCommit {
         }
     }
 
-    /// Returns the contents of a name after its edit, which counts as applied
-    /// from then on.
+    /// Returns the contents of a name after its edit, an error included if the
+    /// edit has one. The edit counts as applied from then on.
     fn take_content(&mut self, db: &Database, edit: usize, name: &Name) -> Content {
         let old = db.variants(self.type_id, name);
         let resources = Content::from_variants(self.edits.contents(edit, old));
@@ -373,7 +388,8 @@ impl TypeCommit {
         }
     }
 
-    /// Applies an edit, unless it was applied with its group.
+    /// Applies an edit and tells of the changed name, unless the edit was
+    /// applied with its group.
     fn apply_edit(
         &mut self,
         db: &mut Database,
@@ -387,6 +403,7 @@ impl TypeCommit {
         let Some(name) = name.cloned() else {
             return;
         };
+
         let content = self.take_content(db, edit, &name);
         let before = db.put(self.type_id, &name, content);
         tell(ChangedName {
@@ -395,6 +412,7 @@ impl TypeCommit {
             before: before.resources(),
             after: db.variants(self.type_id, &name),
         });
+        // Freed between two slices, when nobody waits for the database.
         if self.sliced {
             self.replaced_contents.push(before);
         }
