@@ -57,7 +57,8 @@ impl InitialVersions {
         self.0.as_ref().map_or(0, |list| list.longest_name)
     }
 
-    /// Whether both share one list in memory.
+    /// Returns whether both share one list in memory, and so are equal without
+    /// a comparison. Empty ones share nothing.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -89,21 +90,25 @@ impl List {
             versions, hasher, ..
         } = self;
         versions.push((name, version));
-        let hash = |index: &u32| hasher.hash_one(&versions[*index as usize].0);
         // Requests have limits far below what the number can count.
         let index = (versions.len() - 1) as u32;
-        self.by_name.insert_unique(hash(&index), index, hash);
+
+        // The index by name keeps numbers alone, and asks for the hash of one
+        // that it moves.
+        let rehash = |index: &u32| hasher.hash_one(&versions[*index as usize].0);
+        self.by_name.insert_unique(rehash(&index), index, rehash);
     }
 }
 
 impl FromIterator<(Name, Version)> for InitialVersions {
-    /// Of a name that comes twice, the last version counts. An empty list, as
-    /// most requests have, takes no memory.
+    /// Makes a list and its index by name. Of a name that comes twice, the last
+    /// version counts. An empty list, as most requests have, takes no memory.
     fn from_iter<I: IntoIterator<Item = (Name, Version)>>(versions: I) -> Self {
         let mut versions = versions.into_iter().peekable();
         if versions.peek().is_none() {
             return Self(None);
         }
+
         let (room, _) = versions.size_hint();
         let mut list = List {
             versions: Vec::with_capacity(room),

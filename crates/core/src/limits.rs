@@ -34,6 +34,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// Returns limits that a large Envoy stays below.
     fn default() -> Self {
         Self {
             name_bytes: 4096,

@@ -181,7 +181,8 @@ impl Response {
         }
     }
 
-    /// The response, if it is incremental.
+    /// Returns the response if it is incremental; `None` if it is of state of
+    /// the world.
     #[must_use]
     pub fn into_delta(self) -> Option<DeltaResponse> {
         match self {
@@ -190,7 +191,8 @@ impl Response {
         }
     }
 
-    /// The response, if it is of state of the world.
+    /// Returns the response if it is of state of the world; `None` if it is
+    /// incremental.
     #[must_use]
     pub fn into_sotw(self) -> Option<SotwResponse> {
         match self {
@@ -230,19 +232,27 @@ impl WireResource {
         }
     }
 
-    /// A resource for a state-of-the-world stream. It is wrapped if it has
-    /// something beside its body that needs it, and the client reads that
-    /// (`may_wrap`). Its TTL is left out if the client does not read it, or if
-    /// the type allows none (`ttl`) (S58, S59).
+    /// Makes a resource for a state-of-the-world stream. A resource with a TTL
+    /// or constraints is wrapped, if the client reads a wrapper (`may_wrap`);
+    /// otherwise its body alone is sent. A TTL that cannot be sent is removed:
+    /// it needs a wrapper, and a type that allows one (`may_have_ttl`) (S58,
+    /// S59).
     #[must_use]
-    pub(crate) fn for_sotw(mut resource: Arc<Resource>, may_wrap: bool, ttl: bool) -> Self {
-        if resource.ttl.is_some() && !(may_wrap && ttl) {
+    pub(crate) fn for_sotw(
+        mut resource: Arc<Resource>,
+        may_wrap: bool,
+        may_have_ttl: bool,
+    ) -> Self {
+        let may_send_ttl = may_wrap && may_have_ttl;
+        if resource.ttl.is_some() && !may_send_ttl {
             Arc::make_mut(&mut resource).ttl = None;
         }
+
         let needs_wrapper = resource.ttl.is_some() || resource.constraints.is_some();
-        let form = match may_wrap && needs_wrapper {
-            true => Form::Wrapped,
-            false => Form::Full,
+        let form = if may_wrap && needs_wrapper {
+            Form::Wrapped
+        } else {
+            Form::Full
         };
         Self { resource, form }
     }

@@ -86,8 +86,8 @@ impl Nonce {
     }
 }
 
-/// Returns one shared string for each known type: there are few types and
-/// millions of references to them.
+/// Returns one shared string for each built-in type: there are few types and
+/// millions of references to them. Any other URL is copied.
 fn shared_url(text: &str) -> Arc<str> {
     static KNOWN: LazyLock<Vec<Arc<str>>> =
         LazyLock::new(|| kind::ALL.iter().map(|url| Arc::from(*url)).collect());
@@ -162,14 +162,15 @@ impl Resource {
         own.unwrap_or_else(Constraints::always)
     }
 
-    /// Hashes this variant at this version. Sums of fingerprints identify a set
-    /// whatever its order.
+    /// Returns a hash of the name, the version and the constraints. Sums of
+    /// fingerprints identify a set of variants, whatever its order.
     #[must_use]
     pub fn fingerprint(&self) -> u128 {
         // Hashed in one piece: an incremental hasher costs more to set up than
         // a short text to copy.
         let mut text = Vec::with_capacity(128);
         for part in [self.name.as_str(), self.version.as_str()] {
+            // With their lengths, other parts do not make the same text.
             text.extend_from_slice(&(part.len() as u64).to_le_bytes());
             text.extend_from_slice(part.as_bytes());
         }
@@ -182,23 +183,27 @@ impl Resource {
     /// Estimates the size of the resource in a response, in bytes.
     #[must_use]
     pub fn wire_size(&self) -> usize {
-        let aliases: usize = self.aliases.iter().map(|a| a.as_str().len() + 2).sum();
+        // Beside its constraints, a response has the name again.
+        let names = 2 * self.name.as_str().len();
+        let aliases = self.aliases.iter();
+        let aliases: usize = aliases.map(|alias| alias.as_str().len() + 2).sum();
+        let body = self.body.as_ref().map_or(0, Bytes::len);
         let rare = self.facts().rare.as_deref();
         let metadata = rare.and_then(|rare| rare.metadata.as_ref());
-        let bytes = [self.body.as_ref(), metadata].into_iter().flatten();
-        let bytes: usize = bytes.map(Bytes::len).sum();
-        bytes + 2 * self.name.as_str().len() + aliases + OTHER_FIELDS_BYTES
+        let metadata = metadata.map_or(0, Bytes::len);
+        names + aliases + body + metadata + OTHER_FIELDS_BYTES
     }
 
     /// Returns every other name that the resource answers to: its aliases, and
     /// for a virtual host the hosts that are exact domains of it (S36).
     pub fn other_names(&self) -> impl Iterator<Item = Name> + '_ {
-        let own = HostName::split(self.name.as_str());
-        let hosts = own.into_iter().flat_map(|own| {
-            let hosts = self.facts().domains.exact();
-            hosts.map(move |host| Name::new(&format!("{}/{host}", own.route)))
+        let aliases = self.aliases.iter().cloned();
+        let name = HostName::split(self.name.as_str());
+        let hosts = name.into_iter().flat_map(|name| {
+            let domains = self.facts().domains.exact();
+            domains.map(move |host| Name::new(&format!("{}/{host}", name.route)))
         });
-        self.aliases.iter().cloned().chain(hosts)
+        aliases.chain(hosts)
     }
 
     /// Facts about the body; empty facts if none were computed.
@@ -209,6 +214,7 @@ impl Resource {
 }
 
 impl fmt::Debug for Resource {
+    /// Writes the name, the version and the constraints, and no body.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.name, self.version)?;
         if let Some(constraints) = &self.constraints {

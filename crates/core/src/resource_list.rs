@@ -43,6 +43,7 @@ impl SharedList {
 impl Deref for ResourceList {
     type Target = [WireResource];
 
+    /// Returns the resources, whoever has the list.
     fn deref(&self) -> &[WireResource] {
         match self {
             Self::Own(resources) => resources,

@@ -16,6 +16,7 @@ pub(crate) struct Timers<K> {
 }
 
 impl<K> Default for Timers<K> {
+    /// Makes timers without deadlines.
     fn default() -> Self {
         Self {
             deadlines: BTreeMap::new(),
@@ -40,7 +41,7 @@ impl<K: Ord + Clone> Timers<K> {
         self.order.remove(&(at, key.clone()))
     }
 
-    /// Removes all deadlines but those of these keys.
+    /// Removes all deadlines but those whose key `keep` returns true for.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
         self.deadlines.retain(|key, _| keep(key));
         let deadlines = &self.deadlines;
@@ -53,12 +54,13 @@ impl<K: Ord + Clone> Timers<K> {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// Removes the deadlines that have passed. Returns their keys by deadline,
-    /// then by key.
+    /// Removes the deadlines that have passed, one that is `now` included.
+    /// Returns their keys by deadline, then by key.
     pub(crate) fn expire(&mut self, now: Moment) -> Vec<K> {
         let mut due = Vec::new();
         while let Some((at, key)) = self.order.pop_first() {
             if at > now {
+                // It was the first that is not due, and stays.
                 self.order.insert((at, key));
                 break;
             }

@@ -110,11 +110,10 @@ impl Interest {
 
     /// Returns all selectors: `*`, then globs, then names.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Selector> {
-        let star = self.wildcard.then_some(Selector::Wildcard);
+        let wildcard = self.wildcard.then_some(Selector::Wildcard);
         let globs = self.globs.iter().cloned().map(Selector::Glob);
-        star.into_iter()
-            .chain(globs)
-            .chain(self.names.iter().cloned().map(Selector::Name))
+        let names = self.names.iter().cloned().map(Selector::Name);
+        wildcard.into_iter().chain(globs).chain(names)
     }
 }
 

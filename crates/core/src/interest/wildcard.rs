@@ -46,29 +46,36 @@ impl Wildcard {
         matches!(self, Self::Legacy | Self::Explicit)
     }
 
-    /// Returns the state after a SotW request, which lists all selectors;
-    /// `legacy` is whether an empty list can be a wildcard for the type (S18,
-    /// S19).
+    /// Returns the state after a SotW request, which lists all selectors: `*`,
+    /// others, or none. An empty list is a wildcard if the stream never listed
+    /// anything, and the type has a `legacy` wildcard (S18, S19).
     #[must_use]
     pub(crate) fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
+        if lists_star {
+            return Self::Explicit;
+        }
         match self {
-            _ if lists_star => Self::Explicit,
             Self::Never | Self::Legacy if !lists_names && legacy => Self::Legacy,
-            _ => Self::Off,
+            Self::Never | Self::Legacy | Self::Explicit | Self::Off => Self::Off,
         }
     }
 
-    /// Returns the state after a delta request, which lists changes; `legacy`
-    /// is whether an empty first request can be a wildcard for the type (S20,
-    /// S22, S24).
+    /// Returns the state after a delta request, which lists changes. An empty
+    /// first request is a wildcard if the type has a `legacy` wildcard, and a
+    /// later one changes nothing (S20). Unsubscribing from `*` ends every
+    /// wildcard (S22), even in the request that subscribes to it (S24).
     #[must_use]
     pub(crate) fn after_delta(self, request: DeltaWildcard, legacy: bool) -> Self {
+        if request.unsubscribes_star {
+            return Self::Off;
+        }
+        if request.subscribes_star {
+            return Self::Explicit;
+        }
         match self {
-            _ if request.unsubscribes_star => Self::Off,
-            _ if request.subscribes_star => Self::Explicit,
             Self::Never if !request.subscribes_names && legacy => Self::Legacy,
             Self::Never => Self::Off,
-            unchanged => unchanged,
+            Self::Legacy | Self::Explicit | Self::Off => self,
         }
     }
 }

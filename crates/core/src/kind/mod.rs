@@ -98,7 +98,8 @@ impl Kind {
     }
 
     /// Adds a type to the table, for all databases of the process. To be done
-    /// before one of them has resources or subscribers of the type.
+    /// before one of them has resources or subscribers of the type. Adding it
+    /// again with the same properties changes nothing.
     ///
     /// ```
     /// use trunkline_core::kind::{self, Kind};
@@ -177,7 +178,8 @@ fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
 
 impl Kind {
     /// Returns whether resources of type `user` may refer to resources of type
-    /// `used`, directly or through other types.
+    /// `used`, directly or through other types. A reference of a type to itself
+    /// does not count.
     pub(crate) fn reaches(user: &str, used: &str) -> bool {
         let refers_to = Self::of(&user.into()).refers_to.iter();
         let mut others = refers_to.filter(|other| **other != user);
@@ -188,8 +190,8 @@ impl Kind {
     #[must_use]
     pub(crate) fn is_referred_to(type_url: &TypeUrl) -> bool {
         let refers = |kind: &Self| kind.refers_to.contains(&type_url.as_str());
-        table::TABLE.iter().any(|(_, kind)| refers(kind))
-            || registered().iter().any(|(_, kind)| refers(kind))
+        let mut built_in = table::TABLE.iter();
+        built_in.any(|(_, kind)| refers(kind)) || registered().iter().any(|(_, kind)| refers(kind))
     }
 }
 

@@ -27,8 +27,9 @@ pub const VHDS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
 /// Every type in the table.
 pub const ALL: &[&str] = &[RTDS, CDS, EDS, LEDS, SDS, ECDS, LDS, SRDS, RDS, VHDS];
 
-/// Makes a type that is subscribed to by name. `negative` has the forms of a
-/// negative answer that Envoy understands, in delta and in SotW.
+/// Makes a type that is subscribed to by name, with its short name and its rank
+/// in make before break. `negative` has the forms of a negative answer that
+/// Envoy understands, in delta and in SotW.
 const fn kind(short: &'static str, rank: u8, negative: (NegativeForm, NegativeForm)) -> Kind {
     Kind {
         short,
@@ -39,7 +40,8 @@ const fn kind(short: &'static str, rank: u8, negative: (NegativeForm, NegativeFo
     }
 }
 
-/// Makes a type whose SotW responses are whole sets.
+/// Makes a type whose SotW responses are whole sets, and for which an empty
+/// first request is a wildcard.
 const fn whole_set(short: &'static str, rank: u8) -> Kind {
     Kind {
         whole_set: true,

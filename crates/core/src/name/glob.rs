@@ -34,7 +34,7 @@ impl Glob {
     #[must_use]
     pub fn of(name: &Name) -> Option<Self> {
         name.xdstp().filter(|parts| !parts.is_glob())?;
-        let (dir, _, context) = split(name.as_str());
+        let (dir, _, context) = split_parts(name.as_str());
         Some(Self(format!("{dir}*{context}").into()))
     }
 
@@ -51,11 +51,12 @@ impl Glob {
     /// ```
     #[must_use]
     pub fn matches(&self, name: &Name) -> bool {
-        let (dir, _, context) = split(&self.0);
-        let (its_dir, leaf, its_context) = split(name.as_str());
+        let (dir, _, context) = split_parts(&self.0);
+        let (its_dir, leaf, its_context) = split_parts(name.as_str());
+        let looks_like_member = dir == its_dir && context == its_context && leaf != "*";
         // The parse comes last, as it is expensive: it tells a member from a
         // malformed name that only looks like one.
-        (dir, context) == (its_dir, its_context) && leaf != "*" && name.xdstp().is_some()
+        looks_like_member && name.xdstp().is_some()
     }
 
     /// The canonical spelling.
@@ -67,7 +68,7 @@ impl Glob {
 
 /// Splits a canonical name: the directory with its last `/`, the last
 /// component, and the context with its `?`. The first `?` begins the context.
-fn split(text: &str) -> (&str, &str, &str) {
+fn split_parts(text: &str) -> (&str, &str, &str) {
     let (path, context) = text.split_at(text.find('?').unwrap_or(text.len()));
     let (dir, leaf) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
     (dir, leaf, context)

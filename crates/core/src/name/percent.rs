@@ -17,11 +17,13 @@ pub(super) const ID: &[u8] = b"%:?#[]";
 /// Characters that end a context parameter's key or value.
 pub(super) const CONTEXT: &[u8] = b"%#[]&=";
 
-/// Appends `text` with `reserved` and all unprintable characters encoded.
+/// Appends `text` to `out`, with the bytes that are `reserved`, `~`, or not
+/// printable ASCII encoded.
 pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
-        if (b' '..b'~').contains(&byte) && !reserved.contains(&byte) {
+        let is_printable = (b' '..b'~').contains(&byte);
+        if is_printable && !reserved.contains(&byte) {
             out.push(char::from(byte));
         } else {
             out.push('%');
@@ -31,7 +33,9 @@ pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
     }
 }
 
-/// Decodes `text`; `at` is its offset in the whole name, for the error.
+/// Decodes `text`, which is not copied if it has no escape. Fails at a `%`
+/// without two digits, or if the result is not UTF-8; `at` is the offset of
+/// `text` in the whole name, for the error.
 pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
     if !text.contains('%') {
         return Ok(Cow::Borrowed(text));
@@ -44,24 +48,26 @@ pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
             bytes.push(byte);
             continue;
         }
-        let escape = match *after {
-            [high, low, ..] => digit(high).zip(digit(low)),
+
+        let digits = match *after {
+            [high, low, ..] => hex_digit(high).zip(hex_digit(low)),
             _ => None,
         };
-        let Some((high, low)) = escape else {
+        let Some((high, low)) = digits else {
             let at = at + text.len() - after.len() - 1;
             return Err(NameError::BadEscape { at });
         };
         bytes.push(high * 16 + low);
         rest = &after[2..];
     }
+
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Cow::Owned(text)),
         Err(_) => Err(NameError::NotUtf8 { at }),
     }
 }
 
-fn digit(hex: u8) -> Option<u8> {
+fn hex_digit(hex: u8) -> Option<u8> {
     // Below sixteen, so the cast loses nothing.
     char::from(hex).to_digit(16).map(|digit| digit as u8)
 }

@@ -34,16 +34,17 @@ impl Selector {
                 limit: max_bytes,
             });
         }
+
         if text == "*" {
             return Ok(Self::Wildcard);
         }
-        Ok(match XdstpName::parse(text) {
-            Ok(name) => match Glob::from_xdstp(&name) {
-                Some(glob) => Self::Glob(glob),
-                None => Self::Name(Name::from(&name)),
-            },
+        let Ok(name) = XdstpName::parse(text) else {
             // Opaque, or malformed: then no resource ever has this name.
-            Err(_) => Self::Name(Name::opaque(text)),
+            return Ok(Self::Name(Name::opaque(text)));
+        };
+        Ok(match Glob::from_xdstp(&name) {
+            Some(glob) => Self::Glob(glob),
+            None => Self::Name(Name::from(&name)),
         })
     }
 

@@ -55,18 +55,19 @@ impl XdstpName {
         if id.is_empty() {
             return Err(NameError::NoId);
         }
-        let context: Vec<(String, String)> = context
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect();
+
+        let context = context.into_iter();
+        let context = context.map(|(key, value)| (key.into(), value.into()));
+        let context: Vec<(String, String)> = context.collect();
         if context.iter().any(|(key, _)| key.is_empty()) {
             return Err(NameError::NoKey { at: 0 });
         }
+
         Ok(Self {
             authority: authority.to_owned(),
             resource_type: resource_type.to_owned(),
             id: id.to_owned(),
-            context: ordered(context),
+            context: sort_context(context),
         })
     }
 
@@ -89,10 +90,15 @@ impl XdstpName {
         if let Some(at) = text.find('#') {
             return Err(NameError::Directives { at });
         }
+
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').ok_or(NameError::NoResourceType)?;
         let (resource_type, id) = path.split_once('/').unwrap_or((path, ""));
+        // Offsets in the text, for errors.
         let type_at = SCHEME.len() + authority.len() + 1;
+        let id_at = type_at + resource_type.len() + 1;
+        let query_at = text.len() - query.len();
+
         check_type(resource_type, type_at)?;
         if id.is_empty() {
             return Err(NameError::NoId);
@@ -100,8 +106,8 @@ impl XdstpName {
         Ok(Self {
             authority: percent::decode(authority, SCHEME.len())?.into_owned(),
             resource_type: resource_type.to_owned(),
-            id: percent::decode(id, type_at + resource_type.len() + 1)?.into_owned(),
-            context: parse_context(query, text.len() - query.len())?,
+            id: percent::decode(id, id_at)?.into_owned(),
+            context: parse_context(query, query_at)?,
         })
     }
 
@@ -136,6 +142,7 @@ impl XdstpName {
 }
 
 impl fmt::Display for XdstpName {
+    /// Writes the canonical spelling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::from(SCHEME);
         percent::encode_into(&mut out, &self.authority, AUTHORITY);
@@ -166,8 +173,9 @@ fn check_type(resource_type: &str, at: usize) -> Result<(), NameError> {
     }
 }
 
-/// Reads context parameters, which follow the `?`; `at` is their offset in the
-/// whole name, for the error.
+/// Reads context parameters, which follow the `?`, and sorts them. An empty
+/// parameter is ignored, and one without a key is an error; `at` is the offset
+/// of `query` in the whole name, for the error.
 fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, NameError> {
     let mut context = Vec::new();
     for param in query.split('&') {
@@ -177,30 +185,33 @@ fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, Na
                 return Err(NameError::NoKey { at });
             }
             let value_at = at + key.len() + 1;
-            context.push((
-                percent::decode(key, at)?.into_owned(),
-                percent::decode(value, value_at)?.into_owned(),
-            ));
+            let key = percent::decode(key, at)?.into_owned();
+            let value = percent::decode(value, value_at)?.into_owned();
+            context.push((key, value));
         }
         at += param.len() + 1;
     }
-    Ok(ordered(context))
+    Ok(sort_context(context))
 }
 
-/// Sorts parameters by encoded key, and keeps the last of each (C11).
-fn ordered(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
+/// Sorts parameters by the encoded key with its `=`, as Envoy does, and keeps
+/// the last of those with one key (C11).
+fn sort_context(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
     context.sort_by_cached_key(|(key, _)| {
         let mut encoded = String::new();
         percent::encode_into(&mut encoded, key, CONTEXT);
         encoded.push('=');
         encoded
     });
+
+    // The sort keeps the order of equal keys; the last of them is swapped into
+    // the place of the first.
     context.dedup_by(|later, kept| {
-        let same = later.0 == kept.0;
-        if same {
+        let is_same_key = later.0 == kept.0;
+        if is_same_key {
             std::mem::swap(later, kept);
         }
-        same
+        is_same_key
     });
     context
 }
