@@ -15,19 +15,21 @@ const BACKLOG: u32 = 1 << 14;
 /// lets as many connections wait as the system does.
 ///
 /// # Errors
-/// If none of them is free: the error of the last one.
+/// If a name cannot be resolved, or no address is free: the error of the last
+/// one.
 pub async fn bind(addresses: impl ToSocketAddrs) -> io::Result<TcpListener> {
-    let mut last = None;
+    let mut last_error = None;
     for address in lookup_host(addresses).await? {
         match listen(address) {
             Ok(listener) => return Ok(listener),
-            Err(error) => last = Some(error),
+            Err(error) => last_error = Some(error),
         }
     }
-    Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no address")))
+    let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "it has no address");
+    Err(last_error.unwrap_or_else(no_address))
 }
 
-/// Listens on one address.
+/// Listens on one address, with room for [`BACKLOG`] connections to wait.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,

@@ -4,18 +4,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the limit of file descriptors of this process, and of those that it
 /// starts, to what the system allows. The default is often a thousand, too few
-/// for thousands of clients. Not for a program in which something calls
-/// `select`, which cannot handle larger descriptors.
+/// for thousands of clients. A limit that cannot be raised stays as it is.
+///
+/// Not for a program in which something calls `select`, which cannot handle
+/// larger descriptors.
 pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // If it fails, connections beyond the limit wait to be accepted.
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    );
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ pub enum ExplainError {
     #[error("the first contents are not complete; ask again when the server is ready")]
     NotReady,
     /// No connected client has this node id.
-    #[error("no client with the node id {node:?} is connected{}", hint(.near))]
+    #[error("no client with the node id {node:?} is connected{}", suggest(.near))]
     UnknownNode {
         /// The node.
         node: String,
@@ -177,7 +177,7 @@ pub enum ExplainError {
         near: Option<String>,
     },
     /// There is no such resource.
-    #[error("there is no {kind} {name:?}{}", hint(.near))]
+    #[error("there is no {kind} {name:?}{}", suggest(.near))]
     NoResource {
         /// Its type, in short.
         kind: String,
@@ -193,7 +193,7 @@ pub enum ExplainError {
         host: String,
     },
     /// There is no such route configuration.
-    #[error("there is no route configuration {route:?}{}", hint(.near))]
+    #[error("there is no route configuration {route:?}{}", suggest(.near))]
     NoRoute {
         /// Its name.
         route: String,
@@ -217,8 +217,8 @@ pub enum ExplainError {
     },
 }
 
-/// Suggests a similar name at the end of a message.
-fn hint(near: &Option<String>) -> String {
+/// Writes a suggestion for the end of a message; empty if no name is similar.
+fn suggest(near: &Option<String>) -> String {
     match near {
         Some(near) => format!("; did you mean {near:?}?"),
         None => String::new(),

@@ -27,11 +27,12 @@ const MOST_THREADS: usize = 8;
 
 /// Decodes a binary document. Its length is the caller's to limit.
 pub(super) fn decode(file: &Arc<str>, source: impl Read + Seek) -> io::Result<Decoded> {
-    Reading::new(file).run(source)
+    Reading::new(file).read_all(source)
 }
 
-/// One intake for each thread.
-fn intakes() -> Vec<Intake> {
+/// Makes an intake for each thread: one for each core, but [`MOST_THREADS`] at
+/// most.
+fn intake_per_thread() -> Vec<Intake> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MOST_THREADS);
     (0..threads).map(|_| Intake::default()).collect()
@@ -70,7 +71,7 @@ impl<'a> Reading<'a> {
     fn new(file: &'a Arc<str>) -> Self {
         Self {
             file,
-            intakes: intakes(),
+            intakes: intake_per_thread(),
             jobs: Vec::new(),
             bytes: 0,
             parent: None,
@@ -78,16 +79,18 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads all pieces of the document, up to the first that is malformed.
-    fn run(mut self, source: impl Read + Seek) -> io::Result<Decoded> {
+    /// Reads all pieces of the document, up to the first that is malformed:
+    /// that one is a finding, and the resources before it are kept.
+    fn read_all(mut self, source: impl Read + Seek) -> io::Result<Decoded> {
         let mut pieces = Pieces::new(source);
         loop {
             match pieces.next() {
-                Ok(Some((index, piece))) => self.piece(index, piece),
+                Ok(Some((index, piece))) => self.add_piece(index, piece),
                 Ok(None) => break,
                 Err(PiecesError::Io(error)) => return Err(error),
                 Err(error) => {
-                    self.decoded.add_error(|| malformed(self.file, &error));
+                    self.decoded
+                        .add_error(|| malformed_finding(self.file, &error));
                     break;
                 }
             }
@@ -98,8 +101,9 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds a piece to the batch, and runs the batch when it is full. `index`
-    /// is that of the resource.
-    fn piece(&mut self, index: usize, piece: Piece) {
+    /// is that of the resource. A virtual host whose route configuration has a
+    /// mistake is left out.
+    fn add_piece(&mut self, index: usize, piece: Piece) {
         match piece {
             Piece::Whole(any) => {
                 self.bytes += any.value.len();
@@ -111,26 +115,28 @@ impl<'a> Reading<'a> {
                     self.jobs.push(Job::Host(Arc::clone(parent), host, body));
                 }
             }
-            Piece::Route(route) => self.route(index, *route),
+            Piece::Route(route) => self.add_route(index, *route),
         }
-        if self.jobs.len() >= BATCH || self.bytes >= BATCH_BYTES {
+        let is_full = self.jobs.len() >= BATCH || self.bytes >= BATCH_BYTES;
+        if is_full {
             self.run_batch();
         }
     }
 
-    /// Makes a route configuration whose virtual hosts come next. They need it,
-    /// so it is no job of a batch.
-    fn route(&mut self, index: usize, route: Route) {
-        // In the order of the file.
+    /// Adds a route configuration whose virtual hosts come next. They need it,
+    /// so it is made at once and is no job of a batch.
+    fn add_route(&mut self, index: usize, route: Route) {
+        // Resources before it in the file are added first.
         self.run_batch();
+
         let mut made = Made::new(self.file);
         let intake = &mut self.intakes[0];
         let read = intake.route(self.file, index, route);
-        self.parent = made.good(read).map(|(accepted, parent)| {
-            made.accepted(intake, accepted, parent.spot());
+        self.parent = made.good_or_mistakes(read).map(|(accepted, parent)| {
+            made.add_accepted(intake, accepted, parent.spot());
             Arc::new(parent)
         });
-        self.add(made);
+        self.add_made(made);
     }
 
     /// Makes resources of the jobs of the batch on all threads, and adds them
@@ -139,26 +145,26 @@ impl<'a> Reading<'a> {
         let jobs = std::mem::take(&mut self.jobs);
         self.bytes = 0;
         let file = self.file;
-        let each = jobs.len().div_ceil(self.intakes.len()).max(1);
-        let parts = jobs.chunks(each).zip(&mut self.intakes);
-        let made: Vec<Made> = thread::scope(|scope| {
-            let make = |(jobs, intake)| scope.spawn(move || make(file, jobs, intake));
-            let workers: Vec<_> = parts.map(make).collect();
-            let made = workers.into_iter().map(|worker| match worker.join() {
-                Ok(made) => made,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            made.collect()
+        let jobs_per_thread = jobs.len().div_ceil(self.intakes.len()).max(1);
+        let shares = jobs.chunks(jobs_per_thread).zip(&mut self.intakes);
+
+        let made_by_thread: Vec<Made> = thread::scope(|scope| {
+            let start = |(jobs, intake)| scope.spawn(move || run_jobs(file, jobs, intake));
+            // All threads are started before the first one is waited for.
+            let threads: Vec<_> = shares.map(start).collect();
+            threads.into_iter().map(join).collect()
         });
-        made.into_iter().for_each(|made| self.add(made));
+        for made in made_by_thread {
+            self.add_made(made);
+        }
     }
 
-    /// Adds results of jobs.
-    fn add(&mut self, made: Made) {
+    /// Adds the resources, mistakes and warnings that some jobs made.
+    fn add_made(&mut self, made: Made) {
         let (file, decoded) = (self.file, &mut self.decoded);
         decoded.document.append(made.document);
         for mistake in made.mistakes {
-            decoded.add_error(|| finding(file, mistake));
+            decoded.add_error(|| mistake_finding(file, mistake));
         }
         for (spot, inner, doubt) in made.doubts {
             let field = spot.path().join(&inner).to_string();
@@ -168,24 +174,34 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Makes resources of some jobs.
-fn make(file: &Arc<str>, jobs: &[Job], intake: &mut Intake) -> Made {
+/// Waits for a thread and returns its result. A panic of the thread goes on in
+/// this one.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    match thread.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Makes resources of some jobs, in their order. A job with mistakes gives
+/// these instead.
+fn run_jobs(file: &Arc<str>, jobs: &[Job], intake: &mut Intake) -> Made {
     let mut made = Made::new(file);
     made.document.items.reserve(jobs.len());
     for job in jobs {
         match job {
             Job::Whole(index, any) => {
                 let read = intake.whole(file, *index, any.clone());
-                if let Some((accepted, spot)) = made.good(read) {
-                    made.accepted(intake, accepted, spot);
+                if let Some((accepted, spot)) = made.good_or_mistakes(read) {
+                    made.add_accepted(intake, accepted, spot);
                 }
             }
             Job::Host(parent, host, body) => {
                 let read = intake.host_of(file, parent, *host, body.clone());
-                if let Some(hosted) = made.good(read) {
-                    made.doubt(hosted.spot, hosted.doubts);
+                if let Some(hosted) = made.good_or_mistakes(read) {
+                    made.add_doubts(hosted.spot, hosted.doubts);
                     for resource in hosted.resources {
-                        made.host(intake, parent, resource, hosted.spot);
+                        made.add_host(intake, parent, resource, hosted.spot);
                     }
                 }
             }
@@ -204,8 +220,10 @@ impl Made {
         }
     }
 
-    /// Returns a result without a mistake; the mistakes of another are kept.
-    fn good<T>(&mut self, read: Result<T, Vec<Mistake>>) -> Option<T> {
+    /// Returns the value of a result without mistakes. Keeps the mistakes of
+    /// any other, but no more than [`MOST_FINDINGS`] in all, and returns
+    /// `None`.
+    fn good_or_mistakes<T>(&mut self, read: Result<T, Vec<Mistake>>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(mistakes) => {
@@ -218,18 +236,19 @@ impl Made {
 
     /// Adds the variants of a resource, and the virtual hosts that are written
     /// in it.
-    fn accepted(&mut self, intake: &mut Intake, mut accepted: Accepted, spot: text::Spot) {
-        self.doubt(spot, std::mem::take(&mut accepted.doubts));
+    fn add_accepted(&mut self, intake: &mut Intake, mut accepted: Accepted, spot: text::Spot) {
+        self.add_doubts(spot, std::mem::take(&mut accepted.doubts));
         let host_at = |host| {
             let host = Some(host);
             At::from(text::Spot { host, ..spot })
         };
         let vhds = intake.vhds();
-        self.document.add(&vhds, accepted, &spot.into(), host_at);
+        self.document
+            .add_accepted(&vhds, accepted, &spot.into(), host_at);
     }
 
-    /// Adds a virtual host of a route configuration.
-    fn host(&mut self, intake: &mut Intake, parent: &Parent, host: Resource, spot: text::Spot) {
+    /// Adds a virtual host that is written in a route configuration.
+    fn add_host(&mut self, intake: &mut Intake, parent: &Parent, host: Resource, spot: text::Spot) {
         self.document.push(Item {
             type_url: intake.vhds(),
             resource: Arc::new(host),
@@ -239,8 +258,9 @@ impl Made {
         });
     }
 
-    /// Adds warnings, unless there are many.
-    fn doubt(&mut self, spot: text::Spot, doubts: Vec<(Field, Doubt)>) {
+    /// Adds warnings about a resource, but no more than [`MOST_FINDINGS`] in
+    /// all.
+    fn add_doubts(&mut self, spot: text::Spot, doubts: Vec<(Field, Doubt)>) {
         let room = MOST_FINDINGS.saturating_sub(self.doubts.len());
         let doubts = doubts.into_iter().take(room);
         self.doubts
@@ -248,8 +268,8 @@ impl Made {
     }
 }
 
-/// Reports a document that is no `DiscoveryResponse`.
-fn malformed(file: &Arc<str>, error: &PiecesError) -> Finding {
+/// Makes the finding of a document that is no `DiscoveryResponse`.
+fn malformed_finding(file: &Arc<str>, error: &PiecesError) -> Finding {
     let problem = text::Problem::NotBinary {
         message: "DiscoveryResponse",
         reason: error.to_string(),
@@ -257,8 +277,8 @@ fn malformed(file: &Arc<str>, error: &PiecesError) -> Finding {
     Finding::whole(file, Fault::Text(problem))
 }
 
-/// Reports a mistake at its place.
-fn finding(file: &Arc<str>, mistake: Mistake) -> Finding {
+/// Makes the finding of a mistake, at the place of the resource.
+fn mistake_finding(file: &Arc<str>, mistake: Mistake) -> Finding {
     match mistake {
         Mistake::Text(error) => text_finding(file, *error),
         Mistake::Accept { spot, error } => At::from(spot).finding(file, Fault::Accept(error)),

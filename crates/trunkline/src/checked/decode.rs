@@ -37,7 +37,8 @@ pub struct Decoded {
 }
 
 /// Decodes a document: its resources, each validated by Envoy's rules, with
-/// their places.
+/// their places. The limits of `options` are for texts; the length of a binary
+/// document is the caller's to limit.
 ///
 /// # Errors
 /// If the source cannot be read. Mistakes of the document are no error: they
@@ -54,18 +55,19 @@ pub fn decode(
         Form::ByName => None,
         Form::Text(format) => Some(format),
     };
+
     let bytes = read_up_to(source, options.limits.bytes)?;
     let read = match format {
         None => text::read_bytes(file, bytes, options),
         Some(format) => text::read_text_as(format, file, &bytes, options),
     };
     let mut decoded = Decoded::empty(file);
-    decoded.take_in_text(read);
+    decoded.add_text(read);
     Ok(decoded)
 }
 
-/// Reads a text, up to one byte more than the limit, which the parser then
-/// reports.
+/// Reads a text, but no more than one byte beyond the limit. The parser then
+/// reports that the text is too long.
 fn read_up_to(source: impl Read, limit: usize) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
@@ -91,27 +93,29 @@ impl Decoded {
         decoded
     }
 
-    /// Adds a mistake, unless there are many.
+    /// Adds a mistake, unless there are [`MOST_FINDINGS`] already.
     pub(super) fn add_error(&mut self, finding: impl FnOnce() -> Finding) {
         if self.errors.len() < MOST_FINDINGS {
             self.errors.push(finding());
         }
     }
 
-    /// Adds a warning, unless there are many.
+    /// Adds a warning, unless there are [`MOST_FINDINGS`] already.
     pub(super) fn add_warning(&mut self, finding: impl FnOnce() -> Finding) {
         if self.warnings.len() < MOST_FINDINGS {
             self.warnings.push(finding());
         }
     }
 
-    /// Adds the resources of a text, each validated.
-    fn take_in_text(&mut self, read: text::Document) {
+    /// Adds the resources of a text, with all findings of its parser and of
+    /// Envoy's rules. A resource with mistakes is added all the same.
+    fn add_text(&mut self, read: text::Document) {
         let file = Arc::clone(&self.document.file);
         let finding = |error| text_finding(&file, error);
         self.errors.extend(read.errors.into_iter().map(finding));
         self.warnings.extend(read.warnings.into_iter().map(finding));
         self.document.items.reserve(read.resources.len());
+
         let mut intake = Intake::default();
         // One after the other, so that the tree of each is freed before the
         // next.
@@ -119,14 +123,14 @@ impl Decoded {
             for error in resource.validate() {
                 self.add_error(|| text_finding(&file, error));
             }
-            self.take_in(&mut intake, &resource);
+            self.add_resource(&mut intake, &resource);
         }
     }
 
     /// Adds a resource of a text as its variants, and the virtual hosts that
     /// are written in it; or the mistake that its wrapper or its conditions
     /// have.
-    fn take_in(&mut self, intake: &mut Intake, read: &text::Resource) {
+    fn add_resource(&mut self, intake: &mut Intake, read: &text::Resource) {
         let file = Arc::clone(&self.document.file);
         let at = |inner: &Path| {
             let field = read.path.join(inner).to_string();
@@ -138,8 +142,10 @@ impl Decoded {
                     self.add_warning(|| at(&inner).finding(&file, Fault::Doubt(doubt)));
                 }
                 let host_at = |index| at(&read.item("virtual_hosts", index));
-                let (vhds, own) = (intake.vhds(), at(&Path::default()));
-                self.document.add(&vhds, accepted, &own, host_at);
+                let own_place = at(&Path::default());
+                let vhds = intake.vhds();
+                self.document
+                    .add_accepted(&vhds, accepted, &own_place, host_at);
             }
             Err(error) => {
                 let (inner, error) = error.place();
@@ -149,7 +155,7 @@ impl Decoded {
     }
 }
 
-/// The finding of a mistake in a text.
+/// Makes the finding of a mistake in a text, at its line and field.
 pub(super) fn text_finding(file: &Arc<str>, error: TextError) -> Finding {
     let fault = Fault::Text(error.problem);
     At::text(error.at, error.path).finding(file, fault)

@@ -55,8 +55,9 @@ impl Document {
     }
 
     /// Adds a resource as its variants, and the virtual hosts that are written
-    /// in it. `host_at` returns the place of each by its index.
-    pub(super) fn add(
+    /// in it, whose type is `vhds`. `host_at` returns the place of each by its
+    /// index. A name of which no variant is left goes to `self.empty`.
+    pub(super) fn add_accepted(
         &mut self,
         vhds: &TypeUrl,
         accepted: Accepted,
@@ -64,10 +65,12 @@ impl Document {
         host_at: impl Fn(usize) -> At,
     ) {
         let written = accepted.written;
-        if written.is_none() && accepted.variants.is_empty() {
+        let has_whole_name = written.is_none();
+        if has_whole_name && accepted.variants.is_empty() {
             let name = accepted.name;
             self.empty.push((accepted.type_url.clone(), name));
         }
+
         for resource in accepted.variants {
             self.push(Item {
                 type_url: accepted.type_url.clone(),

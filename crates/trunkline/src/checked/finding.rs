@@ -42,7 +42,7 @@ pub enum Fault {
     #[error(transparent)]
     Doubt(Doubt),
     /// Two resources have one name.
-    #[error("{} {name:?} is there already, at {first}; remove one or rename it", short(.type_url))]
+    #[error("{} {name:?} is there already, at {first}; remove one or rename it", type_label(.type_url))]
     Duplicate {
         /// Its type.
         type_url: TypeUrl,
@@ -55,7 +55,7 @@ pub enum Fault {
     #[error(
         "{} would match two variants of {} {name:?}, this one [{}] and the one at {first} [{}]; \
          make their constraints exclude each other",
-        client(.witness), short(.type_url), .clients[0], .clients[1]
+        describe_client(.witness), type_label(.type_url), .clients[0], .clients[1]
     )]
     Overlap {
         /// Its type.
@@ -83,7 +83,7 @@ pub enum Fault {
     /// refuses.
     #[error(
         "virtual hosts {name:?}, this one, and {other:?}, at {first}, both have the domain \
-         {domain:?}{}; take it out of one", who(.witness)
+         {domain:?}{}; take it out of one", for_client(.witness)
     )]
     Domain {
         /// The domain, in lower case.
@@ -109,7 +109,7 @@ pub enum Fault {
     #[error(transparent)]
     Unserved(Box<Unserved>),
     /// A reference to a resource that no file has.
-    #[error("refers to {} {name:?}, which no file has; add it or correct the name", short(.type_url))]
+    #[error("refers to {} {name:?}, which no file has; add it or correct the name", type_label(.type_url))]
     Dangling {
         /// The type that is referred to.
         type_url: TypeUrl,
@@ -119,7 +119,7 @@ pub enum Fault {
     /// A resource that another file refers to would be removed.
     #[error(
         "no longer has {} {name:?}, to which {by} refers; take the reference away first",
-        short(.type_url)
+        type_label(.type_url)
     )]
     StillNeeded {
         /// The type of the resource.
@@ -162,7 +162,7 @@ pub enum Fault {
 #[error(
     "no variant of {} {name:?} serves {key}={value} ({} {by_name:?}, at {by}, has a variant that \
      speaks of it): clients with it are told that it does not exist",
-    short(.type_url), short(.by_type)
+    type_label(.type_url), type_label(.by_type)
 )]
 pub struct Unserved {
     /// The type of the resource that does not serve it.
@@ -226,26 +226,26 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Describes a client with these parameters.
-fn client(witness: &Params) -> String {
+/// Describes a client with these parameters, at the start of a sentence.
+fn describe_client(witness: &Params) -> String {
     match witness.is_empty() {
         true => "a client without parameters".to_owned(),
         false => format!("a client with {witness}"),
     }
 }
 
-/// Describes the clients for whom a sentence is true; empty if it is true for
-/// all.
-fn who(witness: &Params) -> String {
+/// Writes for which client a sentence is true, at its end; empty if the witness
+/// has no parameters, for then it is true for all.
+fn for_client(witness: &Params) -> String {
     match witness.is_empty() {
         true => String::new(),
         false => format!(" for a client with {witness}"),
     }
 }
 
-/// Returns the short name of a type, such as `cluster`, or else the name of its
-/// message.
-fn short(type_url: &TypeUrl) -> &str {
+/// Returns the name of a type for people, such as `cluster`, or else the name
+/// of its message.
+fn type_label(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "cds" => "cluster",
         "rds" => "route configuration",

@@ -15,9 +15,9 @@ use trunkline_core::params::{ConstraintError, Params};
 use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::document::{Document, Item};
-use super::domains::{self, Domains};
+use super::domains::{Domains, count_domains};
 use super::finding::{Fault, Finding, MOST_FINDINGS};
-use super::slots::{Held, Key, Slots};
+use super::slots::{ItemId, Key, Slots};
 
 /// Finds the resources of all documents by name, and refuses those that
 /// contradict each other. `K` is what a document is known by.
@@ -26,7 +26,7 @@ pub struct Index<K> {
     slots: Slots<K>,
     hasher: DefaultHashBuilder,
     /// Every item, by the hash of its type and name.
-    names: HashTable<Held>,
+    names: HashTable<ItemId>,
     domains: Domains,
     /// The number of resources of each type.
     types: HashMap<TypeUrl, usize>,
@@ -60,14 +60,15 @@ impl<K: Key> Index<K> {
             findings: Vec::new(),
             with: Vec::new(),
         };
-        for held in self.slots.all(key) {
-            if let Err((other, fault)) = self.insert_item(held) {
-                let own = self.slots.get(held);
-                let finding = own.map(|at| at.document.finding(at.item, fault));
-                let other = self.slots.get(other).map(|at| at.key.clone());
-                clash.add(other, finding);
+        for id in self.slots.item_ids(key) {
+            if let Err((other_id, fault)) = self.insert_item(id) {
+                let own = self.slots.get(id);
+                let finding = own.map(|own| own.document.finding(own.item, fault));
+                let other_key = self.slots.get(other_id).map(|other| other.key.clone());
+                clash.add(other_key, finding);
             }
         }
+
         if clash.findings.is_empty() {
             return Ok(());
         }
@@ -79,27 +80,31 @@ impl<K: Key> Index<K> {
     /// grow step by step.
     fn reserve(&mut self, document: &Document) {
         let Self { slots, hasher, .. } = self;
-        let rehash = |held: &Held| held_hash(hasher, slots, *held);
+        let rehash = |id: &ItemId| hash_item(hasher, slots, *id);
         self.names.reserve(document.items.len(), rehash);
-        let domains = document.items.iter().map(domains::count).sum();
-        self.domains.reserve(domains, slots);
+        let domain_count = document.items.iter().map(count_domains).sum();
+        self.domains.reserve(domain_count, slots);
     }
 
-    /// Inserts one item; or returns the item that contradicts it, and why.
-    fn insert_item(&mut self, held: Held) -> Result<(), (Held, Fault)> {
-        let Some(at) = self.slots.get(held) else {
+    /// Inserts one item with its domains, and counts its type and its aliases.
+    /// If an item contradicts it, nothing is inserted, and that item is
+    /// returned with the reason.
+    fn insert_item(&mut self, id: ItemId) -> Result<(), (ItemId, Fault)> {
+        let Some(found) = self.slots.get(id) else {
             return Ok(());
         };
-        let (item, resource) = (at.item, &at.item.resource);
-        let hash = name_hash(&self.hasher, item);
-        for other in self.names.iter_hash(hash) {
-            if let Some(fault) = contradiction(item, &self.slots, *other) {
-                return Err((*other, fault));
+        let (item, resource) = (found.item, &found.item.resource);
+
+        let hash = hash_name(&self.hasher, item);
+        for other_id in self.names.iter_hash(hash) {
+            if let Some(fault) = contradiction(item, &self.slots, *other_id) {
+                return Err((*other_id, fault));
             }
         }
-        self.domains.insert(held, &self.slots)?;
-        let rehash = |held: &Held| held_hash(&self.hasher, &self.slots, *held);
-        self.names.insert_unique(hash, held, rehash);
+        self.domains.insert(id, &self.slots)?;
+
+        let rehash = |id: &ItemId| hash_item(&self.hasher, &self.slots, *id);
+        self.names.insert_unique(hash, id, rehash);
         *self.types.entry(item.type_url.clone()).or_default() += 1;
         for alias in &resource.aliases {
             let key = (item.type_url.clone(), alias.clone());
@@ -108,21 +113,23 @@ impl<K: Key> Index<K> {
         Ok(())
     }
 
-    /// Removes all items of a document, as far as they were inserted.
+    /// Removes a document and all its items, as far as they were inserted.
     pub fn remove(&mut self, key: &K) {
-        for held in self.slots.all(key) {
-            let Some(at) = self.slots.get(held) else {
+        for id in self.slots.item_ids(key) {
+            let Some(found) = self.slots.get(id) else {
                 continue;
             };
-            let hash = name_hash(&self.hasher, at.item);
-            let Ok(entry) = self.names.find_entry(hash, |other| *other == held) else {
+            let hash = hash_name(&self.hasher, found.item);
+            // An item without an entry was not inserted, nor was a part of it.
+            let Ok(entry) = self.names.find_entry(hash, |other| *other == id) else {
                 continue;
             };
             entry.remove();
-            self.domains.remove(held, &self.slots);
-            let type_url = &at.item.type_url;
+            self.domains.remove(id, &self.slots);
+
+            let type_url = &found.item.type_url;
             decrement(&mut self.types, type_url.clone());
-            for alias in &at.item.resource.aliases {
+            for alias in &found.item.resource.aliases {
                 decrement(&mut self.aliases, (type_url.clone(), alias.clone()));
             }
         }
@@ -133,13 +140,15 @@ impl<K: Key> Index<K> {
     #[must_use]
     pub fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let hash = self.hasher.hash_one((type_url, name));
-        let is = |held: &Held| {
-            let found = self.slots.get(*held).map(|at| at.item);
-            found.is_some_and(|item| item.type_url == *type_url && item.resource.name == *name)
+        let has_name = |id: &ItemId| {
+            let item = self.slots.get(*id).map(|found| found.item);
+            item.is_some_and(|item| item.type_url == *type_url && item.resource.name == *name)
         };
-        self.names.find(hash, is).is_some()
-            || (!self.aliases.is_empty()
-                && self.aliases.contains_key(&(type_url.clone(), name.clone())))
+        if self.names.find(hash, has_name).is_some() {
+            return true;
+        }
+        // Most contents have no alias, and need no key to look for one.
+        !self.aliases.is_empty() && self.aliases.contains_key(&(type_url.clone(), name.clone()))
     }
 
     /// Whether there is a resource of a type.
@@ -149,14 +158,14 @@ impl<K: Key> Index<K> {
     }
 }
 
-fn name_hash(hasher: &DefaultHashBuilder, item: &Item) -> u64 {
+fn hash_name(hasher: &DefaultHashBuilder, item: &Item) -> u64 {
     hasher.hash_one((&item.type_url, &item.resource.name))
 }
 
-/// Hashes an item of the table of names again, when it grows.
-fn held_hash<K: Key>(hasher: &DefaultHashBuilder, slots: &Slots<K>, held: Held) -> u64 {
-    let found = slots.get(held);
-    found.map_or(0, |at| name_hash(hasher, at.item))
+/// Hashes an item again, when the table of names grows.
+fn hash_item<K: Key>(hasher: &DefaultHashBuilder, slots: &Slots<K>, id: ItemId) -> u64 {
+    let found = slots.get(id);
+    found.map_or(0, |found| hash_name(hasher, found.item))
 }
 
 /// Decrements a count, and removes it at zero.
@@ -179,17 +188,19 @@ pub struct Clash<K> {
 }
 
 impl<K: Key> Clash<K> {
-    /// Adds a contradiction with a document, unless there are many. Of the variants
-    /// that were made of one resource, one reports it.
+    /// Adds a contradiction with a document. Beyond [`MOST_FINDINGS`] only the
+    /// document is added. Variants that were made of one resource are at one
+    /// place, and only the first of them is reported.
     fn add(&mut self, other: Option<K>, finding: Option<Finding>) {
-        let is_reported = |finding: &Finding| {
+        let is_at_last_place = |finding: &Finding| {
             let last = self.findings.last();
-            last.is_some_and(|last| (&last.place, &last.field) == (&finding.place, &finding.field))
+            last.is_some_and(|last| last.place == finding.place && last.field == finding.field)
         };
         if self.findings.len() < MOST_FINDINGS {
-            let finding = finding.filter(|finding| !is_reported(finding));
+            let finding = finding.filter(|finding| !is_at_last_place(finding));
             self.findings.extend(finding);
         }
+
         if let Some(other) = other
             && !self.with.contains(&other)
         {
@@ -200,29 +211,32 @@ impl<K: Key> Clash<K> {
 
 /// Returns why an item and one of the index cannot both exist: they have one
 /// name, and a client could see both. `None` if they can.
-fn contradiction<K: Key>(item: &Item, slots: &Slots<K>, other: Held) -> Option<Fault> {
-    let other = slots.get(other)?;
-    let (mine, others) = (&*item.resource, &*other.item.resource);
-    if item.type_url != other.item.type_url || mine.name != others.name {
+fn contradiction<K: Key>(item: &Item, slots: &Slots<K>, other_id: ItemId) -> Option<Fault> {
+    let other = slots.get(other_id)?;
+    let (own_resource, other_resource) = (&*item.resource, &*other.item.resource);
+    // Other names may have the same hash.
+    if item.type_url != other.item.type_url || own_resource.name != other_resource.name {
         return None;
     }
+
     let type_url = item.type_url.clone();
-    let name = mine.name.clone();
+    let name = own_resource.name.clone();
     let first = other.document.place(other.item);
-    if mine.constraints == others.constraints {
+    if own_resource.constraints == other_resource.constraints {
         return Some(Fault::Duplicate {
             type_url,
             name,
             first,
         });
     }
-    match overlap(mine, others) {
+
+    match overlap(own_resource, other_resource) {
         Ok(None) => None,
         Ok(Some(witness)) => Some(Fault::Overlap {
             type_url,
             name,
             first,
-            clients: Box::new([mine, others].map(|r| r.clients().to_string())),
+            clients: Box::new([own_resource, other_resource].map(|r| r.clients().to_string())),
             witness,
         }),
         Err(source) => Some(Fault::Undecided {

@@ -37,15 +37,19 @@ impl Place {
 }
 
 impl fmt::Display for Place {
+    /// Writes `file:line:column`, or `file: field` where there are no lines.
+    /// The file is left out if it has no name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        let field = self.field.as_deref().filter(|_| self.line == 0);
-        match (self.file.is_empty(), self.line, field) {
-            (_, 0, None) => Ok(()),
-            (true, 0, Some(field)) => f.write_str(field),
-            (false, 0, Some(field)) => write!(f, ": {field}"),
-            (true, line, _) => write!(f, "{line}:{}", self.column),
-            (false, line, _) => write!(f, ":{line}:{}", self.column),
+        let has_file = !self.file.is_empty();
+        if self.line > 0 {
+            let colon = if has_file { ":" } else { "" };
+            return write!(f, "{colon}{}:{}", self.line, self.column);
+        }
+        match &self.field {
+            Some(field) if has_file => write!(f, ": {field}"),
+            Some(field) => f.write_str(field),
+            None => Ok(()),
         }
     }
 }
@@ -81,13 +85,14 @@ impl At {
     /// Makes a place in a text; a number that does not fit becomes the maximum.
     pub(super) fn text(at: text::Position, field: String) -> Self {
         Self::Text(Box::new(InText {
-            line: number(at.line),
-            column: number(at.column),
+            line: saturate(at.line),
+            column: saturate(at.column),
             field: field.into(),
         }))
     }
 
-    /// Returns the place in its document, without the field.
+    /// Returns the place in its document, without the field. In a binary
+    /// document it has neither line nor column.
     pub(super) fn place(&self, file: &Arc<str>) -> Place {
         let (line, column) = match self {
             Self::Text(at) => (at.line, at.column),
@@ -100,7 +105,8 @@ impl At {
         }
     }
 
-    /// Returns the field of the resource, such as `resources[2]`.
+    /// Returns the field of the resource, such as `resources[2]`, or of the
+    /// virtual host in it.
     #[must_use]
     pub fn field(&self) -> Box<str> {
         match *self {
@@ -120,7 +126,7 @@ impl At {
         }
     }
 
-    /// Reports a fault at this place.
+    /// Makes the finding of a fault at this place.
     pub(super) fn finding(&self, file: &Arc<str>, fault: Fault) -> Finding {
         Finding {
             place: self.place(file),
@@ -133,15 +139,15 @@ impl At {
 impl From<text::Spot> for At {
     fn from(spot: text::Spot) -> Self {
         Self::Binary {
-            index: number(spot.index),
-            host: spot.host.map_or(NO_HOST, number),
+            index: saturate(spot.index),
+            host: spot.host.map_or(NO_HOST, saturate),
             wrapped: spot.wrapped,
         }
     }
 }
 
-/// The number, or the maximum if it does not fit.
-pub(super) fn number(n: usize) -> u32 {
+/// Returns a number as `u32`, or the maximum if it does not fit.
+pub(super) fn saturate(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 

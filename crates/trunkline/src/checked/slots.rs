@@ -6,17 +6,17 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use super::document::{Document, Item};
-use super::place::number;
+use super::place::saturate;
 
 /// An item of a document in the index, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct ItemId {
     pub(super) document: u32,
     pub(super) item: u32,
 }
 
-/// The item and its document.
-pub(super) struct Found<'a, K> {
+/// An item of the index, with its document and the document's key.
+pub(super) struct IndexedItem<'a, K> {
     pub(super) key: &'a K,
     pub(super) document: &'a Document,
     pub(super) item: &'a Item,
@@ -51,41 +51,42 @@ impl<K: Key> Slots<K> {
     pub(super) fn add(&mut self, key: &K, document: &Arc<Document>) {
         self.remove(key);
         let slot = Some((key.clone(), Arc::clone(document)));
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.slots[place as usize] = slot;
-                place
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = slot;
+                number
             }
             None => {
                 self.slots.push(slot);
-                number(self.slots.len() - 1)
+                saturate(self.slots.len() - 1)
             }
         };
-        self.numbers.insert(key.clone(), place);
+        self.numbers.insert(key.clone(), number);
     }
 
-    /// Frees the number of a document.
+    /// Frees the number of a document, if it has one, for the next document.
     pub(super) fn remove(&mut self, key: &K) {
-        if let Some(place) = self.numbers.remove(key) {
-            self.slots[place as usize] = None;
-            self.free.push(place);
+        if let Some(number) = self.numbers.remove(key) {
+            self.slots[number as usize] = None;
+            self.free.push(number);
         }
     }
 
-    /// Numbers all items of a document; none if the document has no number.
-    pub(super) fn all(&self, key: &K) -> impl Iterator<Item = Held> + use<K> {
-        let place = self.numbers.get(key).copied();
-        let slot = place.and_then(|place| self.slots[place as usize].as_ref());
-        let items = slot.map_or(0, |(_, document)| number(document.items.len()));
-        let document = place.unwrap_or_default();
-        (0..items).map(move |item| Held { document, item })
+    /// Returns the ids of all items of a document; none if no document has the
+    /// key.
+    pub(super) fn item_ids(&self, key: &K) -> impl Iterator<Item = ItemId> + use<K> {
+        let number = self.numbers.get(key).copied();
+        let slot = number.and_then(|number| self.slots[number as usize].as_ref());
+        let items = slot.map_or(0, |(_, document)| saturate(document.items.len()));
+        let document = number.unwrap_or_default();
+        (0..items).map(move |item| ItemId { document, item })
     }
 
-    /// Returns an item by its number.
-    pub(super) fn get(&self, held: Held) -> Option<Found<'_, K>> {
-        let (key, document) = self.slots.get(held.document as usize)?.as_ref()?;
-        let item = document.items.get(held.item as usize)?;
-        Some(Found {
+    /// Returns an item by its id; `None` if its document is not in the index.
+    pub(super) fn get(&self, id: ItemId) -> Option<IndexedItem<'_, K>> {
+        let (key, document) = self.slots.get(id.document as usize)?.as_ref()?;
+        let item = document.items.get(id.item as usize)?;
+        Some(IndexedItem {
             key,
             document,
             item,
