@@ -64,12 +64,14 @@ impl Health {
         }
     }
 
-    /// Sets whether the server is ready; clients that watch are told of a
-    /// change.
+    /// Sets whether the server is ready; clients that watch are told if that is
+    /// a change.
     pub fn set_ready(&self, ready: bool) {
-        self.shared
-            .ready
-            .send_if_modified(|now| std::mem::replace(now, ready) != ready);
+        let replace = |current: &mut bool| {
+            let before = std::mem::replace(current, ready);
+            before != ready
+        };
+        self.shared.ready.send_if_modified(replace);
     }
 
     /// Whether the server is ready.
@@ -93,15 +95,15 @@ impl Health {
     }
 }
 
-/// The status of every service while the server is ready or not.
-fn response(ready: bool) -> HealthCheckResponse {
-    status(match ready {
+/// The response for every service: serving if the server is ready.
+fn readiness_response(is_ready: bool) -> HealthCheckResponse {
+    response_with(match is_ready {
         true => ServingStatus::Serving,
         false => ServingStatus::NotServing,
     })
 }
 
-fn status(status: ServingStatus) -> HealthCheckResponse {
+fn response_with(status: ServingStatus) -> HealthCheckResponse {
     let status = status.into();
     HealthCheckResponse { status }
 }
@@ -110,30 +112,34 @@ fn status(status: ServingStatus) -> HealthCheckResponse {
 impl health_server::Health for Health {
     type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
 
+    /// Returns the status of a service; an error if the server has no service
+    /// of that name.
     async fn check(
         &self,
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
         match self.knows(&request.get_ref().service) {
-            true => Ok(Response::new(response(self.is_ready()))),
+            true => Ok(Response::new(readiness_response(self.is_ready()))),
             false => Err(Status::not_found("this server has no such service")),
         }
     }
 
+    /// Sends the status of a service, and again when it changes. A service that
+    /// the server does not have is sent as unknown, once.
     async fn watch(
         &self,
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         if self.knows(&request.get_ref().service) {
-            let ready = WatchStream::new(self.shared.ready.subscribe());
-            return Ok(Response::new(Box::pin(
-                ready.map(|ready| Ok(response(ready))),
-            )));
+            let changes = WatchStream::new(self.shared.ready.subscribe());
+            let responses = changes.map(|is_ready| Ok(readiness_response(is_ready)));
+            return Ok(Response::new(Box::pin(responses)));
         }
+
         // The stream stays open, so that the client does not retry.
-        let unknown = tokio_stream::once(Ok(status(ServingStatus::ServiceUnknown)));
-        let unknown = unknown.chain(tokio_stream::pending());
-        Ok(Response::new(Box::pin(unknown)))
+        let unknown = tokio_stream::once(Ok(response_with(ServingStatus::ServiceUnknown)));
+        let responses = unknown.chain(tokio_stream::pending());
+        Ok(Response::new(Box::pin(responses)))
     }
 }
 
@@ -192,8 +198,9 @@ impl UnaryService<ListRequest> for List {
     type Response = ListResponse;
     type Future = Ready<Result<Response<ListResponse>, Status>>;
 
+    /// Lists all services; they have the same status.
     fn call(&mut self, _: Request<ListRequest>) -> Self::Future {
-        let now = response(self.0.is_ready());
+        let now = readiness_response(self.0.is_ready());
         let services = self.0.shared.services.iter();
         let statuses = services.map(|service| (service.clone(), now)).collect();
         ready(Ok(Response::new(ListResponse { statuses })))
@@ -221,7 +228,7 @@ mod tests {
             health.set_ready(ready);
             for service in ["", ADS] {
                 let answer = client.check(ask(service)).await.unwrap();
-                assert_eq!(answer.into_inner(), response(ready));
+                assert_eq!(answer.into_inner(), readiness_response(ready));
             }
         }
         let unknown = client.check(ask("x")).await.unwrap_err();
@@ -233,10 +240,16 @@ mod tests {
         let health = Health::new([ADS]);
         let mut client = HealthClient::new(health.service());
         let mut watch = client.watch(ask(ADS)).await.unwrap().into_inner();
-        assert_eq!(watch.message().await.unwrap(), Some(response(false)));
+        assert_eq!(
+            watch.message().await.unwrap(),
+            Some(readiness_response(false))
+        );
         health.set_ready(false);
         health.set_ready(true);
-        assert_eq!(watch.message().await.unwrap(), Some(response(true)));
+        assert_eq!(
+            watch.message().await.unwrap(),
+            Some(readiness_response(true))
+        );
 
         let mut unknown = client.watch(ask("x")).await.unwrap().into_inner();
         let told = unknown.message().await.unwrap().unwrap();
@@ -254,7 +267,7 @@ mod tests {
             .unary(Request::new(ListRequest {}), path, codec)
             .await;
         let statuses = answer.unwrap().into_inner().statuses;
-        let all = ["", ADS].map(|service| (service.to_owned(), response(true)));
+        let all = ["", ADS].map(|service| (service.to_owned(), readiness_response(true)));
         assert_eq!(statuses, all.into());
     }
 }

@@ -16,11 +16,11 @@ use super::report::{ClusterFigures, Drops, EndpointLoad, LocalityLoad, Metric, P
 
 /// Reads the report on one cluster: its figures as a whole, and those of its
 /// localities. The names of the cluster are left to the caller.
-pub(super) fn cluster(
+pub(super) fn read_cluster(
     stats: ClusterStats,
     received: SystemTime,
 ) -> (ClusterFigures, Vec<LocalityLoad>) {
-    let interval = duration(stats.load_report_interval);
+    let interval = read_duration(stats.load_report_interval);
     let drops = stats.dropped_requests.into_iter().map(|dropped| Drops {
         category: dropped.category,
         count: dropped.dropped_count,
@@ -32,12 +32,12 @@ pub(super) fn cluster(
         drops: drops.collect(),
     };
     let localities = stats.upstream_locality_stats.into_iter();
-    let localities = localities.map(|stats| locality(stats, received, interval));
-    (figures, localities.collect())
+    let loads = localities.map(|stats| read_locality(stats, received, interval));
+    (figures, loads.collect())
 }
 
-/// Reads a duration. A missing or negative one becomes zero.
-fn duration(duration: Option<protobuf::Duration>) -> Duration {
+/// Reads a duration. A missing one, or a negative part of one, becomes zero.
+fn read_duration(duration: Option<protobuf::Duration>) -> Duration {
     let Some(duration) = duration else {
         return Duration::ZERO;
     };
@@ -47,18 +47,19 @@ fn duration(duration: Option<protobuf::Duration>) -> Duration {
 }
 
 /// Reads the report on one locality, with the interval of its cluster.
-fn locality(
+fn read_locality(
     stats: UpstreamLocalityStats,
     received: SystemTime,
     interval: Duration,
 ) -> LocalityLoad {
-    let place = stats.locality.unwrap_or_default();
+    let locality = stats.locality.unwrap_or_default();
     let requests = Requests {
         successful: stats.total_successful_requests,
         in_progress: stats.total_requests_in_progress,
         errors: stats.total_error_requests,
         issued: stats.total_issued_requests,
     };
+
     // These metrics have fields of their own; their names are those of ORCA.
     let known = [
         ("cpu_utilization", stats.cpu_utilization),
@@ -66,41 +67,40 @@ fn locality(
         ("application_utilization", stats.application_utilization),
     ];
     let known = known.into_iter();
-    let known = known.filter_map(|(name, stats)| unnamed(name, stats));
+    let known = known.filter_map(|(name, stats)| read_known_metric(name, stats));
+    let endpoints = stats.upstream_endpoint_stats.into_iter();
+
     LocalityLoad {
         place: Place {
-            region: place.region,
-            zone: place.zone,
-            sub_zone: place.sub_zone,
+            region: locality.region,
+            zone: locality.zone,
+            sub_zone: locality.sub_zone,
             priority: stats.priority,
         },
         received,
         interval,
         requests,
-        metrics: known.chain(metrics(stats.load_metric_stats)).collect(),
-        endpoints: stats
-            .upstream_endpoint_stats
-            .into_iter()
-            .map(endpoint)
-            .collect(),
+        metrics: known.chain(read_metrics(stats.load_metric_stats)).collect(),
+        endpoints: endpoints.map(read_endpoint).collect(),
     }
 }
 
 /// Reads the report on one endpoint.
-fn endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
+fn read_endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
     EndpointLoad {
-        address: stats.address.map(address).unwrap_or_default(),
+        address: stats.address.map(write_address).unwrap_or_default(),
         requests: Requests {
             successful: stats.total_successful_requests,
             in_progress: stats.total_requests_in_progress,
             errors: stats.total_error_requests,
             issued: stats.total_issued_requests,
         },
-        metrics: metrics(stats.load_metric_stats).collect(),
+        metrics: read_metrics(stats.load_metric_stats).collect(),
     }
 }
 
-fn metrics(stats: Vec<EndpointLoadMetricStats>) -> impl Iterator<Item = Metric> {
+/// Reads the metrics that have a name in the message.
+fn read_metrics(stats: Vec<EndpointLoadMetricStats>) -> impl Iterator<Item = Metric> {
     stats.into_iter().map(|stats| Metric {
         name: stats.metric_name,
         answers: stats.num_requests_finished_with_metric,
@@ -108,7 +108,8 @@ fn metrics(stats: Vec<EndpointLoadMetricStats>) -> impl Iterator<Item = Metric> 
     })
 }
 
-fn unnamed(name: &str, stats: Option<UnnamedEndpointLoadMetricStats>) -> Option<Metric> {
+/// Reads a metric that has a field of its own, under this name.
+fn read_known_metric(name: &str, stats: Option<UnnamedEndpointLoadMetricStats>) -> Option<Metric> {
     stats.map(|stats| Metric {
         name: name.to_owned(),
         answers: stats.num_requests_finished_with_metric,
@@ -116,10 +117,11 @@ fn unnamed(name: &str, stats: Option<UnnamedEndpointLoadMetricStats>) -> Option<
     })
 }
 
-/// Writes an address as people do; empty if it is of no known kind.
-fn address(address: Address) -> String {
+/// Writes an address as people do: `host:port`, a path, or the name of a
+/// listener inside the client. Empty if it is of no known kind.
+fn write_address(address: Address) -> String {
     match address.address {
-        Some(Kind::SocketAddress(socket)) => socket_address(socket),
+        Some(Kind::SocketAddress(socket)) => write_socket_address(socket),
         Some(Kind::Pipe(pipe)) => pipe.path,
         Some(Kind::EnvoyInternalAddress(internal)) => match internal.address_name_specifier {
             Some(AddressNameSpecifier::ServerListenerName(name)) => name,
@@ -130,7 +132,7 @@ fn address(address: Address) -> String {
 }
 
 /// Writes a socket address as `host:port`, an IPv6 host in brackets.
-fn socket_address(socket: SocketAddress) -> String {
+fn write_socket_address(socket: SocketAddress) -> String {
     let host = match socket.address.contains(':') {
         true => format!("[{}]", socket.address),
         false => socket.address,
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     fn socket(address: &str, port: Option<PortSpecifier>) -> String {
-        socket_address(SocketAddress {
+        write_socket_address(SocketAddress {
             address: address.into(),
             port_specifier: port,
             ..SocketAddress::default()
@@ -168,10 +170,10 @@ mod tests {
 
     #[test]
     fn an_odd_duration_is_none() {
-        let of = |seconds, nanos| duration(Some(protobuf::Duration { seconds, nanos }));
+        let of = |seconds, nanos| read_duration(Some(protobuf::Duration { seconds, nanos }));
         assert_eq!(of(1, 500_000_000), Duration::from_millis(1500));
         assert_eq!(of(-1, -1), Duration::ZERO);
         assert!(of(i64::MAX, i32::MAX) > Duration::from_secs(1));
-        assert_eq!(duration(None), Duration::ZERO);
+        assert_eq!(read_duration(None), Duration::ZERO);
     }
 }

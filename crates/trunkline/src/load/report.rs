@@ -27,11 +27,11 @@ pub struct ClusterLoad {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterFigures {
     /// The time at which the report was received.
-    #[serde(serialize_with = "timestamp")]
+    #[serde(serialize_with = "serialize_time")]
     pub received: SystemTime,
     /// The time over which the client counted; all counts are of this time
     /// only.
-    #[serde(rename = "interval_seconds", serialize_with = "seconds")]
+    #[serde(rename = "interval_seconds", serialize_with = "serialize_seconds")]
     pub interval: Duration,
     /// Requests that were dropped before a locality was picked.
     pub dropped: u64,
@@ -69,10 +69,10 @@ pub struct LocalityLoad {
     #[serde(flatten)]
     pub place: Place,
     /// The time at which the report was received.
-    #[serde(serialize_with = "timestamp")]
+    #[serde(serialize_with = "serialize_time")]
     pub received: SystemTime,
     /// The time over which the client counted.
-    #[serde(rename = "interval_seconds", serialize_with = "seconds")]
+    #[serde(rename = "interval_seconds", serialize_with = "serialize_seconds")]
     pub interval: Duration,
     /// The counts.
     #[serde(flatten)]
@@ -120,16 +120,16 @@ pub struct Metric {
 }
 
 /// Serializes a time as RFC 3339. One before 1970 is shown as 1970.
-fn timestamp<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-    let since = time
+fn serialize_time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    let since_1970 = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
-    let nanos = i32::try_from(since.subsec_nanos()).unwrap_or_default();
+    let seconds = i64::try_from(since_1970.as_secs()).unwrap_or_default();
+    let nanos = i32::try_from(since_1970.subsec_nanos()).unwrap_or_default();
     to.serialize_str(&print_timestamp(seconds, nanos))
 }
 
-fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+fn serialize_seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(duration.as_secs_f64())
 }
 
@@ -140,15 +140,15 @@ pub(super) trait Weight {
 
 impl Weight for ClusterFigures {
     fn weight(&self) -> usize {
-        let one = |drops: &Drops| size_of::<Drops>() + drops.category.len();
-        size_of::<Self>() + self.drops.iter().map(one).sum::<usize>()
+        let drops_weight = |drops: &Drops| size_of::<Drops>() + drops.category.len();
+        size_of::<Self>() + self.drops.iter().map(drops_weight).sum::<usize>()
     }
 }
 
 impl Weight for [Metric] {
     fn weight(&self) -> usize {
-        let one = |metric: &Metric| size_of::<Metric>() + metric.name.len();
-        self.iter().map(one).sum()
+        let metric_weight = |metric: &Metric| size_of::<Metric>() + metric.name.len();
+        self.iter().map(metric_weight).sum()
     }
 }
 
@@ -156,10 +156,10 @@ impl Weight for LocalityLoad {
     fn weight(&self) -> usize {
         let place = &self.place;
         let names = place.region.len() + place.zone.len() + place.sub_zone.len();
-        let endpoint = |endpoint: &EndpointLoad| {
+        let endpoint_weight = |endpoint: &EndpointLoad| {
             size_of::<EndpointLoad>() + endpoint.address.len() + endpoint.metrics.weight()
         };
-        let endpoints: usize = self.endpoints.iter().map(endpoint).sum();
+        let endpoints: usize = self.endpoints.iter().map(endpoint_weight).sum();
         size_of::<Self>() + names + self.metrics.weight() + endpoints
     }
 }

@@ -17,8 +17,8 @@ use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, L
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
 
-/// The maximum of bytes in one message: room for a report on every endpoint of a
-/// large client.
+/// The maximum of bytes in one message: room for a report on every endpoint of
+/// a large client.
 const MESSAGE_BYTES: usize = 16 << 20;
 
 /// The number of intervals that a report is kept for at least.
@@ -47,8 +47,9 @@ impl fmt::Debug for Load {
 }
 
 impl Load {
-    /// Reports are kept for three intervals at least. `known` returns the
-    /// server's clusters, for clients that need a list.
+    /// Makes a service without streams and reports. A report is kept for three
+    /// intervals at least, whatever `limits` say. `known` returns the server's
+    /// clusters, for clients that need a list.
     #[must_use]
     pub fn new(
         settings: LoadSettings,
@@ -133,9 +134,10 @@ impl LoadReportingService for LoadService {
 struct Open(Arc<Shared>);
 
 impl Open {
+    /// Counts a new stream. Drops old reports too: nobody may be reading them.
     fn new(shared: Arc<Shared>) -> Self {
         shared.streams.fetch_add(1, Ordering::Relaxed);
-        shared.reports.tidy();
+        shared.reports.drop_old();
         Self(shared)
     }
 }
@@ -154,6 +156,8 @@ struct Stream {
 }
 
 impl Stream {
+    /// Serves the stream, and sends the status if the client broke the
+    /// protocol.
     async fn run(mut self) {
         if let Err(status) = self.serve().await {
             // Fails if the client no longer reads.
@@ -161,10 +165,11 @@ impl Stream {
         }
     }
 
-    /// Sends the settings, and stores the reports. The settings are sent again
-    /// when they change for this client.
+    /// Sends the settings, and stores the reports, until either side ends the
+    /// stream. The settings are sent again when they change for this client. An
+    /// error if the first message has no node.
     async fn serve(&mut self) -> Result<(), Status> {
-        let Some(first) = self.next().await? else {
+        let Some(first) = self.next_message().await? else {
             return Ok(());
         };
         // gRPC sends the node once, Envoy each time; it does not change.
@@ -172,15 +177,16 @@ impl Stream {
             Status::invalid_argument("the first message of a load report has no node")
         })?;
         self.store(&node, first.cluster_stats);
+
         let mut settings = self.open.0.settings.subscribe();
-        let mut last = None;
+        let mut last_sent = None;
         loop {
             let response = {
                 let settings = settings.borrow_and_update();
-                settings.response(&node.client_features, &self.open.0.known)
+                settings.write_response(&node.client_features, &self.open.0.known)
             };
-            if last.as_ref() != Some(&response) {
-                last = Some(response.clone());
+            if last_sent.as_ref() != Some(&response) {
+                last_sent = Some(response.clone());
                 if self.out.send(Ok(response)).await.is_err() {
                     return Ok(());
                 }
@@ -201,7 +207,7 @@ impl Stream {
         loop {
             tokio::select! {
                 changed = settings.changed() => return Ok(changed.is_ok()),
-                message = self.next() => match message? {
+                message = self.next_message() => match message? {
                     Some(message) => self.store(node, message.cluster_stats),
                     None => return Ok(false),
                 },
@@ -209,9 +215,9 @@ impl Stream {
         }
     }
 
-    /// Receives the client's next message; `None` when either side has ended the
-    /// stream.
-    async fn next(&mut self) -> Result<Option<LoadStatsRequest>, Status> {
+    /// Receives the client's next message; `None` when either side has ended
+    /// the stream.
+    async fn next_message(&mut self) -> Result<Option<LoadStatsRequest>, Status> {
         tokio::select! {
             message = self.inbound.message() => message,
             () = self.out.closed() => Ok(None),

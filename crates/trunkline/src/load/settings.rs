@@ -43,10 +43,11 @@ impl Default for LoadSettings {
 }
 
 impl LoadSettings {
-    /// Writes the settings for a client with these features. `known` returns the
-    /// names of the server's clusters; it is called only for a client that has
-    /// to be sent them.
-    pub(super) fn response(
+    /// Writes the settings for a client with these features. `known` returns
+    /// the names of the server's clusters; it is called only for a client that
+    /// has to report on all clusters and does not understand
+    /// `send_all_clusters`.
+    pub(super) fn write_response(
         &self,
         features: &[String],
         known: impl FnOnce() -> Vec<String>,
@@ -57,6 +58,7 @@ impl LoadSettings {
             LoadClusters::All if understands_all => (true, Vec::new()),
             LoadClusters::All => (false, known()),
         };
+
         let interval = self.interval.max(MIN_INTERVAL);
         LoadStatsResponse {
             clusters,

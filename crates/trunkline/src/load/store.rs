@@ -62,9 +62,16 @@ struct Nodes {
 struct Node {
     /// The cluster of the node itself.
     cluster: String,
-    /// By name and service name.
-    clusters: BTreeMap<(String, String), Cluster>,
+    clusters: BTreeMap<ClusterKey, Cluster>,
     bytes: usize,
+}
+
+/// The names by which a client tells its clusters apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ClusterKey {
+    name: String,
+    /// The EDS service name.
+    service: String,
 }
 
 /// The latest report on one cluster.
@@ -89,13 +96,15 @@ impl LoadReports {
         }
     }
 
-    /// All reports, by node, cluster and locality.
+    /// All reports, by node, cluster and locality. Old ones are dropped first.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ClusterLoad> {
-        let mut nodes = self.nodes();
+        let mut nodes = self.lock();
         nodes.drop_old(self.inner.limits.keep);
-        let all = nodes.by_id.iter().flat_map(|(id, node)| node.load(id));
-        all.collect()
+        let nodes = nodes.by_id.iter();
+        nodes
+            .flat_map(|(id, node)| node.cluster_loads(id))
+            .collect()
     }
 
     /// How many reports on a cluster or a locality did not fit.
@@ -104,31 +113,36 @@ impl LoadReports {
         self.inner.refused.load(Ordering::Relaxed)
     }
 
-    fn nodes(&self) -> MutexGuard<'_, Nodes> {
+    fn lock(&self) -> MutexGuard<'_, Nodes> {
         let nodes = self.inner.nodes.lock();
         nodes.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops old reports. Reading does so too, but nobody may be reading.
-    pub(super) fn tidy(&self) {
-        self.nodes().drop_old(self.inner.limits.keep);
+    pub(super) fn drop_old(&self) {
+        self.lock().drop_old(self.inner.limits.keep);
     }
 
-    /// Stores a client's report, as far as it fits; the rest of it is refused and
-    /// counted. `id` and `cluster` are those of the client's node.
-    pub(super) fn store(&self, id: &str, cluster: &str, stats: Vec<ClusterStats>) {
+    /// Stores a client's report, as far as it fits; the rest of it is refused
+    /// and counted. `node_id` and `node_cluster` are those of the client's
+    /// node.
+    pub(super) fn store(&self, node_id: &str, node_cluster: &str, stats: Vec<ClusterStats>) {
         let (now, received) = (Instant::now(), SystemTime::now());
-        let mut nodes = self.nodes();
+        let mut nodes = self.lock();
         for mut stats in stats {
-            let name = std::mem::take(&mut stats.cluster_name);
-            let service = std::mem::take(&mut stats.cluster_service_name);
-            let (figures, localities) = read::cluster(stats, received);
+            let key = ClusterKey {
+                name: std::mem::take(&mut stats.cluster_name),
+                service: std::mem::take(&mut stats.cluster_service_name),
+            };
+            let (figures, localities) = read::read_cluster(stats, received);
             let mut slot = ReportSlot {
                 nodes: &mut nodes,
                 limits: &self.inner.limits,
-                node: (id, cluster),
-                key: (name, service),
+                node_id,
+                node_cluster,
+                key,
             };
+
             let mut refused = u64::from(!slot.store_figures(now, figures));
             for locality in localities {
                 refused += u64::from(!slot.store_locality(now, locality));
@@ -142,53 +156,63 @@ impl LoadReports {
 struct ReportSlot<'a> {
     nodes: &'a mut Nodes,
     limits: &'a LoadLimits,
-    /// The id and the cluster of the client's node.
-    node: (&'a str, &'a str),
-    /// The name and the service name of the cluster.
-    key: (String, String),
+    node_id: &'a str,
+    /// The cluster of the client's node itself.
+    node_cluster: &'a str,
+    key: ClusterKey,
 }
 
 impl ReportSlot<'_> {
-    /// Whether `more` bytes in place of `less` are within the limits. What does
-    /// not grow always is.
-    fn fits(&self, more: usize, less: usize) -> bool {
-        let held = self.nodes.by_id.get(self.node.0).map_or(0, |n| n.bytes);
-        let within = |held: usize, limit: usize| {
-            more <= less || held.saturating_sub(less).saturating_add(more) <= limit
-        };
-        within(held, self.limits.node_bytes) && within(self.nodes.bytes, self.limits.bytes)
+    /// Whether a report of `new` bytes in place of one of `old` is within the
+    /// limits, of the client and of all. One that does not grow always is.
+    fn fits(&self, new: usize, old: usize) -> bool {
+        if new <= old {
+            return true;
+        }
+        let is_within =
+            |held: usize, limit: usize| held.saturating_sub(old).saturating_add(new) <= limit;
+        let node = self.nodes.by_id.get(self.node_id);
+        let node_bytes = node.map_or(0, |node| node.bytes);
+        is_within(node_bytes, self.limits.node_bytes)
+            && is_within(self.nodes.bytes, self.limits.bytes)
     }
 
-    /// Counts `more` bytes in place of `less`, and returns the client.
-    fn charge(&mut self, more: usize, less: usize) -> &mut Node {
-        self.nodes.bytes = (self.nodes.bytes + more).saturating_sub(less);
-        let (id, cluster) = self.node;
-        let node = self.nodes.by_id.entry(id.to_owned()).or_default();
-        node.bytes = (node.bytes + more).saturating_sub(less);
-        if node.cluster != cluster {
-            cluster.clone_into(&mut node.cluster);
+    /// Counts a report of `new` bytes in place of one of `old`, and returns the
+    /// client, which it adds if it is a new one.
+    fn charge(&mut self, new: usize, old: usize) -> &mut Node {
+        self.nodes.bytes = (self.nodes.bytes + new).saturating_sub(old);
+        let nodes = &mut self.nodes.by_id;
+        let node = nodes.entry(self.node_id.to_owned()).or_default();
+        node.bytes = (node.bytes + new).saturating_sub(old);
+        if node.cluster != self.node_cluster {
+            self.node_cluster.clone_into(&mut node.cluster);
         }
         node
     }
 
-    fn cluster(&self) -> Option<&Cluster> {
-        self.nodes.by_id.get(self.node.0)?.clusters.get(&self.key)
+    /// The report on the cluster that is held; `None` if it is the first.
+    fn held_report(&self) -> Option<&Cluster> {
+        let node = self.nodes.by_id.get(self.node_id)?;
+        node.clusters.get(&self.key)
     }
 
-    /// Stores the figures of the cluster as a whole. Returns false if they do not
-    /// fit.
+    /// Stores the figures of the cluster as a whole. Returns false if they do
+    /// not fit.
     fn store_figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
-        let names = names_weight(self.node, &self.key);
-        let less = self.cluster().map_or(0, |c| names + c.figures.weight());
-        let more = names + figures.weight();
-        if !self.fits(more, less) {
+        let names = self.key.names_weight(self.node_id, self.node_cluster);
+        let held = self.held_report();
+        let old_bytes = held.map_or(0, |held| names + held.figures.weight());
+        let new_bytes = names + figures.weight();
+        if !self.fits(new_bytes, old_bytes) {
             return false;
         }
+
         let key = self.key.clone();
-        match self.charge(more, less).clusters.entry(key) {
+        match self.charge(new_bytes, old_bytes).clusters.entry(key) {
             btree_map::Entry::Occupied(mut held) => {
                 let held = held.get_mut();
-                (held.at, held.figures) = (now, figures);
+                held.at = now;
+                held.figures = figures;
             }
             btree_map::Entry::Vacant(free) => {
                 free.insert(Cluster {
@@ -201,20 +225,22 @@ impl ReportSlot<'_> {
         true
     }
 
-    /// Stores the report on a locality. Returns false if it does not fit, or the
-    /// figures of the cluster did not.
+    /// Stores the report on a locality. Returns false if it does not fit, or no
+    /// figures of the cluster are held.
     fn store_locality(&mut self, now: Instant, locality: LocalityLoad) -> bool {
-        let Some(cluster) = self.cluster() else {
+        let Some(cluster) = self.held_report() else {
             return false;
         };
         let held = cluster.localities.get(&locality.place);
-        let less = held.map_or(0, |(_, held)| held.weight());
-        let more = locality.weight();
-        if !self.fits(more, less) {
+        let old_bytes = held.map_or(0, |(_, held)| held.weight());
+        let new_bytes = locality.weight();
+        if !self.fits(new_bytes, old_bytes) {
             return false;
         }
+
         let key = self.key.clone();
-        if let Some(cluster) = self.charge(more, less).clusters.get_mut(&key) {
+        let node = self.charge(new_bytes, old_bytes);
+        if let Some(cluster) = node.clusters.get_mut(&key) {
             let place = locality.place.clone();
             cluster.localities.insert(place, (now, locality));
         }
@@ -223,21 +249,23 @@ impl ReportSlot<'_> {
 }
 
 impl Nodes {
-    /// Drops the reports that were not renewed for so long.
+    /// Drops the reports that were not renewed for so long, and clients without
+    /// any. A cluster takes its localities with it.
     fn drop_old(&mut self, keep: Duration) {
-        let fresh = |at: Instant| at.elapsed() <= keep;
+        let is_fresh = |at: Instant| at.elapsed() <= keep;
         for node in self.by_id.values_mut() {
             node.clusters.retain(|_, cluster| {
-                cluster.localities.retain(|_, (at, _)| fresh(*at));
-                fresh(cluster.at)
+                cluster.localities.retain(|_, (at, _)| is_fresh(*at));
+                is_fresh(cluster.at)
             });
         }
         self.by_id.retain(|_, node| !node.clusters.is_empty());
-        self.count();
+        self.recount_bytes();
     }
 
-    /// Counts anew, which is simpler than accounting for each removal.
-    fn count(&mut self) {
+    /// Counts the bytes anew, which is simpler than accounting for each
+    /// removal.
+    fn recount_bytes(&mut self) {
         for (id, node) in &mut self.by_id {
             node.bytes = node.weight(id);
         }
@@ -245,33 +273,37 @@ impl Nodes {
     }
 }
 
-/// The bytes of the names in one entry: those of the node, which a client chooses
-/// as well, count for each of its clusters.
-fn names_weight((id, node_cluster): (&str, &str), (name, service): &(String, String)) -> usize {
-    id.len() + node_cluster.len() + name.len() + service.len()
+impl ClusterKey {
+    /// The bytes of the names in one report. Those of the node, which a client
+    /// chooses as well, count for each of its clusters.
+    fn names_weight(&self, node_id: &str, node_cluster: &str) -> usize {
+        node_id.len() + node_cluster.len() + self.name.len() + self.service.len()
+    }
 }
 
 impl Node {
-    /// The approximate size of all reports of the client.
+    /// The approximate size of all reports of the client, whose node has this
+    /// id.
     fn weight(&self, id: &str) -> usize {
-        let one = |(key, cluster): (&(String, String), &Cluster)| {
-            let names = names_weight((id, &self.cluster), key);
-            let localities = cluster.localities.values().map(|(_, l)| l.weight());
-            names + cluster.figures.weight() + localities.sum::<usize>()
+        let report_weight = |(key, cluster): (&ClusterKey, &Cluster)| {
+            let names = key.names_weight(id, &self.cluster);
+            let localities = cluster.localities.values();
+            let localities: usize = localities.map(|(_, load)| load.weight()).sum();
+            names + cluster.figures.weight() + localities
         };
-        self.clusters.iter().map(one).sum()
+        self.clusters.iter().map(report_weight).sum()
     }
 
     /// The reports of the client, whose node has this id, as plain values.
-    fn load(&self, id: &str) -> impl Iterator<Item = ClusterLoad> {
+    fn cluster_loads(&self, id: &str) -> impl Iterator<Item = ClusterLoad> {
         let clusters = self.clusters.iter();
-        clusters.map(move |((name, service), cluster)| {
+        clusters.map(move |(key, cluster)| {
             let localities = cluster.localities.values();
             ClusterLoad {
                 node: id.to_owned(),
                 node_cluster: self.cluster.clone(),
-                cluster: name.clone(),
-                service: service.clone(),
+                cluster: key.name.clone(),
+                service: key.service.clone(),
                 latest: cluster.figures.clone(),
                 localities: localities.map(|(_, load)| load.clone()).collect(),
             }

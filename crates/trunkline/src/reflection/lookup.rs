@@ -52,7 +52,7 @@ impl ReflectionStream {
     pub(super) fn respond(&mut self, request: ServerReflectionRequest) -> ServerReflectionResponse {
         let response = match &request.message_request {
             Some(lookup) => self.look_up(lookup),
-            None => error(Code::InvalidArgument, "the request asks for nothing"),
+            None => error_response(Code::InvalidArgument, "the request asks for nothing"),
         };
         ServerReflectionResponse {
             valid_host: request.host.clone(),
@@ -61,11 +61,12 @@ impl ReflectionStream {
         }
     }
 
-    /// Looks in the descriptors of Envoy, then in the others.
+    /// Looks up a file or a name, in the descriptors of Envoy first and then in
+    /// the others. A name that neither knows gives an error as the response.
     fn look_up(&mut self, lookup: &MessageRequest) -> MessageResponse {
         let mut pools = pools().into_iter();
         let found = match lookup {
-            MessageRequest::ListServices(_) => return self.list(),
+            MessageRequest::ListServices(_) => return self.list_services(),
             MessageRequest::AllExtensionNumbersOfType(name) => return extension_numbers(name),
             MessageRequest::FileByFilename(name) => {
                 pools.find_map(|pool| pool.get_file_by_name(name))
@@ -78,28 +79,30 @@ impl ReflectionStream {
             }
         };
         match found {
-            Some(file) => self.files(file),
-            None => error(Code::NotFound, "nothing of that name is known here"),
+            Some(file) => self.file_with_dependencies(file),
+            None => error_response(Code::NotFound, "nothing of that name is known here"),
         }
     }
 
-    fn list(&self) -> MessageResponse {
+    fn list_services(&self) -> MessageResponse {
         let name = |name: &String| ServiceResponse { name: name.clone() };
         let service = self.services.iter().map(name).collect();
         MessageResponse::ListServicesResponse(ListServiceResponse { service })
     }
 
-    /// Sends a file with its dependencies, as far as they were not sent. The file
-    /// itself is always sent: a client may request it again.
-    fn files(&mut self, file: FileDescriptor) -> MessageResponse {
+    /// Responds with a file and all that it depends on, except for dependencies
+    /// that were sent before. The file itself is always sent: a client may
+    /// request it again.
+    fn file_with_dependencies(&mut self, file: FileDescriptor) -> MessageResponse {
         let mut files = vec![file.encode_to_vec()];
         self.sent.insert(file.name().to_owned());
-        let mut todo = vec![file];
-        while let Some(file) = todo.pop() {
-            for needed in file.dependencies() {
-                if self.sent.insert(needed.name().to_owned()) {
-                    files.push(needed.encode_to_vec());
-                    todo.push(needed);
+
+        let mut unvisited = vec![file];
+        while let Some(file) = unvisited.pop() {
+            for dependency in file.dependencies() {
+                if self.sent.insert(dependency.name().to_owned()) {
+                    files.push(dependency.encode_to_vec());
+                    unvisited.push(dependency);
                 }
             }
         }
@@ -109,8 +112,8 @@ impl ReflectionStream {
     }
 }
 
-/// Finds the file that defines a message, enum, service or extension, or a member
-/// of one.
+/// Finds the file that defines a message, enum, service or extension, or a
+/// field, oneof or method of one, by its full name.
 fn file_of_symbol(pool: &DescriptorPool, name: &str) -> Option<FileDescriptor> {
     let message = pool.get_message_by_name(name).map(|d| d.parent_file());
     message
@@ -133,8 +136,8 @@ fn file_of_member(pool: &DescriptorPool, name: &str) -> Option<FileDescriptor> {
     is_method.then(|| service.parent_file())
 }
 
-/// Finds the file that defines an extension, by the type that it extends and its
-/// number.
+/// Finds the file that defines an extension, by the type that it extends and
+/// its number.
 fn file_of_extension(
     pool: &DescriptorPool,
     extension: &ExtensionRequest,
@@ -144,11 +147,12 @@ fn file_of_extension(
     Some(message.get_extension(number)?.parent_file())
 }
 
-/// Lists the numbers of all extensions of a message.
+/// Lists the numbers of all extensions of a message; an error if no message has
+/// this name.
 fn extension_numbers(name: &str) -> MessageResponse {
     let find = |pool: &DescriptorPool| pool.get_message_by_name(name);
     let Some(message) = pools().into_iter().find_map(find) else {
-        return error(Code::NotFound, "no message of that name is known here");
+        return error_response(Code::NotFound, "no message of that name is known here");
     };
     let numbers = message.extensions().map(|extension| extension.number());
     MessageResponse::AllExtensionNumbersResponse(ExtensionNumberResponse {
@@ -157,7 +161,7 @@ fn extension_numbers(name: &str) -> MessageResponse {
     })
 }
 
-fn error(code: Code, message: &str) -> MessageResponse {
+fn error_response(code: Code, message: &str) -> MessageResponse {
     MessageResponse::ErrorResponse(ErrorResponse {
         error_code: code.into(),
         error_message: message.to_owned(),

@@ -60,6 +60,8 @@ type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl v1_server::ServerReflection for Reflection {
     type ServerReflectionInfoStream = Responses<v1::ServerReflectionResponse>;
 
+    /// Responds to each request of a stream, which remembers the files that it
+    /// was sent.
     async fn server_reflection_info(
         &self,
         request: Request<Streaming<v1::ServerReflectionRequest>>,
@@ -75,6 +77,8 @@ impl v1_server::ServerReflection for Reflection {
 impl v1alpha_server::ServerReflection for Reflection {
     type ServerReflectionInfoStream = Responses<v1alpha::ServerReflectionResponse>;
 
+    /// Responds to each request by way of the newer version, whose messages are
+    /// the same on the wire.
     async fn server_reflection_info(
         &self,
         request: Request<Streaming<v1alpha::ServerReflectionRequest>>,
@@ -89,7 +93,8 @@ impl v1alpha_server::ServerReflection for Reflection {
     }
 }
 
-/// Converts a message to the types of the other version, by its bytes.
+/// Converts a message to its type in the other version: it is encoded and
+/// decoded again.
 fn other_version<T: Message + Default>(message: &impl Message) -> Result<T, Status> {
     let decoded = T::decode(&*message.encode_to_vec());
     decoded.map_err(|error| Status::internal(error.to_string()))

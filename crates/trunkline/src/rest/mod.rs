@@ -44,7 +44,7 @@ pub const PATHS: &[(&str, &str)] = &[
     ("/v3/discovery:secrets", kind::SDS),
 ];
 
-/// The type of a path.
+/// Returns the type that is polled at a path; `None` if none is.
 ///
 /// ```
 /// use trunkline::{kind, rest::kind_of_path};

@@ -29,11 +29,12 @@ struct Place {
 }
 
 impl RequestNode {
-    /// Takes the part of the node that only rules read: locality, and metadata if
-    /// `metadata` is set. Metadata that is no JSON object counts as missing.
-    pub(super) fn take_rest(&mut self, metadata: bool) -> Node {
+    /// Takes the part of the node that only rules read: its locality, and its
+    /// metadata if `with_metadata` is set. Metadata that is no JSON object
+    /// counts as missing.
+    pub(super) fn take_part_for_rules(&mut self, with_metadata: bool) -> Node {
         let place = self.locality.take().unwrap_or_default();
-        let raw = self.metadata.take().filter(|_| metadata);
+        let raw = self.metadata.take().filter(|_| with_metadata);
         let map = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
         Node {
             locality: Some(Locality {
@@ -49,25 +50,24 @@ impl RequestNode {
 
 /// Converts a JSON object to a struct of protobuf.
 fn to_struct(map: serde_json::Map<String, serde_json::Value>) -> Struct {
+    let fields = map.into_iter();
+    let fields = fields.map(|(key, json)| (key, to_value(json)));
     Struct {
-        fields: map
-            .into_iter()
-            .map(|(key, it)| (key, to_value(it)))
-            .collect(),
+        fields: fields.collect(),
     }
 }
 
-/// Converts a JSON value to one of protobuf. Recurses as deep as the JSON, which
-/// its parser bounds.
+/// Converts a JSON value to one of protobuf. Recurses as deep as the JSON,
+/// which its parser bounds.
 fn to_value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     let kind = match json {
         Json::Null => Kind::NullValue(0),
-        Json::Bool(it) => Kind::BoolValue(it),
-        Json::Number(it) => Kind::NumberValue(it.as_f64().unwrap_or_default()),
-        Json::String(it) => Kind::StringValue(it),
-        Json::Array(all) => Kind::ListValue(ListValue {
-            values: all.into_iter().map(to_value).collect(),
+        Json::Bool(value) => Kind::BoolValue(value),
+        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
+        Json::String(text) => Kind::StringValue(text),
+        Json::Array(values) => Kind::ListValue(ListValue {
+            values: values.into_iter().map(to_value).collect(),
         }),
         Json::Object(map) => Kind::StructValue(to_struct(map)),
     };

@@ -67,16 +67,19 @@ struct Request {
     type_url: Option<String>,
 }
 
-/// Reads a poll of the type of its path.
+/// Reads a poll of the type of its path. Names beyond the limits are left out
+/// and counted in [`Read::refused`].
 ///
 /// # Errors
-/// The body is no such request, is too large, or is for another type.
+/// The body is no such request, it or a text in it is too large, or it is for
+/// another type.
 pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read, RestError> {
     if body.len() > limits.body_bytes {
         let limit = limits.body_bytes;
         return Err(RestError::TooLarge { limit });
     }
     let request: Request = serde_json::from_slice(body)?;
+
     let version = checked_text("version_info", request.version_info, limits)?;
     if let Some(found) = checked_text("type_url", request.type_url, limits)?
         && full_name(&found) != full_name(kind)
@@ -84,15 +87,16 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
         let expected = kind;
         return Err(RestError::WrongType { expected, found });
     }
-    let (core, node) = nodes(request.node.unwrap_or_default(), limits)?;
+
+    let (core_node, node) = read_node(request.node.unwrap_or_default(), limits)?;
     let requested = request.resource_names.unwrap_or_default();
-    let count = requested.len();
-    let names = names(requested, limits);
+    let requested_count = requested.len();
+    let names = names_within(requested, limits);
     Ok(Read {
-        refused: count - names.len(),
+        refused: requested_count - names.len(),
         node,
         request: SotwRequest {
-            node: Some(core),
+            node: Some(core_node),
             type_url: Some(TypeUrl::new(kind)),
             names,
             version: version.map(Version::new),
@@ -116,16 +120,23 @@ fn checked_text(
     }
 }
 
-/// Reads a node: the part that the engine knows, and the whole as rules read it.
-fn nodes(mut read: RequestNode, limits: &RestLimits) -> Result<(Node, discovery::Node), RestError> {
-    let for_rules = read.take_rest(limits.metadata);
-    let field = |name, value| checked_text(name, value, limits).map(Option::unwrap_or_default);
+/// Reads a node: the part that the engine knows, and the whole as rules read
+/// it. An error if a text is too long; client features beyond the limits are
+/// left out.
+fn read_node(
+    mut read: RequestNode,
+    limits: &RestLimits,
+) -> Result<(Node, discovery::Node), RestError> {
+    let for_rules = read.take_part_for_rules(limits.metadata);
+
+    let text = |name, value| checked_text(name, value, limits).map(Option::unwrap_or_default);
     let core = Node {
-        id: field("node.id", read.id)?,
-        cluster: field("node.cluster", read.cluster)?,
-        user_agent: field("node.user_agent_name", read.user_agent_name)?,
-        client_features: features(read.client_features.unwrap_or_default(), limits),
+        id: text("node.id", read.id)?,
+        cluster: text("node.cluster", read.cluster)?,
+        user_agent: text("node.user_agent_name", read.user_agent_name)?,
+        client_features: features_within(read.client_features.unwrap_or_default(), limits),
     };
+
     let node = discovery::Node {
         id: core.id.clone(),
         cluster: core.cluster.clone(),
@@ -136,14 +147,16 @@ fn nodes(mut read: RequestNode, limits: &RestLimits) -> Result<(Node, discovery:
     Ok((core, node))
 }
 
-fn features(features: Vec<String>, limits: &RestLimits) -> Vec<String> {
-    let short = |feature: &String| feature.len() <= limits.text_bytes;
-    let features = features.into_iter().filter(short);
-    features.take(limits.features).collect()
+/// Keeps the client features that are not too long, the first ones of too many.
+fn features_within(features: Vec<String>, limits: &RestLimits) -> Vec<String> {
+    let is_short = |feature: &String| feature.len() <= limits.text_bytes;
+    let short = features.into_iter().filter(is_short);
+    short.take(limits.features).collect()
 }
 
-fn names(names: Vec<String>, limits: &RestLimits) -> Vec<Locator> {
-    let short = |name: &String| name.len() <= limits.name_bytes;
-    let names = names.into_iter().filter(short).take(limits.names);
-    names.map(|name| Locator { name, params: None }).collect()
+/// Keeps the names that are not too long, the first ones of too many.
+fn names_within(names: Vec<String>, limits: &RestLimits) -> Vec<Locator> {
+    let is_short = |name: &String| name.len() <= limits.name_bytes;
+    let kept = names.into_iter().filter(is_short).take(limits.names);
+    kept.map(|name| Locator { name, params: None }).collect()
 }

@@ -36,14 +36,14 @@ pub struct LeftOut {
     pub loss: Loss,
 }
 
-/// Writes a response, without the resources that JSON cannot express.
-/// `identifier` names this server in it.
+/// Writes a response, without the resources that JSON cannot express: these are
+/// listed in [`Written::left_out`]. `identifier` names this server in it.
 #[must_use]
 pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     let mut left_out = Vec::new();
     let mut listed = Vec::with_capacity(response.resources.len());
     for sent in response.resources.iter() {
-        match lost(&response.type_url, sent) {
+        match find_loss(&response.type_url, sent) {
             None => listed.push(sent.clone()),
             Some(loss) => left_out.push(LeftOut {
                 name: sent.resource.name.clone(),
@@ -51,31 +51,33 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
             }),
         }
     }
+
     let expressible = SotwResponse {
         resources: listed.into(),
         // Older clients do not know this field, and refuse unknown ones.
         errors: Vec::new(),
         ..response.clone()
     };
+
     // One encoder for both, so that JSON and gRPC are the same message.
     let bytes = sotw_frames(&expressible, identifier).to_bytes();
     let message = descriptor::message(RESPONSE)
-        .and_then(|of| DynamicMessage::decode(of, bytes).ok())
-        .map(|message| to_node(&message, None).to_json());
+        .and_then(|descriptor| DynamicMessage::decode(descriptor, bytes).ok());
+    let json = message.map(|message| to_node(&message, None).to_json());
     Written {
-        body: message.unwrap_or_default(),
+        body: json.unwrap_or_default(),
         left_out,
     }
 }
 
-/// Returns the part of a resource that JSON cannot express; `None` if it can
-/// express all.
-fn lost(type_url: &TypeUrl, sent: &WireResource) -> Option<Loss> {
+/// Finds the part of a resource that JSON cannot express; `None` if it can
+/// express all, as of a resource without a body.
+fn find_loss(type_url: &TypeUrl, sent: &WireResource) -> Option<Loss> {
     let body = sent.resource.body.clone()?;
-    let Some(of) = descriptor::message(type_url.as_str()) else {
+    let Some(descriptor) = descriptor::message(type_url.as_str()) else {
         return Some(Loss::Type(type_url.to_string()));
     };
-    match DynamicMessage::decode(of, body) {
+    match DynamicMessage::decode(descriptor, body) {
         Ok(message) => loss(&message),
         Err(_) => Some(Loss::Malformed(type_url.to_string())),
     }

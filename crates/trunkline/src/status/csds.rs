@@ -56,6 +56,7 @@ impl ClientStatusDiscoveryService for Csds {
     type StreamClientStatusStream =
         Pin<Box<dyn Stream<Item = Result<ClientStatusResponse, Status>> + Send>>;
 
+    /// Responds to each request of a stream with the state at that moment.
     async fn stream_client_status(
         &self,
         request: Request<Streaming<ClientStatusRequest>>,
@@ -68,6 +69,7 @@ impl ClientStatusDiscoveryService for Csds {
         Ok(Response::new(Box::pin(responses)))
     }
 
+    /// Responds to one request.
     async fn fetch_client_status(
         &self,
         request: Request<ClientStatusRequest>,
@@ -78,8 +80,9 @@ impl ClientStatusDiscoveryService for Csds {
     }
 }
 
-/// Builds the response to a request. It may visit every client's whole cache, so
-/// it does not run where streams are served.
+/// Builds the response to a request: the clients that its matchers accept, with
+/// their resources. It may visit every client's whole cache, so it does not run
+/// where streams are served.
 async fn respond(
     clients: Arc<dyn Clients>,
     request: ClientStatusRequest,
@@ -87,11 +90,13 @@ async fn respond(
     let matchers = NodeMatchers::read(request.node_matchers)
         .map_err(|error| Status::invalid_argument(error.to_string()))?;
     let with_contents = !request.exclude_resource_contents;
+
     let built = tokio::task::spawn_blocking(move || {
         let mut builder = ResponseBuilder::new(with_contents, RESPONSE_BYTES);
-        let all = clients.clients().into_iter();
-        for client in all.filter(|client| matchers.accept(&client.node.id)) {
-            builder.add(&client, clients.resources(client.stream))?;
+        for client in clients.clients() {
+            if matchers.accept(&client.node.id) {
+                builder.add_client(&client, clients.resources(client.stream))?;
+            }
         }
         Ok(builder.response)
     });
@@ -122,39 +127,41 @@ impl ResponseBuilder {
         }
     }
 
-    /// Adds a client with its resources, or refuses the request if the response
-    /// becomes too large.
-    pub(super) fn add(
+    /// Adds a client with its resources. An error if the response becomes too
+    /// large.
+    pub(super) fn add_client(
         &mut self,
         client: &Client,
         resources: Vec<ClientResource>,
     ) -> Result<(), Status> {
         let mut configs = Vec::with_capacity(resources.len());
         for resource in resources {
-            let config = self.config(resource);
+            let config = self.describe_resource(resource);
             let bytes = ENTRY_BYTES + config.encoded_len();
-            let left = self.bytes_left.checked_sub(bytes);
-            self.bytes_left = left.ok_or_else(too_large)?;
+            let bytes_left = self.bytes_left.checked_sub(bytes);
+            self.bytes_left = bytes_left.ok_or_else(too_large)?;
             configs.push(config);
         }
+
         self.response.config.push(ClientConfig {
-            node: Some(node(client)),
+            node: Some(write_node(client)),
             generic_xds_configs: configs,
-            client_scope: scope(client),
+            client_scope: client_scope(client),
             ..ClientConfig::default()
         });
         Ok(())
     }
 
-    /// Describes one resource of a client.
-    fn config(&mut self, resource: ClientResource) -> GenericXdsConfig {
-        let (config_status, client_status) = status(resource.state);
-        let error_state = resource.rejected.map(failure);
+    /// Describes one resource of a client: its state, and the version and body
+    /// that were sent last.
+    fn describe_resource(&mut self, resource: ClientResource) -> GenericXdsConfig {
+        let (config_status, client_status) = statuses(resource.state);
+        let error_state = resource.rejected.map(describe_rejection);
         let held = resource.resource.as_ref();
         let version = held.map(|held| held.version.to_string());
         GenericXdsConfig {
             version_info: version.unwrap_or_default(),
-            xds_config: held.and_then(|held| self.body(&resource.type_url, held)),
+            xds_config: held.and_then(|held| self.redacted_body(&resource.type_url, held)),
             name: resource.name.to_string(),
             type_url: resource.type_url.to_string(),
             config_status: config_status.into(),
@@ -164,15 +171,16 @@ impl ResponseBuilder {
         }
     }
 
-    /// Returns the body of a resource without its secrets, if bodies are
-    /// requested. Clients share resources, so each is redacted once.
-    fn body(&mut self, type_url: &TypeUrl, resource: &Arc<Resource>) -> Option<Any> {
+    /// Returns the body of a resource without its secrets; `None` if bodies are
+    /// not requested, or its type is unknown. Clients share resources, so each
+    /// is redacted once.
+    fn redacted_body(&mut self, type_url: &TypeUrl, resource: &Arc<Resource>) -> Option<Any> {
         if !self.with_contents {
             return None;
         }
         let address = Arc::as_ptr(resource).addr();
         let known = self.shown.entry(address);
-        let redact = || (Arc::clone(resource), redacted(type_url, resource));
+        let redact = || (Arc::clone(resource), redact_body(type_url, resource));
         let (_, any) = known.or_insert_with(redact);
         any.clone()
     }
@@ -184,9 +192,9 @@ fn too_large() -> Status {
     )
 }
 
-/// The body of a resource without its secrets; `None` if its type is unknown, so
-/// that nobody can tell what is secret.
-fn redacted(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
+/// Takes the secrets out of the body of a resource; `None` if it has no body,
+/// or its type is unknown, so that nobody can tell what is secret.
+fn redact_body(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
     let body = resource.body.clone()?;
     let message = redact::redact(type_url.as_str(), body).ok()?;
     Some(Any {
@@ -195,9 +203,9 @@ fn redacted(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
     })
 }
 
-/// The state of a resource at the server and at the client. One with a pending
-/// ACK may be at the client or not.
-fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
+/// Returns the state of a resource as the server sees it, and as the client
+/// does. A resource with a pending ACK may be at the client or not.
+fn statuses(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
     match state {
         ResourceState::Requested => (ConfigStatus::NotSent, ClientResourceStatus::Requested),
         ResourceState::DoesNotExist => (ConfigStatus::NotSent, ClientResourceStatus::DoesNotExist),
@@ -207,9 +215,9 @@ fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
     }
 }
 
-/// The version that a client rejects, and its error without the secrets of the
-/// resource, which Envoy quotes in it.
-fn failure(rejected: Rejected) -> UpdateFailureState {
+/// Describes the version that a client rejects, and its error without the
+/// secrets of the resource, which Envoy quotes in it.
+fn describe_rejection(rejected: Rejected) -> UpdateFailureState {
     UpdateFailureState {
         details: redact::quoted(&rejected.error.message).into_owned(),
         version_info: rejected.version.to_string(),
@@ -217,8 +225,8 @@ fn failure(rejected: Rejected) -> UpdateFailureState {
     }
 }
 
-/// The part of a client's node that the server keeps.
-fn node(client: &Client) -> Node {
+/// Writes the part of a client's node that the server keeps.
+fn write_node(client: &Client) -> Node {
     let node = &client.node;
     Node {
         id: node.id.clone(),
@@ -230,7 +238,7 @@ fn node(client: &Client) -> Node {
 }
 
 /// Describes the stream of a client in words: a client may have several.
-fn scope(client: &Client) -> String {
+fn client_scope(client: &Client) -> String {
     let mut scope = format!("stream {}", client.stream);
     if let Some(address) = client.address {
         scope.push_str(&format!(" from {address}"));

@@ -35,26 +35,26 @@ pub(super) struct NodeMatchers(Vec<Option<IdMatcher>>);
 
 impl NodeMatchers {
     /// Reads the matchers of a request. One without a `node_id` accepts every
-    /// client.
+    /// client. Refuses too many, and matchers of metadata, which is not kept.
     pub(super) fn read(matchers: Vec<NodeMatcher>) -> Result<Self, MatcherError> {
         if matchers.len() > MAX_MATCHERS {
             return Err(MatcherError::TooMany);
         }
-        let one = |matcher: NodeMatcher| match matcher.node_metadatas.is_empty() {
+        let read = |matcher: NodeMatcher| match matcher.node_metadatas.is_empty() {
             true => matcher.node_id.map(IdMatcher::read).transpose(),
             false => Err(MatcherError::Metadata),
         };
-        let matchers: Result<_, _> = matchers.into_iter().map(one).collect();
+        let matchers: Result<_, _> = matchers.into_iter().map(read).collect();
         matchers.map(Self)
     }
 
-    /// Whether any of the matchers accepts a node id.
+    /// Whether any of the matchers accepts a node id, or there is no matcher.
     pub(super) fn accept(&self, id: &str) -> bool {
-        let one = |matcher: &Option<IdMatcher>| {
+        let accepts = |matcher: &Option<IdMatcher>| {
             let matcher = matcher.as_ref();
             matcher.is_none_or(|matcher| matcher.accepts(id))
         };
-        self.0.is_empty() || self.0.iter().any(one)
+        self.0.is_empty() || self.0.iter().any(accepts)
     }
 }
 
@@ -76,11 +76,11 @@ enum Pattern {
 }
 
 impl IdMatcher {
-    /// Reads a matcher. As in Envoy, an expression has to match the whole id, and
-    /// decides itself about case.
+    /// Reads a matcher. As in Envoy, a regular expression has to match the
+    /// whole id, and decides itself about case.
     fn read(matcher: StringMatcher) -> Result<Self, MatcherError> {
         let ignore_case = matcher.ignore_case;
-        let folded = |text: String| fold(text, ignore_case);
+        let folded = |text: String| fold_case(text, ignore_case);
         let pattern = match matcher.match_pattern.ok_or(MatcherError::NoPattern)? {
             MatchPattern::Exact(text) => Pattern::Exact(folded(text)),
             MatchPattern::Prefix(text) => Pattern::Prefix(folded(text)),
@@ -101,7 +101,7 @@ impl IdMatcher {
 
     /// Whether a node id matches.
     fn accepts(&self, id: &str) -> bool {
-        let folded = || fold(id.to_owned(), self.ignore_case);
+        let folded = || fold_case(id.to_owned(), self.ignore_case);
         match &self.pattern {
             Pattern::Exact(text) => folded() == *text,
             Pattern::Prefix(text) => folded().starts_with(text),
@@ -112,8 +112,8 @@ impl IdMatcher {
     }
 }
 
-/// Writes a text in lower case, if case is ignored.
-fn fold(text: String, ignore_case: bool) -> String {
+/// Returns a text in lower case, if case is ignored.
+fn fold_case(text: String, ignore_case: bool) -> String {
     match ignore_case {
         true => text.to_lowercase(),
         false => text,

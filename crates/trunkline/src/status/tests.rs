@@ -233,7 +233,7 @@ fn an_answer_has_an_end() {
     let mut answer = ResponseBuilder::new(true, 1000);
     let client = &Two.clients()[0];
     let added = || vec![resource(ResourceState::Acked)];
-    answer.add(client, added()).unwrap();
-    let full = (0..10).find_map(|_| answer.add(client, added()).err());
+    answer.add_client(client, added()).unwrap();
+    let full = (0..10).find_map(|_| answer.add_client(client, added()).err());
     assert_eq!(full.unwrap().code(), Code::ResourceExhausted);
 }

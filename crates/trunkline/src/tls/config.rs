@@ -18,33 +18,35 @@ use super::files::{Contents, TlsFiles};
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Builds a configuration of the contents of the files; their paths are for
-/// errors.
+/// errors. Clients need a certificate if there are authorities for it.
 pub(super) fn build(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let certified = certified_key(files, contents, &provider)?;
+    let certified = read_certified_key(files, contents, &provider)?;
+
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Versions)?;
-    let client_ca = files
-        .client_ca
-        .as_deref()
-        .zip(contents.client_ca.as_deref());
-    let builder = match client_ca {
-        Some((path, pem)) => builder.with_client_cert_verifier(verifier(path, pem, provider)?),
+    let ca_path = files.client_ca.as_deref();
+    let builder = match ca_path.zip(contents.client_ca.as_deref()) {
+        Some((path, pem)) => {
+            builder.with_client_cert_verifier(client_verifier(path, pem, provider)?)
+        }
         None => builder.with_no_client_auth(),
     };
+
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     Ok(Arc::new(config))
 }
 
 /// Reads the certificates and the key of the server, and checks that they fit.
-fn certified_key(
+fn read_certified_key(
     files: &TlsFiles,
     contents: &Contents,
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
-    let chain = certificates(&files.cert, &contents.cert)?;
+    let chain = read_certificates(&files.cert, &contents.cert)?;
+
     let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|error| {
         let path = files.key.clone();
         match error {
@@ -57,6 +59,7 @@ fn certified_key(
         path: files.key.clone(),
         source,
     })?;
+
     let certified = CertifiedKey::new(chain, key);
     match certified.keys_match() {
         // Not every key can derive its public half, which is no fault of it.
@@ -73,8 +76,8 @@ fn certified_key(
 }
 
 /// Reads the certificates in a PEM file, of which there has to be one at least.
-fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+fn read_certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let path = path.to_owned();
     match found {
         Err(_) => Err(TlsError::Pem { path }),
@@ -83,14 +86,15 @@ fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>
     }
 }
 
-/// Makes a verifier of clients' certificates from the authorities in a PEM file.
-fn verifier(
+/// Makes a verifier of clients' certificates from the authorities in a PEM
+/// file.
+fn client_verifier(
     path: &Path,
-    text: &[u8],
+    pem: &[u8],
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path, text)? {
+    for certificate in read_certificates(path, pem)? {
         roots
             .add(certificate)
             .map_err(|source| TlsError::Certificate {
@@ -98,6 +102,7 @@ fn verifier(
                 source,
             })?;
     }
+
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
     verifier
         .map(|verifier| verifier as _)

@@ -47,47 +47,50 @@ pub(super) struct Contents {
 }
 
 impl TlsFiles {
+    /// The paths of all files, in a fixed order.
     fn paths(&self) -> impl Iterator<Item = &Path> {
-        let two = [&self.cert, &self.key].into_iter();
-        two.chain(&self.client_ca).map(PathBuf::as_path)
+        let cert_and_key = [&self.cert, &self.key].into_iter();
+        cert_and_key.chain(&self.client_ca).map(PathBuf::as_path)
     }
 
-    /// Stamps all files. Links are followed, so a swapped link is a change.
+    /// Takes the stamps of all files, without reading them. Links are followed,
+    /// so a swapped link is a change.
     pub(super) fn stamps(&self) -> Stamps {
-        let stamp = |path: &Path| {
+        let stamp_of = |path: &Path| {
             let metadata = fs::metadata(path).ok()?;
             Some(Stamp {
                 modified: metadata.modified().ok(),
                 length: metadata.len(),
-                identity: identity(&metadata),
+                identity: file_identity(&metadata),
             })
         };
-        Stamps(self.paths().map(stamp).collect())
+        Stamps(self.paths().map(stamp_of).collect())
     }
 
+    /// Reads all files; the error is that of the first that cannot be read.
     pub(super) fn read(&self) -> Result<Contents, TlsError> {
         Ok(Contents {
-            cert: read(&self.cert)?,
-            key: read(&self.key)?,
-            client_ca: self.client_ca.as_deref().map(read).transpose()?,
+            cert: read_file(&self.cert)?,
+            key: read_file(&self.key)?,
+            client_ca: self.client_ca.as_deref().map(read_file).transpose()?,
         })
     }
 }
 
 #[cfg(unix)]
-fn identity(metadata: &fs::Metadata) -> (u64, u64) {
+fn file_identity(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
     (metadata.dev(), metadata.ino())
 }
 
 #[cfg(not(unix))]
-fn identity(_: &fs::Metadata) -> (u64, u64) {
+fn file_identity(_: &fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-/// Reads a file. Stops one byte after the maximum: a path may be of a device
-/// without end.
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+/// Reads a file, and refuses one that is larger than [`MAX_BYTES`]. Stops one
+/// byte after that: a path may be of a device without end.
+fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut contents = Vec::new();
     let read = |file: File| file.take(MAX_BYTES + 1).read_to_end(&mut contents);
     if let Err(source) = File::open(path).and_then(read) {
@@ -106,13 +109,14 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
 
 /// Identifies the contents of the files, or the reason why they cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Print {
+pub(super) enum Fingerprint {
     Contents(u128),
     Unreadable(Option<io::ErrorKind>),
 }
 
-impl Print {
-    /// Of files that cannot be read. The same error again is the same print.
+impl Fingerprint {
+    /// The fingerprint of files that cannot be read. The same error again has
+    /// the same fingerprint.
     pub(super) fn of_error(error: &TlsError) -> Self {
         match error {
             TlsError::Read { source, .. } => Self::Unreadable(Some(source.kind())),
@@ -122,11 +126,12 @@ impl Print {
 }
 
 impl Contents {
-    /// A hash over the hashes of all files.
-    pub(super) fn print(&self) -> Print {
+    /// The fingerprint of the contents: a hash over the hashes of all files, so
+    /// that bytes which move from one file to another are a change.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
         let client_ca = self.client_ca.as_deref().unwrap_or_default();
         let parts = [&self.cert[..], &self.key, client_ca];
         let hashes = parts.map(|part| XxHash3_128::oneshot(part).to_le_bytes());
-        Print::Contents(XxHash3_128::oneshot(&hashes.concat()))
+        Fingerprint::Contents(XxHash3_128::oneshot(&hashes.concat()))
     }
 }

@@ -79,16 +79,17 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads the files. It blocks meanwhile.
+    /// Reads the files and makes TLS of them. It blocks meanwhile.
     ///
     /// # Errors
     /// A file cannot be read or has other contents, or the key is not that of
     /// the certificate.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        // Files that change after this have other stamps at the first check.
         let stamps = files.stamps();
         let contents = files.read()?;
         let config = config::build(&files, &contents)?;
-        let seen = Seen::new(stamps, contents.print());
+        let seen = Seen::new(stamps, contents.fingerprint());
         Ok(Self {
             inner: Arc::new(Inner {
                 files,
@@ -111,7 +112,7 @@ impl Tls {
         TlsAcceptor::from(Arc::clone(&current.unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Does the handshake of one connection.
+    /// Does the handshake of one connection, with the current certificate.
     ///
     /// # Errors
     /// The client does not speak TLS, has no certificate where one is required,

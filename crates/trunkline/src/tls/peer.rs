@@ -61,7 +61,7 @@ impl PeerCertificate {
     }
 
     fn read(der: CertificateDer<'static>) -> Self {
-        let identity = identity(&der);
+        let identity = read_identity(&der);
         Self { der, identity }
     }
 
@@ -78,15 +78,17 @@ impl PeerCertificate {
     }
 }
 
-/// Reads the name of a certificate's owner. The kinds are tried in the order of
-/// [`Identity`].
-fn identity(der: &CertificateDer<'_>) -> Option<Identity> {
+/// Reads the name of a certificate's owner: a URI, or else a DNS name, or else
+/// the common name. `None` if there is none.
+fn read_identity(der: &CertificateDer<'_>) -> Option<Identity> {
     let certificate = EndEntityCert::try_from(der).ok()?;
-    let uri = certificate.valid_uri_names().next();
-    let dns = || certificate.valid_dns_names().next();
-    uri.map(|name| Identity::Uri(name.to_owned()))
-        .or_else(|| dns().map(|name| Identity::Dns(name.to_owned())))
-        .or_else(|| common_name(certificate.subject()).map(Identity::CommonName))
+    if let Some(name) = certificate.valid_uri_names().next() {
+        return Some(Identity::Uri(name.to_owned()));
+    }
+    if let Some(name) = certificate.valid_dns_names().next() {
+        return Some(Identity::Dns(name.to_owned()));
+    }
+    find_common_name(certificate.subject()).map(Identity::CommonName)
 }
 
 const SEQUENCE: u8 = 0x30;
@@ -99,7 +101,8 @@ const STRINGS: [u8; 3] = [0x0c, 0x13, 0x16];
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
 /// Finds the last common name in a subject, which is the most specific one.
-fn common_name(mut subject: &[u8]) -> Option<String> {
+/// `None` if there is none, or it is empty.
+fn find_common_name(mut subject: &[u8]) -> Option<String> {
     let mut name = None;
     while let Some((SET, mut set)) = take_der(&mut subject) {
         while let Some((SEQUENCE, mut pair)) = take_der(&mut set) {
@@ -185,7 +188,7 @@ mod tests {
             b"\x31\x84\xff\xff\xff\xff",
             b"\x31\x02\x30\x00",
         ] {
-            assert_eq!(common_name(odd), None);
+            assert_eq!(find_common_name(odd), None);
         }
         let garbage = PeerCertificate::read(vec![1, 2, 3].into());
         assert_eq!(garbage.identity(), None);

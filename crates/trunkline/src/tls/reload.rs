@@ -6,20 +6,20 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::TlsError;
 use super::config;
-use super::files::{Print, Stamps, TlsFiles};
+use super::files::{Fingerprint, Stamps, TlsFiles};
 
 /// The files of earlier checks.
 pub(super) struct Seen {
     stamps: Stamps,
     /// The files in use.
-    used: Print,
+    used: Fingerprint,
     /// The files that could not be used at the last check.
     bad: Option<Bad>,
 }
 
 /// Files that cannot be used.
 struct Bad {
-    print: Print,
+    fingerprint: Fingerprint,
     /// Whether the failure was reported.
     is_reported: bool,
 }
@@ -29,13 +29,14 @@ struct Bad {
 type CheckResult = Result<Option<Arc<ServerConfig>>, TlsError>;
 
 impl Seen {
-    pub(super) fn new(stamps: Stamps, used: Print) -> Self {
+    pub(super) fn new(stamps: Stamps, used: Fingerprint) -> Self {
         let bad = None;
         Self { stamps, used, bad }
     }
 
-    /// Checks the files once; `None` if there is nothing to report. The files are
-    /// read only if their stamps changed, or a failure is to be confirmed.
+    /// Checks the files once, and builds a configuration of new ones; `None` if
+    /// there is nothing to report. The files are read only if their stamps
+    /// changed, or a failure is to be confirmed.
     pub(super) fn check(&mut self, files: &TlsFiles) -> Option<CheckResult> {
         let stamps = files.stamps();
         let must_confirm = self.bad.as_ref().is_some_and(|bad| !bad.is_reported);
@@ -43,35 +44,39 @@ impl Seen {
             return None;
         }
         self.stamps = stamps;
+
         let contents = match files.read() {
             Ok(contents) => contents,
-            Err(error) => return self.failed(Print::of_error(&error), error),
+            Err(error) => return self.note_failure(Fingerprint::of_error(&error), error),
         };
-        let print = contents.print();
-        if print == self.used {
+
+        let fingerprint = contents.fingerprint();
+        if fingerprint == self.used {
             // A reported failure needs a report of its end.
             let was_reported = self.bad.take().is_some_and(|bad| bad.is_reported);
             return was_reported.then_some(Ok(None));
         }
+
         match config::build(files, &contents) {
             Ok(config) => {
-                self.used = print;
+                self.used = fingerprint;
                 self.bad = None;
                 Some(Ok(Some(config)))
             }
-            Err(error) => self.failed(print, error),
+            Err(error) => self.note_failure(fingerprint, error),
         }
     }
 
     /// Notes a failure. It is reported once, at the second check that finds the
     /// same: two files are replaced one after the other, and in between they do
     /// not fit.
-    fn failed(&mut self, print: Print, error: TlsError) -> Option<CheckResult> {
-        let same = self.bad.take().filter(|bad| bad.print == print);
-        let must_report = same.as_ref().is_some_and(|bad| !bad.is_reported);
+    fn note_failure(&mut self, fingerprint: Fingerprint, error: TlsError) -> Option<CheckResult> {
+        let known = self.bad.take();
+        let known = known.filter(|bad| bad.fingerprint == fingerprint);
+        let must_report = known.as_ref().is_some_and(|bad| !bad.is_reported);
         self.bad = Some(Bad {
-            print,
-            is_reported: same.is_some(),
+            fingerprint,
+            is_reported: known.is_some(),
         });
         must_report.then_some(Err(error))
     }
