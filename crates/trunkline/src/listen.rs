@@ -31,9 +31,9 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// How long connections have to send their last messages when all are closed.
 const LAST_MESSAGES: Duration = Duration::from_millis(100);
 
-/// How connections are accepted and served. [`Server::serve`](crate::Server::serve)
-/// makes one of its options; with one's own, the server can be wrapped in
-/// middleware.
+/// How connections are accepted and served.
+/// [`Server::serve`](crate::Server::serve) makes one of its options; with one's
+/// own, the server can be wrapped in middleware.
 ///
 /// ```no_run
 /// use trunkline::Server;
@@ -124,8 +124,8 @@ impl<B, S> Answers<B> for S where
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Listening {
-    /// Accepts connections until `draining` or `stopped` is cancelled, then waits
-    /// until all of them are closed, but only a moment once `stopped` is
+    /// Accepts connections until `draining` or `stopped` is cancelled, then
+    /// waits until all of them are closed, but only a moment once `stopped` is
     /// cancelled. `full` is called when [`Self::connections`] are open and the
     /// next one has to wait.
     pub async fn serve<B>(self, listener: TcpListener, service: impl Answers<B>, full: impl Fn())
@@ -143,17 +143,20 @@ impl Listening {
         // New connections are refused by the system, so clients go elsewhere.
         drop(listener);
         connections.close();
+
+        let soon_after_stop = async {
+            listening.stopped.cancelled().await;
+            tokio::time::sleep(LAST_MESSAGES).await;
+        };
         tokio::select! {
             () = connections.wait() => {}
-            () = async {
-                listening.stopped.cancelled().await;
-                tokio::time::sleep(LAST_MESSAGES).await;
-            } => {}
+            () = soon_after_stop => {}
         }
     }
 
-    /// Accepts connections for ever, and serves each in a task of its own. Calls
-    /// `full` when the next one has to wait.
+    /// Accepts connections for ever, and serves each in a task of its own.
+    /// While [`Self::connections`] are open, the next one waits, and `full` is
+    /// called once for it. An error of the system is retried.
     async fn accept<B>(
         self: &Arc<Self>,
         listener: &TcpListener,
@@ -175,7 +178,8 @@ impl Listening {
             };
             match listener.accept().await {
                 Ok((socket, peer)) => {
-                    let (listening, service) = (Arc::clone(self), service.clone());
+                    let listening = Arc::clone(self);
+                    let service = service.clone();
                     let connection = Connection {
                         peer: Some(peer),
                         local: socket.local_addr().ok(),
@@ -191,7 +195,9 @@ impl Listening {
         }
     }
 
-    /// Serves a socket until it is closed, after a TLS handshake if there is TLS.
+    /// Serves a socket until it is closed, after a TLS handshake if there is
+    /// TLS. The client's certificate becomes a part of `connection`. A socket
+    /// whose handshake fails is closed.
     async fn serve_socket<B>(
         &self,
         socket: TcpStream,
@@ -206,6 +212,7 @@ impl Listening {
         let Some(tls) = &self.tls else {
             return self.serve_http(socket, connection, service).await;
         };
+
         // The client knows why its handshake failed.
         if let Ok(stream) = tls.accept(socket).await {
             connection.secure = true;
@@ -230,22 +237,23 @@ impl Listening {
     {
         let closing = CancellationToken::new();
         let extension = Closing(closing.clone());
+
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(connection.clone());
             request.extensions_mut().insert(extension.clone());
             service.clone().call(request)
         });
-        let protocol = self.protocol();
+        let protocol = self.http_protocol();
         let mut serving = pin!(protocol.serve_connection(TokioIo::new(io), service));
-        let mut must_close = pin!(self.must_close());
+        let mut until_closing = pin!(self.wait_until_closing());
+
+        // A connection is polled for every message and closes once, so the wait
+        // for its close is polled only when its own waker raised a flag.
         let mut flags = WakeListener::new(WakeFlags::new());
         let mut is_closing = false;
         std::future::poll_fn(|cx| {
-            // A connection is polled for every message and ends once.
-            if flags.take(cx) != 0
-                && !is_closing
-                && must_close.as_mut().poll(&mut flags.context()).is_ready()
-            {
+            let may_close = flags.take_raised(cx) != 0 && !is_closing;
+            if may_close && until_closing.as_mut().poll(&mut flags.context()).is_ready() {
                 // New streams go elsewhere; open ones end one by one.
                 is_closing = true;
                 serving.as_mut().graceful_shutdown();
@@ -259,16 +267,17 @@ impl Listening {
 
     /// Waits until a connection has to close: it is too old, or the server
     /// drains or stops.
-    async fn must_close(&self) {
+    async fn wait_until_closing(&self) {
         tokio::select! {
-            () = self.too_old() => {}
+            () = self.wait_until_too_old() => {}
             () = self.draining.cancelled() => {}
             () = self.stopped.cancelled() => {}
         }
     }
 
-    /// HTTP/1.1 and HTTP/2 with the timeouts and limits of the listener.
-    fn protocol(&self) -> auto::Builder<TokioExecutor> {
+    /// Makes a server of HTTP/1.1 and HTTP/2 with the timeouts and limits of
+    /// the listener.
+    fn http_protocol(&self) -> auto::Builder<TokioExecutor> {
         let mut protocol = auto::Builder::new(TokioExecutor::new());
         protocol
             .http1()
@@ -284,19 +293,21 @@ impl Listening {
     }
 
     /// Waits until a connection is too old: nine to eleven tenths of the
-    /// maximum, so that clients do not reconnect all at once.
-    async fn too_old(&self) {
+    /// maximum, so that clients do not reconnect all at once. Waits for ever if
+    /// there is no maximum.
+    async fn wait_until_too_old(&self) {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let Some(max) = self.max_age else {
             return std::future::pending().await;
         };
         let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(max.mul_f64(0.9 + 0.2 * spread(number))).await;
+        let part = 0.9 + 0.2 * spread(number);
+        tokio::time::sleep(max.mul_f64(part)).await;
     }
 }
 
-/// Maps numbers evenly to the range from zero to one, neighbours far apart
-/// (Fibonacci hashing).
+/// Maps numbers evenly to the range from zero to one, neighbours far apart, by
+/// Fibonacci hashing: the upper bits of a product with the golden ratio.
 pub(crate) fn spread(number: u64) -> f64 {
     /// The golden ratio as a fraction of 2⁶⁴.
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -37,7 +37,7 @@ impl WakeFlags {
         })
     }
 
-    /// Raises a flag and wakes the task.
+    /// Raises a flag and wakes the task, if one is registered.
     pub(crate) fn raise(&self, flag: u8) {
         self.raised.fetch_or(flag, Ordering::AcqRel);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,14 +78,15 @@ impl WakeListener {
 
     /// Returns the flags that were raised since the last call, and lowers them.
     /// Registers the task of `cx`, which the next flag wakes.
-    pub(crate) fn take(&mut self, cx: &Context<'_>) -> u8 {
-        let same = |known: &Waker| known.will_wake(cx.waker());
-        if !self.registered.as_ref().is_some_and(same) {
+    pub(crate) fn take_raised(&mut self, cx: &Context<'_>) -> u8 {
+        let wakes_task = |known: &Waker| known.will_wake(cx.waker());
+        if !self.registered.as_ref().is_some_and(wakes_task) {
             // Registered before the flags are read, so that none is missed.
             let waker = self.flags.waker.lock();
             *waker.unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
             self.registered = Some(cx.waker().clone());
         }
+
         // A read costs less than a swap, and most calls find no flag raised.
         match self.flags.raised.load(Ordering::Acquire) {
             0 => 0,
@@ -122,16 +123,16 @@ mod tests {
         let [first, second] = wakers.each_ref().map(Context::from_waker);
         let woken = || counts.each_ref().map(|c| c.0.load(Ordering::Relaxed));
 
-        assert_eq!(listener.take(&first), BY_WAKER);
-        assert_eq!(listener.take(&first), 0);
+        assert_eq!(listener.take_raised(&first), BY_WAKER);
+        assert_eq!(listener.take_raised(&first), 0);
         flags.raise(2);
         listener.context().waker().wake_by_ref();
         assert_eq!(woken(), [2, 0]);
-        assert_eq!(listener.take(&first), 2 | BY_WAKER);
+        assert_eq!(listener.take_raised(&first), 2 | BY_WAKER);
         // A task stays registered without a second call.
         flags.raise(4);
         assert_eq!(woken(), [3, 0]);
-        assert_eq!(listener.take(&second), 4);
+        assert_eq!(listener.take_raised(&second), 4);
         flags.raise(4);
         assert_eq!(woken(), [3, 1]);
     }

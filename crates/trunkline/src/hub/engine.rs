@@ -37,26 +37,27 @@ impl<T: AsMut<Database>> Engine<T> {
         }
     }
 
-    /// Locks the database, and waits for that if need be. Ignores poison: a stream
-    /// whose task panicked does not end the others.
+    /// Locks the database, and waits for that if need be. Ignores poison: a
+    /// stream whose task panicked does not end the others.
     pub(super) fn lock(&self) -> EngineGuard<'_, T> {
         match self.state.try_lock() {
             Ok(state) => EngineGuard(state),
             Err(TryLockError::Poisoned(poisoned)) => EngineGuard(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => self.wait(),
+            Err(TryLockError::WouldBlock) => self.lock_after_wait(),
         }
     }
 
-    /// Waits for the lock, and counts how long. The clock is read only here: most
-    /// calls of `lock` do not wait.
+    /// Waits for the lock, and notes the time if it is the longest wait so far.
+    /// The clock is read only here: most calls of `lock` do not wait.
     #[cold]
-    fn wait(&self) -> EngineGuard<'_, T> {
-        let since = Instant::now();
+    fn lock_after_wait(&self) -> EngineGuard<'_, T> {
+        let start = Instant::now();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.served.fetch_add(1, Ordering::SeqCst);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
-        let waited = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+
+        let waited = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.longest.fetch_max(waited, Ordering::Relaxed);
         EngineGuard(state)
     }
@@ -64,16 +65,20 @@ impl<T: AsMut<Database>> Engine<T> {
     /// Lets each thread that waits now have the lock once. To be called between
     /// two slices, without the lock.
     pub(super) fn give_way(&self) {
-        let waiting = self.waiting.load(Ordering::SeqCst);
-        let before = self.served.load(Ordering::SeqCst);
-        while self.waiting.load(Ordering::SeqCst) > 0
-            && self.served.load(Ordering::SeqCst).wrapping_sub(before) < waiting
-        {
+        let waiting_at_start = self.waiting.load(Ordering::SeqCst);
+        let served_at_start = self.served.load(Ordering::SeqCst);
+        let served_since = || {
+            let served = self.served.load(Ordering::SeqCst);
+            served.wrapping_sub(served_at_start)
+        };
+        // A thread that got the lock between the two reads above is never
+        // counted as served; the loop also ends when nobody waits.
+        while self.waiting.load(Ordering::SeqCst) > 0 && served_since() < waiting_at_start {
             std::thread::yield_now();
         }
     }
 
-    /// The longest wait of a thread since it was last taken.
+    /// The longest wait of a thread since [`Self::take_longest_wait`] reset it.
     pub(super) fn longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest.load(Ordering::Relaxed))
     }

@@ -36,8 +36,8 @@ pub(crate) trait Watcher {
 pub(crate) struct Hub<W: Watcher> {
     /// Locked to read or change the database; not to encode, send or report.
     engine: Engine<State<W>>,
-    /// Locked for a whole transaction, while the engine is locked for a slice of
-    /// it at a time (S85). Locked before the engine.
+    /// Locked for a whole transaction, while the engine is locked for a slice
+    /// of it at a time (S85). Locked before the engine.
     writing: Mutex<()>,
     /// The start of the clock.
     start: Instant,
@@ -51,8 +51,8 @@ struct State<W: Watcher> {
     revision: u64,
     /// The first change since the watchers were last woken.
     news: Option<W::News>,
-    /// Whether a wake of the watchers is scheduled.
-    is_armed: bool,
+    /// Whether a caller is about to wake the watchers.
+    is_wake_claimed: bool,
 }
 
 impl<W: Watcher> AsMut<Database> for State<W> {
@@ -70,7 +70,7 @@ impl<W: Watcher> Hub<W> {
                 watchers: Vec::new(),
                 revision: 0,
                 news: None,
-                is_armed: false,
+                is_wake_claimed: false,
             }),
             writing: Mutex::default(),
             start: Instant::now(),
@@ -89,11 +89,13 @@ impl<W: Watcher> Hub<W> {
         (access(&mut state.db), state.revision)
     }
 
-    /// Makes a transaction, in slices, and returns the list to which `list` has
-    /// added each name that changed. `news` describes the transaction to the
-    /// watchers; it is not called if there are news that they were not woken
-    /// for. No watcher is woken: that is left to [`Self::wake`], since one that
-    /// reads before the end sees a part of the transaction.
+    /// Makes a transaction, in slices, and returns the list to which `list`
+    /// adds each name that changed. An error means that nothing has changed.
+    ///
+    /// `news` describes the transaction to the watchers; it is not called while
+    /// earlier news wait to be told. No watcher is woken: that is left to
+    /// [`Self::wake`], since one that reads before the end sees a part of the
+    /// transaction.
     pub(crate) fn apply<C>(
         &self,
         mut commit: Commit,
@@ -115,8 +117,8 @@ impl<W: Watcher> Hub<W> {
         }
     }
 
-    /// Makes a slice of a transaction, with the database locked. The last one
-    /// counts as a revision.
+    /// Makes a slice of a transaction, with the database locked, and adds the
+    /// names that it changed to `listed`. The last slice makes a new revision.
     fn apply_slice<C>(
         &self,
         commit: &mut Commit,
@@ -128,7 +130,9 @@ impl<W: Watcher> Hub<W> {
         let progress = commit.advance(&mut state.db, SLICE, |name| list(name, listed))?;
         let is_done = progress == Progress::Done;
         state.revision += u64::from(is_done);
-        if state.news.is_none() && (is_done || !listed.is_empty()) {
+
+        let has_news = is_done || !listed.is_empty();
+        if has_news && state.news.is_none() {
             state.news = news();
         }
         Ok(progress)
@@ -144,30 +148,31 @@ impl<W: Watcher> Hub<W> {
         }
     }
 
-    /// Claims the next [`Self::wake`]. Returns true to the first caller since the
-    /// last one, which has to call it.
-    pub(crate) fn arm(&self) -> bool {
-        !std::mem::replace(&mut self.lock().is_armed, true)
+    /// Claims the next [`Self::wake`]. Returns true to the first caller since
+    /// the last wake: that one has to call it.
+    pub(crate) fn claim_wake(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_wake_claimed, true)
     }
 
-    /// Wakes the watchers that changes concern, and tells them the news. They are
-    /// called without the database locked.
+    /// Wakes the watchers that changes since the last wake concern, and tells
+    /// them the news. They are called without the database locked.
     pub(crate) fn wake(&self) {
         let (woken, news) = {
             let mut state = self.lock();
-            state.is_armed = false;
-            let woken = state.db.take_woken_streams();
+            state.is_wake_claimed = false;
+            let stream_ids = state.db.take_woken_streams();
             let find = |id: &StreamId| state.watchers.get(id.index())?.clone();
-            let woken: Vec<Arc<W>> = woken.iter().filter_map(find).collect();
+            let woken: Vec<Arc<W>> = stream_ids.iter().filter_map(find).collect();
             (woken, state.news.take())
         };
+
         for watcher in woken {
             watcher.wake(news.as_ref());
         }
     }
 
-    /// Opens a stream of the database for a watcher. `open` returns the id of the
-    /// stream, and a result that is passed on.
+    /// Opens a stream of the database for a watcher. `open` returns the id of
+    /// the stream, and a result that is passed on.
     pub(crate) fn open<S>(
         &self,
         watcher: &Arc<W>,
@@ -183,8 +188,9 @@ impl<W: Watcher> Hub<W> {
         opened
     }
 
-    /// Closes a part of a stream of the database. `close` returns whether nothing
-    /// is left of it; then the watcher is dropped.
+    /// Closes a part of a stream of the database. `close` returns whether
+    /// nothing is left of the stream; then its watcher is dropped too. Returns
+    /// the same.
     pub(crate) fn close_slice(
         &self,
         id: StreamId,
@@ -278,13 +284,13 @@ mod tests {
             let changed = hub.apply(commit, name, || Some(nth as u64)).unwrap();
             assert_eq!(changed, ["a".into()]);
         }
-        assert!(hub.arm() && !hub.arm());
+        assert!(hub.claim_wake() && !hub.claim_wake());
         hub.wake();
         hub.wake();
         assert_eq!(*all.0.lock().unwrap(), [Some(0)]);
         assert!(none.0.lock().unwrap().is_empty());
         assert_eq!(hub.with_revision(|_| ()).1, 2);
-        assert!(hub.arm(), "it was woken");
+        assert!(hub.claim_wake(), "it was woken");
         assert_eq!(hub.watchers().len(), 2);
         assert!(!hub.close_slice(ids[0], |_| false));
         assert_eq!(hub.watchers().len(), 2);

@@ -27,7 +27,8 @@ impl BaseRule {
     /// A rule that gives sets, and hosts as `<route configuration>/<host>`.
     ///
     /// # Errors
-    /// If a host is not under a route configuration.
+    /// If a host is not under a route configuration: it has no slash of its
+    /// own, whatever a node fills in.
     pub fn new(
         node: NodeMatch,
         sets: Vec<Template>,
@@ -65,13 +66,13 @@ impl BaseRules {
         self.0.is_empty()
     }
 
-    /// The fields that the rules read.
+    /// The fields that the rules read, in their conditions and their templates.
+    /// One that is read several times is listed as often.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().flat_map(|rule| {
             let templates = rule.sets.iter().chain(&rule.hosts);
-            rule.node
-                .fields()
-                .chain(templates.flat_map(Template::fields))
+            let in_templates = templates.flat_map(Template::fields);
+            rule.node.fields().chain(in_templates)
         })
     }
 
@@ -86,10 +87,10 @@ impl BaseRules {
     pub fn base(&self, node: &Described) -> BaseSubscriptions {
         let (mut sets, mut hosts) = (BTreeSet::new(), BTreeSet::new());
         for rule in self.applying(node) {
-            let of_rule = rule.sets.iter().filter_map(|set| set.fill(node));
-            sets.extend(of_rule.map(Box::from));
-            let of_rule = rule.hosts.iter().filter_map(|host| host.fill(node));
-            hosts.extend(of_rule.map(|host| Name::new(&host)));
+            let filled_sets = rule.sets.iter().filter_map(|set| set.fill(node));
+            sets.extend(filled_sets.map(Box::from));
+            let filled_hosts = rule.hosts.iter().filter_map(|host| host.fill(node));
+            hosts.extend(filled_hosts.map(|host| Name::new(&host)));
         }
         BaseSubscriptions {
             sets: sets.into_iter().collect(),

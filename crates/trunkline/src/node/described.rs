@@ -26,13 +26,13 @@ const DYNAMIC_KEYS: usize = 64;
 pub struct Wanted(Vec<MetadataPath>);
 
 impl Wanted {
-    /// The metadata paths among these fields.
+    /// The metadata paths among these fields, sorted, each once.
     pub fn new<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
-        let paths = fields.into_iter().filter_map(|field| match field {
+        let in_metadata = fields.into_iter().filter_map(|field| match field {
             Field::Metadata(path) => Some(path.clone()),
             _ => None,
         });
-        let mut paths: Vec<_> = paths.collect();
+        let mut paths: Vec<MetadataPath> = in_metadata.collect();
         paths.sort();
         paths.dedup();
         Self(paths)
@@ -53,26 +53,27 @@ pub struct Described {
 }
 
 impl Described {
-    /// Reads a node. A value that is too long counts as missing.
+    /// Reads a node: the fields that rules can read, and the wanted metadata. A
+    /// value that is too long counts as missing.
     #[must_use]
     pub fn new(node: &Node, wanted: &Wanted) -> Self {
-        let short = |text: &String| match text.len() <= VALUE_BYTES {
+        let if_short = |text: &String| match text.len() <= VALUE_BYTES {
             true => text.clone(),
             false => String::new(),
         };
         let locality = node.locality.clone().unwrap_or_default();
         Self {
-            id: short(&node.id),
-            cluster: short(&node.cluster),
+            id: if_short(&node.id),
+            cluster: if_short(&node.cluster),
             locality: Locality {
-                region: short(&locality.region),
-                zone: short(&locality.zone),
-                sub_zone: short(&locality.sub_zone),
+                region: if_short(&locality.region),
+                zone: if_short(&locality.zone),
+                sub_zone: if_short(&locality.sub_zone),
             },
-            user_agent: short(&node.user_agent_name),
+            user_agent: if_short(&node.user_agent_name),
             listener: String::new(),
             metadata: wanted_metadata(node, wanted),
-            dynamic: dynamic(node),
+            dynamic: dynamic_parameters(node),
         }
     }
 
@@ -84,17 +85,17 @@ impl Described {
     }
 
     /// Whether the node sends dynamic parameters.
-    pub(crate) fn says_parameters(&self) -> bool {
+    pub(crate) fn has_dynamic_parameters(&self) -> bool {
         !self.dynamic.is_empty()
     }
 
     /// For each type, the parameters in the node's `dynamic_parameters`.
-    pub(super) fn dynamic(&self) -> &[(TypeUrl, Vec<(String, String)>)] {
+    pub(super) fn dynamic_parameters(&self) -> &[(TypeUrl, Vec<(String, String)>)] {
         &self.dynamic
     }
 
-    /// Returns the value of a field; `None` if the node does not have it, if it is
-    /// too long, or if it is metadata that no rule reads.
+    /// Returns the value of a field; `None` if the node does not have it, if it
+    /// is too long, or if it is metadata that no rule reads.
     #[must_use]
     pub fn get(&self, field: &Field) -> Option<&str> {
         let value = match field {
@@ -132,16 +133,19 @@ fn wanted_metadata(node: &Node, Wanted(paths): &Wanted) -> Vec<(MetadataPath, St
     found.collect()
 }
 
-/// The dynamic parameters of a node (TP2), as far as they are within the limits.
-fn dynamic(node: &Node) -> Vec<(TypeUrl, Vec<(String, String)>)> {
+/// Reads the dynamic parameters of a node (TP2) for each type. Types, and
+/// parameters of one type, beyond their limits are left out, and so is a
+/// parameter that is too long.
+fn dynamic_parameters(node: &Node) -> Vec<(TypeUrl, Vec<(String, String)>)> {
     let is_short = |(key, value): &(&String, &String)| key.len() + value.len() <= VALUE_BYTES;
     let types = node.dynamic_parameters.iter().take(DYNAMIC_TYPES);
-    let types = types.map(|(url, dynamic)| {
-        let pairs = dynamic.params.iter().filter(is_short).take(DYNAMIC_KEYS);
-        let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
+    let by_type = types.map(|(url, dynamic)| {
+        let short = dynamic.params.iter().filter(is_short);
+        let kept = short.take(DYNAMIC_KEYS);
+        let pairs = kept.map(|(key, value)| (key.clone(), value.clone()));
         (TypeUrl::new(url), pairs.collect())
     });
-    types.collect()
+    by_type.collect()
 }
 
 #[cfg(test)]

@@ -88,13 +88,16 @@ impl FromStr for MetadataPath {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let found = || text.to_owned();
-        let wrong = || RuleError::Path { found: found() };
-        let (mut keys, mut rest) = (Vec::new(), Some(text));
+        let no_path = || RuleError::Path { found: found() };
+
+        let mut keys = Vec::new();
+        let mut rest = Some(text);
         while let Some(path) = rest {
-            let (key, after) = first_key(path).ok_or_else(wrong)?;
+            let (key, after) = split_first_key(path).ok_or_else(no_path)?;
             keys.push(key.to_owned());
             rest = after;
         }
+
         match keys.len() > Self::MAX_KEYS {
             true => Err(RuleError::Deep {
                 found: found(),
@@ -105,9 +108,10 @@ impl FromStr for MetadataPath {
     }
 }
 
-/// Splits the first key, perhaps in quotes, off a path, and returns also the text
-/// after its dot; `None` if there is no key, or something else behind it.
-fn first_key(path: &str) -> Option<(&str, Option<&str>)> {
+/// Splits the first key off a path. Returns it without its quotes, and the text
+/// after the dot behind it, if there is a dot. `None` if there is no key, a
+/// quote is not closed, or something else than a dot is behind the key.
+fn split_first_key(path: &str) -> Option<(&str, Option<&str>)> {
     let quote = path.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let (key, after) = match quote {
         Some(quote) => path[1..].split_once(quote)?,
@@ -121,12 +125,14 @@ fn first_key(path: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl fmt::Display for MetadataPath {
+    /// Writes the keys with dots between them, in quotes where they need them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, key) in self.0.iter().enumerate() {
             if index > 0 {
                 f.write_str(".")?;
             }
-            match key.contains(['.', '\'', '"']) {
+            let needs_quotes = key.contains(['.', '\'', '"']);
+            match needs_quotes {
                 true if key.contains('\'') => write!(f, "\"{key}\"")?,
                 true => write!(f, "'{key}'")?,
                 false => f.write_str(key)?,

@@ -17,12 +17,12 @@ impl NodeMatch {
         Self(conditions.into_iter().collect())
     }
 
-    /// Whether a node matches.
+    /// Whether a node has all the fields, and each matches one of its patterns.
     #[must_use]
     pub fn matches(&self, node: &Described) -> bool {
         let holds = |(field, patterns): &(Field, Vec<Pattern>)| {
             let value = node.get(field);
-            value.is_some_and(|value| patterns.iter().any(|one| one.matches(value)))
+            value.is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
         };
         self.0.iter().all(holds)
     }
@@ -34,6 +34,7 @@ impl NodeMatch {
 }
 
 impl fmt::Display for NodeMatch {
+    /// Writes the conditions for people: `cluster=edge-*|core, id=a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("every node");

@@ -1,7 +1,7 @@
 //! Parameters of clients that do not send any, derived from their nodes (TP2,
 //! "Migrating From Node Metadata").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
@@ -59,10 +59,8 @@ impl ParamRules {
     /// # Errors
     /// If they have more keys than a client may have parameters.
     pub fn new(rules: Vec<ParamRule>) -> Result<Self, RuleError> {
-        let keys = rules.iter().flat_map(|rule| &rule.set);
-        let mut keys: Vec<&str> = keys.map(|(key, _)| key.as_str()).collect();
-        keys.sort_unstable();
-        keys.dedup();
+        let pairs = rules.iter().flat_map(|rule| &rule.set);
+        let keys: BTreeSet<&str> = pairs.map(|(key, _)| key.as_str()).collect();
         match keys.len() > Params::MAX_KEYS {
             true => Err(RuleError::Keys {
                 max: Params::MAX_KEYS,
@@ -77,29 +75,34 @@ impl ParamRules {
         &self.0
     }
 
-    /// The parameters of a node. A rule wins over the node's
-    /// `dynamic_parameters`.
+    /// The parameters of a node: those that rules set, for every type, and
+    /// those of the node's `dynamic_parameters`, for their type. A rule wins
+    /// over the node. Parameters beyond the limits of a client are left out.
     #[must_use]
     pub fn params(&self, node: &Described) -> NodeParams {
         let by_rules = self.by_rules(node);
-        let set_by_rules = || {
-            let all = by_rules.iter();
-            all.map(|(key, (value, _))| (*key, value.as_str()))
+        let rule_pairs = || {
+            let values = by_rules.iter();
+            values.map(|(key, (value, _))| (*key, value.as_str()))
         };
-        let own = node.dynamic().iter().map(|(url, dynamic)| {
-            let others = dynamic.iter();
-            let others = others.filter(|(key, _)| !by_rules.contains_key(&**key));
-            let others = others.map(|(key, value)| (key.as_str(), value.as_str()));
-            (url.clone(), fitting(set_by_rules().chain(others)))
+
+        let own = node.dynamic_parameters().iter().map(|(url, dynamic)| {
+            let pairs = dynamic.iter();
+            let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
+            let node_pairs = pairs.filter(|(key, _)| !by_rules.contains_key(key));
+            // Those of the rules come first, so they are not left out.
+            let params = within_limits(rule_pairs().chain(node_pairs));
+            (url.clone(), params)
         });
         NodeParams {
             own: own.collect(),
-            all: fitting(set_by_rules()),
+            all: within_limits(rule_pairs()),
         }
     }
 
-    /// For each key that a rule sets for a node: its value and the rule, which is
-    /// the last one of several.
+    /// For each key that rules set for a node: its value, and the rule that
+    /// sets it, which is the last one of several. A template with a field that
+    /// the node lacks sets nothing.
     #[must_use]
     pub fn by_rules(&self, node: &Described) -> BTreeMap<&str, (String, &ParamRule)> {
         let mut values = BTreeMap::new();
@@ -114,19 +117,21 @@ impl ParamRules {
     }
 }
 
-/// Keeps as many parameters as a client may have, the first ones first. A
-/// hostile client gets fewer than it sends, not none.
-fn fitting<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
-    let mut bytes = 0;
+/// Makes parameters of the pairs that are within the limits of a client, the
+/// first ones first. A hostile client gets fewer than it sends, not none.
+fn within_limits<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
+    let mut kept_bytes = 0;
     let fits = |(key, value): &(&str, &str)| {
-        let more = bytes + key.len() + value.len();
-        let fits = more <= Params::MAX_BYTES;
-        bytes = if fits { more } else { bytes };
+        let with_pair = kept_bytes + key.len() + value.len();
+        let fits = with_pair <= Params::MAX_BYTES;
+        if fits {
+            kept_bytes = with_pair;
+        }
         fits
     };
-    let pairs = pairs.filter(fits).take(Params::MAX_KEYS);
+    let kept = pairs.filter(fits).take(Params::MAX_KEYS);
     // Cannot fail within the limits.
-    Params::new(pairs).unwrap_or_default()
+    Params::new(kept).unwrap_or_default()
 }
 
 #[cfg(test)]

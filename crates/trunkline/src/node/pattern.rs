@@ -10,25 +10,28 @@ use super::error::RuleError;
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Whether a text matches.
+    /// Whether the whole of a text matches: it begins with the part before the
+    /// first star, ends with the part after the last one, and has the other
+    /// parts between them, in their order.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let Some((head, rest)) = self.0.split_once('*') else {
             return self.0 == text;
         };
         let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-        let inner = text.strip_prefix(head).and_then(|t| t.strip_suffix(tail));
-        // The first place for each part leaves most room for the parts after
-        // it.
-        let skip_past = |rest: &mut &str, part: &str| {
-            let (_, after) = rest.split_once(part)?;
-            *rest = after;
-            Some(())
+
+        let without_head = text.strip_prefix(head);
+        let Some(mut inner) = without_head.and_then(|text| text.strip_suffix(tail)) else {
+            return false;
         };
-        inner.is_some_and(|mut rest| {
-            let mut parts = middle.split('*');
-            parts.all(|part| skip_past(&mut rest, part).is_some())
-        })
+        for part in middle.split('*') {
+            // The first place of a part leaves most room for those after it.
+            let Some((_, after)) = inner.split_once(part) else {
+                return false;
+            };
+            inner = after;
+        }
+        true
     }
 }
 

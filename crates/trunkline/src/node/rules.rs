@@ -18,12 +18,11 @@ pub(crate) struct NodeRules {
 }
 
 impl NodeRules {
-    /// Collects the metadata that all of the rules read.
+    /// Joins the rules, and notes the metadata that any of them reads.
     pub(crate) fn new(base: BaseRules, params: ParamRules, errors: Vec<NodeMatch>) -> Self {
-        let fields = base.fields();
-        let fields = fields.chain(params.rules().iter().flat_map(ParamRule::fields));
-        let fields = fields.chain(errors.iter().flat_map(NodeMatch::fields));
-        let wanted = Wanted::new(fields);
+        let in_params = params.rules().iter().flat_map(ParamRule::fields);
+        let in_errors = errors.iter().flat_map(NodeMatch::fields);
+        let wanted = Wanted::new(base.fields().chain(in_params).chain(in_errors));
         Self {
             base,
             params,

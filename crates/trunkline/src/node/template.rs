@@ -50,21 +50,28 @@ impl Template {
 impl FromStr for Template {
     type Err = RuleError;
 
+    /// Reads a template: text, and fields in braces. Refuses a brace without a
+    /// partner, a field that nodes do not have, and an empty text.
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let unpaired = || RuleError::Brace {
             found: text.to_owned(),
         };
-        let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        let mut parts = Vec::new();
+        // The text since the last placeholder.
+        let mut plain = String::new();
+        let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             plain.push_str(&rest[..at]);
             let brace = &rest[at..=at];
             rest = &rest[at + 1..];
+
             // A brace itself is written twice.
             if let Some(after) = rest.strip_prefix(brace) {
                 plain.push_str(brace);
                 rest = after;
                 continue;
             }
+
             let closed = rest.split_once('}').filter(|_| brace == "{");
             let (field, after) = closed.ok_or_else(unpaired)?;
             if !plain.is_empty() {
@@ -73,6 +80,7 @@ impl FromStr for Template {
             parts.push(Part::Field(field.parse()?));
             rest = after;
         }
+
         plain.push_str(rest);
         if !plain.is_empty() {
             parts.push(Part::Text(plain));
@@ -85,6 +93,7 @@ impl FromStr for Template {
 }
 
 impl fmt::Display for Template {
+    /// Writes the template as it was written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.0 {
             match part {

@@ -21,6 +21,7 @@ struct Hold {
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 impl Hold {
+    /// Counts one more stream.
     fn new() -> Self {
         let held = HELD.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -45,42 +46,49 @@ impl Drop for Admission {
     }
 }
 
-/// Admits a stream and returns the client's identity. A refused stream is held
-/// for a while before the reason is returned, so that its client does not
-/// reconnect at once.
-pub(super) async fn admit(
-    shared: &Arc<Shared>,
-    call: &Call,
-) -> Result<(Admission, Option<String>), Status> {
+/// A stream that may begin.
+pub(super) struct Admitted {
+    pub(super) admission: Admission,
+    /// The client's identity, if it is known.
+    pub(super) identity: Option<String>,
+}
+
+/// Admits a stream. A refused stream is held for a while before the reason is
+/// returned, so that its client does not reconnect at once.
+pub(super) async fn admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted, Status> {
     match try_admit(shared, call).await {
         Ok(admitted) => Ok(admitted),
         Err(status) => {
-            hold(shared).await;
+            hold_refused(shared).await;
             Err(status)
         }
     }
 }
 
-/// Admits a stream if it is authenticated, is not one too many, and all contents
-/// are loaded in time (S51).
-async fn try_admit(
-    shared: &Arc<Shared>,
-    call: &Call,
-) -> Result<(Admission, Option<String>), Status> {
-    let identity = shared.hooks.authenticate(call).await?;
-    let identity = identity.or_else(|| call.connection.identity.clone());
-    let open = shared.admitted.fetch_add(1, Ordering::Relaxed);
+/// Admits a stream if it is authenticated, is not one too many, and all
+/// contents are loaded in time: a name that is not loaded yet would be taken
+/// for removed (S51).
+async fn try_admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted, Status> {
+    let by_hooks = shared.hooks.authenticate(call).await?;
+    let identity = by_hooks.or_else(|| call.connection.identity.clone());
+
+    let open_streams = shared.admitted.fetch_add(1, Ordering::Relaxed);
+    // A refusal below drops it, and the stream no longer counts.
     let admission = Admission(Arc::clone(shared));
-    if open >= shared.options.streams {
+    if open_streams >= shared.options.streams {
         shared.hooks.limited(Limit::Streams);
         return Err(Status::resource_exhausted(
             "too many streams; connect to another server, or raise the limit",
         ));
     }
-    let mut ready = shared.ready();
-    let loaded = ready.wait_for(|ready| *ready);
+
+    let mut ready = shared.watch_ready();
+    let loaded = ready.wait_for(|is_ready| *is_ready);
     match tokio::time::timeout(shared.options.ready_patience, loaded).await {
-        Ok(Ok(_)) => Ok((admission, identity)),
+        Ok(Ok(_)) => Ok(Admitted {
+            admission,
+            identity,
+        }),
         _ => {
             shared.hooks.limited(Limit::NotReady);
             Err(Status::unavailable("the first contents are not loaded yet"))
@@ -88,8 +96,8 @@ async fn try_admit(
     }
 }
 
-/// Waits for the delay of a refusal, unless too many streams do.
-async fn hold(shared: &Shared) {
+/// Waits for the delay of a refusal, unless [`MAX_HELD`] streams wait already.
+async fn hold_refused(shared: &Shared) {
     // A client that leaves meanwhile drops this future, and its count.
     let hold = Hold::new();
     if hold.is_within_limit {

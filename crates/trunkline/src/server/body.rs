@@ -26,9 +26,9 @@ use crate::listen::BoxError;
 
 /// The body of a server's response: a discovery stream over requests that
 /// arrive in a body `B`, or the response of another service.
-pub struct Body<B>(Answer<B>);
+pub struct Body<B>(BodyForm<B>);
 
-enum Answer<B> {
+enum BodyForm<B> {
     Stream(Stream<B>),
     Other(tonic::body::Body),
 }
@@ -55,7 +55,7 @@ enum State<B> {
 impl<B> Body<B> {
     /// A stream that begins when it is admitted.
     pub(super) fn stream(admitting: Admitting<B>) -> Self {
-        Self(Answer::Stream(Stream {
+        Self(BodyForm::Stream(Stream {
             state: State::Admitting(admitting),
             frames: VecDeque::new(),
         }))
@@ -63,7 +63,7 @@ impl<B> Body<B> {
 
     /// The response of another service.
     pub(super) fn other(body: tonic::body::Body) -> Self {
-        Self(Answer::Other(body))
+        Self(BodyForm::Other(body))
     }
 }
 
@@ -72,7 +72,8 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     /// Adds the next message to `frames`, or returns the status with which the
-    /// stream ended. A stream that is admitted begins here.
+    /// stream ended. A stream begins here, as soon as it is admitted. One that
+    /// has ended adds nothing.
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
         loop {
             match &mut self.state {
@@ -85,8 +86,8 @@ where
         }
     }
 
-    /// Polls for the next frame: the rest of a message, the next message, or the
-    /// status of the stream as trailers, which is the last one.
+    /// Polls for the next frame: the rest of a message, the next message, or
+    /// the status of the stream as trailers, which is the last one.
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         loop {
             if let Some(bytes) = self.frames.pop_front() {
@@ -98,7 +99,7 @@ where
             if let Err(status) = ready!(self.poll_message(cx)) {
                 // The stream is dropped before the client hears of its end.
                 self.state = State::Ended;
-                return Poll::Ready(Some(Frame::trailers(trailers(&status))));
+                return Poll::Ready(Some(Frame::trailers(status_trailers(&status))));
             }
         }
     }
@@ -116,24 +117,27 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match &mut self.0 {
-            Answer::Stream(stream) => stream.poll_frame(cx).map(|frame| frame.map(Ok)),
-            Answer::Other(body) => Pin::new(body).poll_frame(cx),
+            BodyForm::Stream(stream) => stream.poll_frame(cx).map(|frame| frame.map(Ok)),
+            BodyForm::Other(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
+    /// Whether nothing is left to send: the status was, and all frames before
+    /// it.
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Answer::Stream(stream) => {
+            BodyForm::Stream(stream) => {
                 matches!(stream.state, State::Ended) && stream.frames.is_empty()
             }
-            Answer::Other(body) => body.is_end_stream(),
+            BodyForm::Other(body) => body.is_end_stream(),
         }
     }
 
+    /// The length of a stream is never known before its end.
     fn size_hint(&self) -> http_body::SizeHint {
         match &self.0 {
-            Answer::Stream(_) => http_body::SizeHint::default(),
-            Answer::Other(body) => body.size_hint(),
+            BodyForm::Stream(_) => http_body::SizeHint::default(),
+            BodyForm::Other(body) => body.size_hint(),
         }
     }
 }
@@ -144,11 +148,11 @@ impl<B> fmt::Debug for Body<B> {
     }
 }
 
-/// The trailers of a stream that ended with this status.
-fn trailers(status: &Status) -> HeaderMap {
+/// Writes the status of a stream as trailers. A text that is no valid header is
+/// left out.
+fn status_trailers(status: &Status) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if status.add_header(&mut headers).is_err() {
-        // The text is not a valid header; the code is.
         headers.insert(Status::GRPC_STATUS, (status.code() as i32).into());
     }
     headers

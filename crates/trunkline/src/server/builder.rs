@@ -1,6 +1,6 @@
 //! Building a server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::Server;
 use super::contents::Contents;
@@ -75,12 +75,13 @@ impl Builder {
         self
     }
 
-    /// Builds the server.
+    /// Builds the server. Its contents are started later, by [`Server::start`].
     #[must_use]
     pub fn build(self) -> Server {
-        let shared =
-            Arc::new_cyclic(|this| Shared::new(self.options, self.hooks, self.contents, this));
-        Server { shared }
+        let new = |this: &Weak<Shared>| Shared::new(self.options, self.hooks, self.contents, this);
+        Server {
+            shared: Arc::new_cyclic(new),
+        }
     }
 }
 

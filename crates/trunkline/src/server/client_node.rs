@@ -8,7 +8,7 @@ use trunkline_proto::discovery::Node;
 
 use super::options::Options;
 use super::stream::Stream;
-use crate::node::{Described, NodeMatch, NodeRules};
+use crate::node::{Described, NodeMatch, NodeParams, NodeRules};
 
 impl Stream {
     /// Applies the rules to a node that is new or has changed, and keeps its
@@ -23,17 +23,22 @@ impl Stream {
     ) {
         let rules = &self.shared.rules;
         let new = self.describe(node);
+
         session.set_supports_resource_errors(understands_errors(rules, &new, node));
         if !rules.base.is_empty() {
             session.set_base_subscriptions(rules.base.base(&new));
         }
+
         let params = rules.params.params(&new);
-        if described.is_some() || params != Default::default() {
+        // Only a node that was described before may have set some already.
+        let may_change_params = described.is_some() || params != NodeParams::default();
+        if may_change_params {
             self.shared
                 .with(|db| session.set_all_params(db, params.all, params.own));
         }
-        let is_wanted = !rules.is_empty() || new.says_parameters();
-        *described = is_wanted.then(|| Box::new(new));
+
+        let is_kept = !rules.is_empty() || new.has_dynamic_parameters();
+        *described = is_kept.then(|| Box::new(new));
     }
 
     /// The node as rules read it, with the address that it connected to.
@@ -43,10 +48,10 @@ impl Stream {
     }
 }
 
-/// Whether a client understands `resource_errors` (TP3): its node says so, or a
-/// rule.
+/// Whether a client understands `resource_errors` (TP3): its node has the
+/// client feature, or a rule matches its node.
 fn understands_errors(rules: &NodeRules, described: &Described, node: &Node) -> bool {
-    let by_feature = |feature: &String| feature == Options::RESOURCE_ERRORS;
-    let by_rule = |rule: &NodeMatch| rule.matches(described);
-    node.client_features.iter().any(by_feature) || rules.errors.iter().any(by_rule)
+    let is_feature = |feature: &String| feature == Options::RESOURCE_ERRORS;
+    let matches = |rule: &NodeMatch| rule.matches(described);
+    node.client_features.iter().any(is_feature) || rules.errors.iter().any(matches)
 }

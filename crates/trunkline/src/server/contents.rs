@@ -43,15 +43,15 @@ pub trait Contents: Send + Sync + 'static {
     /// [`Server::serve`](super::Server::serve).
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()>;
 
-    /// Called when a name that does not exist gets its first subscriber, so that
-    /// contents can be made on demand. Called by the stream's task; should be
-    /// quick.
+    /// Called when a name that does not exist gets its first subscriber, so
+    /// that contents can be made on demand. Called by the stream's task; should
+    /// be quick.
     fn wanted(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
 
-    /// Called when a name loses its last subscriber, by the stream's task; should
-    /// be quick.
+    /// Called when a name loses its last subscriber, by the stream's task;
+    /// should be quick.
     fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
@@ -102,9 +102,10 @@ impl Writer {
         self.shared.apply(origin, changes)
     }
 
-    /// Declares the first load complete (S51).
+    /// Declares the first load complete. With that of all other contents the
+    /// server is ready (S51).
     pub fn loaded(&self) {
-        self.shared.loaded(self.place);
+        self.shared.note_loaded(self.place);
     }
 }
 
@@ -136,16 +137,15 @@ impl Changed {
     /// now, then those that were removed. A variant is the same one if its
     /// constraints are.
     pub(super) fn of(changed: ChangedName<'_>) -> impl Iterator<Item = Self> + '_ {
-        let version_in = |all: &[Arc<Resource>], variant: &Resource| {
-            let found = all.iter().find(|r| r.constraints == variant.constraints);
-            found.map(|r| r.version.clone())
-        };
         let (before, after) = (changed.before, changed.after);
         let removed = before
             .iter()
-            .filter(move |r| version_in(after, r).is_none());
-        after.iter().chain(removed).filter_map(move |variant| {
-            let (from, to) = (version_in(before, variant), version_in(after, variant));
+            .filter(move |variant| version_in(after, variant).is_none());
+        let variants = after.iter().chain(removed);
+
+        variants.filter_map(move |variant| {
+            let from = version_in(before, variant);
+            let to = version_in(after, variant);
             (from != to).then(|| Self {
                 type_url: changed.type_url.clone(),
                 name: changed.name.clone(),
@@ -155,4 +155,13 @@ impl Changed {
             })
         })
     }
+}
+
+/// The version of a variant in a list of variants; `None` if it is not there.
+fn version_in(variants: &[Arc<Resource>], variant: &Resource) -> Option<Version> {
+    let is_same = |other: &&Arc<Resource>| other.constraints == variant.constraints;
+    variants
+        .iter()
+        .find(is_same)
+        .map(|found| found.version.clone())
 }

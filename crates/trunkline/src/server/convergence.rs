@@ -35,8 +35,8 @@ impl Convergence {
 pub(super) struct Convergences(Mutex<Vec<Arc<Convergence>>>);
 
 impl Convergences {
-    /// Adds a change that concerns the stream, unless the stream holds too many:
-    /// then the change converges without it.
+    /// Adds a change that concerns the stream, unless the stream holds
+    /// [`MAX_HELD`]: then the change converges without it.
     pub(super) fn add(&self, convergence: &Arc<Convergence>) {
         let mut held = self.lock();
         if held.len() < MAX_HELD {
@@ -45,13 +45,14 @@ impl Convergences {
         }
     }
 
-    /// Their number. Changes that come later are not among them.
+    /// The number of changes that the stream holds now. A change that comes
+    /// later is not among the oldest of that number.
     pub(super) fn len(&self) -> usize {
         self.lock().len()
     }
 
     /// Drops the oldest `count` changes, which the client has acknowledged.
-    pub(super) fn acknowledged(&self, count: usize) {
+    pub(super) fn drop_acknowledged(&self, count: usize) {
         let acknowledged: Vec<Arc<Convergence>> = {
             let mut held = self.lock();
             let count = count.min(held.len());
@@ -67,6 +68,7 @@ impl Convergences {
 }
 
 impl Drop for Convergence {
+    /// Tells the hooks how long the change took, if it concerned any stream.
     fn drop(&mut self) {
         if self.reached.load(Ordering::Relaxed) {
             self.hooks.converged(self.accepted.elapsed());

@@ -38,8 +38,8 @@ pub(super) struct Driver<B> {
     poll_due: bool,
     /// Ready when the push budget has room.
     room: Option<BoxFuture<'static, Option<Limit>>>,
-    /// The permit of the message that the transport has not taken yet, and until
-    /// when it counts.
+    /// The permit of the message that the transport has not taken yet, and
+    /// until when it counts.
     permit: Option<(PushPermit, Instant)>,
     /// Fires at the next deadline, or before: deadlines are moved more often
     /// than they pass, and resetting the timer each time costs more.
@@ -54,7 +54,8 @@ impl<B> Driver<B>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// `ending` is ready when the stream has to end, with its status.
+    /// A driver that has polled nothing yet. `ending` is ready when the stream
+    /// has to end, with its status.
     pub(super) fn new(
         shared: Arc<Shared>,
         stream: Stream,
@@ -80,7 +81,8 @@ where
     }
 
     /// Adds the next message to `out`, or returns the status with which the
-    /// stream ended. To be called when the transport has taken all earlier
+    /// stream ended. Pending while there is nothing to send; the task is woken
+    /// when there may be. To be called when the transport has taken all earlier
     /// messages.
     pub(super) fn poll(
         &mut self,
@@ -89,17 +91,19 @@ where
     ) -> Poll<Result<(), Status>> {
         self.permit = None;
         loop {
-            let raised = self.flags.take(cx);
+            let raised = self.flags.take_raised(cx);
             if raised & BY_WAKER != 0 {
                 self.poll_ending_and_timer()?;
             }
             // Requests are handled before a response is built.
             self.handle_requests(cx)?;
+
             self.poll_due |= raised & NEWS != 0;
-            if self.poll_due && self.has_room(cx) && self.push(out) {
+            if self.poll_due && self.has_room(cx) && self.push_next(out) {
                 return Poll::Ready(Ok(()));
             }
-            if !self.deadline_passed() {
+            // A deadline that has passed may have made a poll due.
+            if !self.handle_deadline() {
                 return Poll::Pending;
             }
         }
@@ -112,29 +116,27 @@ where
         if let Poll::Ready(status) = self.ending.as_mut().poll(&mut cx) {
             return Err(status);
         }
-        let fired = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(&mut cx).is_ready();
-        if self.timer.as_mut().is_some_and(fired) {
+        let has_fired = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(&mut cx).is_ready();
+        if self.timer.as_mut().is_some_and(has_fired) {
             self.timer = None;
         }
         Ok(())
     }
 
     /// Handles all requests that have arrived, as far as the rate limit allows.
-    /// Returns the status of a stream that the client has closed, or whose
-    /// protocol it broke.
+    /// An error is the status of a stream that has to end: the client has
+    /// closed it, which is no fault, or broke the protocol.
     fn handle_requests(&mut self, cx: &mut Context<'_>) -> Result<(), Status> {
         while !self.must_wait() {
-            match self.requests.poll(cx) {
-                Poll::Ready(Some(Ok(raw))) => {
-                    self.pace.take();
-                    match self.stream.handle(raw) {
-                        Ok(next) => self.schedule(next),
-                        Err(fault) => return Err(Status::invalid_argument(fault.to_string())),
-                    }
-                }
-                Poll::Ready(Some(Err(status))) => return Err(status),
+            let raw = match self.requests.poll(cx) {
+                Poll::Ready(Some(request)) => request?,
                 Poll::Ready(None) => return Err(Status::ok("")),
                 Poll::Pending => break,
+            };
+            self.pace.take();
+            match self.stream.handle(raw) {
+                Ok(next) => self.schedule(next),
+                Err(fault) => return Err(Status::invalid_argument(fault.to_string())),
             }
         }
         Ok(())
@@ -143,7 +145,7 @@ where
     /// Whether the next request has to wait because of the rate limit. Reports
     /// the first one of a burst that does.
     fn must_wait(&mut self) -> bool {
-        let is_paced = self.pace.wait().is_some();
+        let is_paced = self.pace.next_request_at().is_some();
         if is_paced && !self.is_paced {
             self.shared.hooks.limited(Limit::RequestRate);
         }
@@ -154,57 +156,61 @@ where
     /// Whether the push budget has room for a message; otherwise the task is
     /// woken when it has. Reports a limit that was waited for.
     fn has_room(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.room.is_none() && self.shared.push_budget.full().is_none() {
+        let is_waiting = self.room.is_some();
+        if !is_waiting && self.shared.push_budget.reached_limit().is_none() {
             return true;
         }
+
         let room = self.room.get_or_insert_with(|| {
             let budget = Arc::clone(&self.shared.push_budget);
-            Box::pin(async move { budget.room().await })
+            Box::pin(async move { budget.wait_for_room().await })
         });
-        let Poll::Ready(waited) = room.as_mut().poll(cx) else {
+        let Poll::Ready(waited_for) = room.as_mut().poll(cx) else {
             return false;
         };
         self.room = None;
-        if let Some(limit) = waited {
+        if let Some(limit) = waited_for {
             self.shared.hooks.limited(limit);
         }
         true
     }
 
-    /// Notes when there may be something to push.
+    /// Notes when there may be something to push: now, or at a time that
+    /// replaces the one before.
     fn schedule(&mut self, next: NextPoll) {
         self.poll_due |= next.now;
         self.next_poll = next.due;
     }
 
-    /// Adds the next message to `out`, and counts it in the push budget. Returns
-    /// false if there is nothing to push.
-    fn push(&mut self, out: &mut VecDeque<Bytes>) -> bool {
+    /// Adds the next message to `out`, and counts it in the push budget.
+    /// Returns false if there is nothing to push.
+    fn push_next(&mut self, out: &mut VecDeque<Bytes>) -> bool {
         self.poll_due = false;
         let polled = self.stream.poll();
         self.schedule(polled.next);
         let Some(message) = polled.message else {
             return false;
         };
-        let permit = self.shared.push_budget.start(message.len());
+        let permit = self.shared.push_budget.count_push(message.len());
         self.permit = Some((permit, polled.at + push_budget::TIMEOUT));
         out.extend(message);
         true
     }
 
-    /// Whether the earliest deadline has passed: of the next poll, of a permit,
-    /// or of the rate limit. If it has, acts on it; if not, the timer wakes the
-    /// task.
-    fn deadline_passed(&mut self) -> bool {
+    /// Handles the earliest deadline if it has passed, and returns true: that
+    /// of the next poll, of a permit, or of the rate limit. Returns false if
+    /// there is none, or it has not passed; then the timer wakes the task.
+    fn handle_deadline(&mut self) -> bool {
         let next_poll = self.next_poll.filter(|_| !self.poll_due);
         let permit = self.permit.as_ref().map(|(_, until)| *until);
-        let deadlines = [next_poll, permit, self.pace.wait()];
+        let deadlines = [next_poll, permit, self.pace.next_request_at()];
         let Some(earliest) = deadlines.into_iter().flatten().min() else {
             return false;
         };
-        if self.arm(earliest) {
+        if self.arm_timer(earliest) {
             return false;
         }
+
         if permit == Some(earliest) {
             // A message that the transport does not take in time no longer
             // counts.
@@ -219,14 +225,12 @@ where
 
     /// Arms the timer for a deadline, unless it is armed for an earlier one.
     /// Returns false if the deadline has passed.
-    fn arm(&mut self, deadline: Instant) -> bool {
-        if self
-            .timer
-            .as_ref()
-            .is_some_and(|t| t.deadline() <= deadline)
-        {
+    fn arm_timer(&mut self, deadline: Instant) -> bool {
+        let is_early = |timer: &Pin<Box<Sleep>>| timer.deadline() <= deadline;
+        if self.timer.as_ref().is_some_and(is_early) {
             return true;
         }
+
         let mut timer = match self.timer.take() {
             Some(timer) => timer,
             None => Box::pin(tokio::time::sleep_until(deadline)),
@@ -234,9 +238,11 @@ where
         if timer.deadline() != deadline {
             timer.as_mut().reset(deadline);
         }
-        let waits = timer.as_mut().poll(&mut self.flags.context()).is_pending();
-        self.timer = waits.then_some(timer);
-        waits
+        // The poll registers the waker of the flags, and tells whether the
+        // deadline has passed.
+        let is_pending = timer.as_mut().poll(&mut self.flags.context()).is_pending();
+        self.timer = is_pending.then_some(timer);
+        is_pending
     }
 }
 

@@ -10,18 +10,23 @@ use super::shared::Shared;
 use crate::listen::Closing;
 
 /// Waits until a stream has to end, and returns its status. A server that
-/// drains, and a connection that is too old, end their streams one by one (S79);
-/// a server that stops ends all at once. `closing` is of the stream's
-/// connection.
-pub(super) async fn ending(shared: Arc<Shared>, closing: Option<Closing>, number: u64) -> Status {
+/// drains, and a connection that is too old, end their streams one by one
+/// (S79); a server that stops ends all at once. `closing` is of the stream's
+/// connection; `None` if another server accepted it. `number` is the stream's.
+pub(super) async fn wait_for_end(
+    shared: Arc<Shared>,
+    closing: Option<Closing>,
+    number: u64,
+) -> Status {
     let closing = closing.map_or_else(CancellationToken::new, |Closing(token)| token);
     let orderly = async {
         tokio::select! {
             () = shared.draining.cancelled() => {}
             () = closing.cancelled() => {}
         }
-        tokio::time::sleep(delay(&shared, number)).await;
+        tokio::time::sleep(drain_delay(&shared, number)).await;
     };
+
     tokio::select! {
         () = orderly => Status::unavailable("this server asks its clients to connect again"),
         () = shared.stopped.cancelled() => Status::unavailable("the server is stopping"),
@@ -32,9 +37,9 @@ pub(super) async fn ending(shared: Arc<Shared>, closing: Option<Closing>, number
 /// transport can close.
 const ENDING_PART: f64 = 0.9;
 
-/// The delay after which a stream of this number ends: streams are spread evenly
-/// over the draining time.
-fn delay(shared: &Shared, number: u64) -> Duration {
+/// The delay after which a stream of this number ends: streams are spread
+/// evenly over the draining time.
+fn drain_delay(shared: &Shared, number: u64) -> Duration {
     let part = ENDING_PART * crate::listen::spread(number);
     shared.options.drain.mul_f64(part)
 }

@@ -8,7 +8,6 @@ use trunkline_core::kind;
 use trunkline_core::name::Name;
 use trunkline_core::params::{Params, ParamsId};
 use trunkline_core::resource::{Resource, TypeUrl};
-use trunkline_core::session::Session;
 use trunkline_proto::text::nearest;
 
 use super::Server;
@@ -47,15 +46,16 @@ impl Server {
         let asked = requested_name(route, host)?;
         let client = self.asking_client(asker, &kind::VHDS.into())?;
         let mut explained = self.explain_name(asked, &client)?;
-        let (on_streams, routes): (Vec<_>, Vec<_>) = client
-            .streams
-            .iter()
-            .filter_map(|stream| self.host_on_stream(stream, &explained))
-            .unzip();
-        explained.client = matches!(asker, Asker::Client(_)).then(|| Connected {
-            has_route: routes.contains(&true),
-            streams: on_streams.into_iter().flatten().collect(),
-        });
+        if matches!(asker, Asker::Client(_)) {
+            let streams = client.streams.iter();
+            let on_stream = |stream: &Arc<Stream>| self.host_on_stream(stream, &explained);
+            explained.client = Some(Connected {
+                has_route: streams
+                    .clone()
+                    .any(|stream| self.has_route(stream, &explained.asked)),
+                streams: streams.filter_map(on_stream).collect(),
+            });
+        }
         Ok(explained)
     }
 
@@ -70,21 +70,18 @@ impl Server {
         name: &Name,
     ) -> Result<ResourceExplained, ExplainError> {
         let client = self.asking_client(asker, type_url)?;
-        let variants = self.shared.with(|db| variants(db, type_url, name))?;
-        let variants = variants.into_iter().map(|resource| {
-            let constraints = resource.constraints.as_ref();
-            let unmet = constraints.map_or_else(Vec::new, |all| all.unmet(&client.params));
-            let unmet = unmet.into_iter().map(ToString::to_string).collect();
-            VariantExplained { resource, unmet }
-        });
-        let on = |stream: &Arc<Stream>| self.on_stream(stream, type_url, name, name);
+        let variants = self.shared.with(|db| find_variants(db, type_url, name))?;
+        let variants = variants.into_iter();
+        let variants = variants.map(|variant| explain_variant(variant, &client.params));
+
+        let on_stream = |stream: &Arc<Stream>| self.on_stream(stream, type_url, name, name);
         let is_connected = matches!(asker, Asker::Client(_));
         Ok(ResourceExplained {
             type_url: type_url.clone(),
             name: name.clone(),
             variants: variants.collect(),
-            params: self.parameters(&client),
-            client: is_connected.then(|| client.streams.iter().filter_map(on).collect()),
+            params: self.explain_params(&client),
+            client: is_connected.then(|| client.streams.iter().filter_map(on_stream).collect()),
         })
     }
 
@@ -115,8 +112,8 @@ impl Server {
         }
     }
 
-    /// A client by its streams. The last one that has the type decides its node
-    /// and parameters; any other one if none has.
+    /// Describes a connected client by its streams. Its node and parameters are
+    /// those of the last stream that has the type, or of any other if none has.
     fn connected_client(&self, streams: Vec<Arc<Stream>>, type_url: &TypeUrl) -> AskingClient {
         let (mut described, mut params) = (None, None);
         for stream in &streams {
@@ -128,6 +125,7 @@ impl Server {
                 params = session.map(|session| session.params_of_type(type_url));
             }
         }
+
         let params = params.unwrap_or(ParamsId::EMPTY);
         AskingClient {
             described,
@@ -138,32 +136,34 @@ impl Server {
 
     /// Lists the parameters of a client, each with its origin in words: a rule,
     /// its node, or the question itself.
-    fn parameters(&self, client: &AskingClient) -> Vec<Parameter> {
+    fn explain_params(&self, client: &AskingClient) -> Vec<Parameter> {
         let described = client.described.as_deref();
         let rules = &self.shared.rules.params;
         let by_rules = described.map(|node| rules.by_rules(node));
         let by_rules = by_rules.unwrap_or_default();
-        let one = |(key, value): (&str, &str)| Parameter {
+
+        let origin = |key: &str, value: &str| match by_rules.get(key) {
+            Some((set, rule)) if set == value => format!("the rule for {}", rule.node),
+            _ if described.is_some() => "dynamic_parameters of the node".to_owned(),
+            _ => "the question".to_owned(),
+        };
+        let explain = |(key, value): (&str, &str)| Parameter {
             key: key.to_owned(),
             value: value.to_owned(),
-            by: match (by_rules.get(key), described) {
-                (Some((set, rule)), _) if set == value => {
-                    format!("the rule for {}", rule.node)
-                }
-                (_, Some(_)) => "dynamic_parameters of the node".to_owned(),
-                (_, None) => "the question".to_owned(),
-            },
+            by: origin(key, value),
         };
-        client.params.iter().map(one).collect()
+        client.params.iter().map(explain).collect()
     }
 
     /// The streams of a node id. Without any, the error suggests a similar id.
     fn streams_of(&self, node: &str) -> Result<Vec<Arc<Stream>>, ExplainError> {
-        let all = self.shared.streams();
-        let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|s| s.node_id() == node);
+        let is_own = |stream: &Arc<Stream>| stream.node_id() == node;
+        let streams = self.shared.streams().into_iter();
+        let (own, others): (Vec<_>, Vec<_>) = streams.partition(is_own);
         if !own.is_empty() {
             return Ok(own);
         }
+
         let others = others.iter().take(MAX_SEARCHED);
         Err(ExplainError::UnknownNode {
             node: node.to_owned(),
@@ -171,8 +171,9 @@ impl Server {
         })
     }
 
-    /// Explains a requested name to a client, whose parameters are interned for
-    /// the time of the question.
+    /// Explains the virtual host for a requested name. The client's parameters
+    /// are held in the database for the time of the question, since there may
+    /// be no stream that holds them.
     fn explain_name(&self, asked: Name, client: &AskingClient) -> Result<Explained, ExplainError> {
         self.shared.with(|db| {
             if db.is_cache() {
@@ -186,8 +187,9 @@ impl Server {
         })
     }
 
-    /// Explains a requested name, with the database locked. The state on the
-    /// client's streams is added later: a stream is locked before the database.
+    /// Explains the virtual host for a requested name, with the database
+    /// locked. The state on the client's streams is added later: a stream is
+    /// locked before the database.
     fn explain_with_params(
         &self,
         db: &mut Database,
@@ -198,14 +200,15 @@ impl Server {
         let hosts = db.type_id(&kind::VHDS.into());
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
         check_route(db, route, params)?;
+
         let host = db.explain_host(hosts, &asked, params);
         let matched = host.matched.as_ref();
-        let hidden = matched.and_then(|matched| hidden_by(db, hosts, route, matched));
+        let hidden = matched.and_then(|matched| find_hidden(db, hosts, route, matched));
         let described = client.described.as_deref();
         let base = described.map(|node| self.explain_base(db, hosts, &asked, node));
         Ok(Explained {
             hidden,
-            params: self.parameters(client),
+            params: self.explain_params(client),
             base: base.unwrap_or_default(),
             client: None,
             host,
@@ -213,7 +216,7 @@ impl Server {
         })
     }
 
-    /// The base subscriptions of a node, and those of them that bring the
+    /// Explains the base subscriptions of a node, and which of them bring the
     /// requested host.
     fn explain_base(
         &self,
@@ -225,8 +228,8 @@ impl Server {
         let rules = &self.shared.rules.base;
         let base = rules.base(node);
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
-        let brings = |set: &str| db.base_hosts(hosts, set, route).contains(asked);
-        let by_sets = base.sets.iter().filter(|set| brings(set));
+        let brings_host = |set: &str| db.base_hosts(hosts, set, route).contains(asked);
+        let by_sets = base.sets.iter().filter(|set| brings_host(set));
         let applying = rules.applying(node);
         BaseExplained {
             rules: applying.map(|rule| rule.node.to_string()).collect(),
@@ -236,37 +239,29 @@ impl Server {
         }
     }
 
-    /// The state of a host on a stream, if the stream has virtual hosts; and
-    /// whether the client cache has the route configuration. `None` if the stream
-    /// has ended.
-    fn host_on_stream(
-        &self,
-        stream: &Stream,
-        explained: &Explained,
-    ) -> Option<(Option<HostOnStream>, bool)> {
+    /// The state of a host on a stream; `None` if the stream does not have
+    /// virtual hosts, or has ended.
+    fn host_on_stream(&self, stream: &Stream, explained: &Explained) -> Option<HostOnStream> {
         let url = TypeUrl::from(kind::VHDS);
         let asked = &explained.asked;
         let resolved = matched_resource(explained).map_or(asked, |resource| &resource.name);
-        let on = self.on_stream(stream, &url, asked, resolved);
+        let on = self.on_stream(stream, &url, asked, resolved)?;
+
         let state = stream.lock();
         let session = state.session.as_ref()?;
-        let has_route = self.has_route(session, asked);
-        let on_stream = on.map(|on| {
-            let limit = self.shared.options.limits.hosts;
-            let is_bounded = self.shared.with(|db| {
-                let type_id = db.type_id(&url);
-                db.is_bounded_host(type_id, asked)
-            });
-            HostOnStream {
-                on,
-                is_full: session.unbounded_hosts() >= limit && !is_bounded,
-            }
+        let is_at_limit = session.unbounded_hosts() >= self.shared.options.limits.hosts;
+        let is_bounded = self.shared.with(|db| {
+            let type_id = db.type_id(&url);
+            db.is_bounded_host(type_id, asked)
         });
-        Some((on_stream, has_route))
+        Some(HostOnStream {
+            on,
+            is_full: is_at_limit && !is_bounded,
+        })
     }
 
-    /// The state of a requested name, and of the resource that it resolves to, on
-    /// a stream; `None` if the stream does not have the type.
+    /// The state of a requested name, and of the resource that it resolves to,
+    /// on a stream; `None` if the stream does not have the type, or has ended.
     fn on_stream(
         &self,
         stream: &Stream,
@@ -289,8 +284,13 @@ impl Server {
         }))
     }
 
-    /// Whether the client cache has the route configuration of a requested host.
-    fn has_route(&self, session: &Session, asked: &Name) -> bool {
+    /// Whether the client cache of a stream has the route configuration of a
+    /// requested host.
+    fn has_route(&self, stream: &Stream, asked: &Name) -> bool {
+        let state = stream.lock();
+        let Some(session) = &state.session else {
+            return false;
+        };
         let routes = TypeUrl::from(kind::RDS);
         let held = self.shared.with(|db| session.held_resources(db, &routes));
         let route = HostName::split(asked.as_str()).map(|name| Name::new(name.route));
@@ -298,8 +298,8 @@ impl Server {
     }
 }
 
-/// The name that a client subscribes to for a host, which Envoy writes in lower
-/// case.
+/// Makes the name that a client subscribes to for a host, which Envoy writes in
+/// lower case. Refuses a host that is empty or has a slash.
 fn requested_name(route: &str, host: &str) -> Result<Name, ExplainError> {
     if host.is_empty() || host.contains('/') {
         let host = host.to_owned();
@@ -308,14 +308,25 @@ fn requested_name(route: &str, host: &str) -> Result<Name, ExplainError> {
     Ok(Name::new(&format!("{route}/{}", host.to_ascii_lowercase())))
 }
 
-/// The virtual host that the client gets.
+/// The virtual host that the client gets; `None` if it gets none.
 fn matched_resource(explained: &Explained) -> Option<&Resource> {
     let (resource, _) = explained.host.matched.as_ref()?.answer.as_ref()?;
     Some(resource)
 }
 
-/// Every variant of a name. Without any, the error suggests a similar name.
-fn variants(
+/// Explains whether a client with these parameters matches a variant.
+fn explain_variant(resource: Arc<Resource>, params: &Params) -> VariantExplained {
+    let constraints = resource.constraints.as_ref();
+    let unmet = constraints.map_or_else(Vec::new, |constraints| constraints.unmet(params));
+    VariantExplained {
+        unmet: unmet.into_iter().map(ToString::to_string).collect(),
+        resource,
+    }
+}
+
+/// Finds every variant of a name. Without any, the error suggests a similar
+/// name.
+fn find_variants(
     db: &Database,
     type_url: &TypeUrl,
     name: &Name,
@@ -328,8 +339,10 @@ fn variants(
     if !found.is_empty() {
         return Ok(found.to_vec());
     }
-    let known = type_id.into_iter().flat_map(|id| db.resources(id));
-    let known = known.take(MAX_SEARCHED).map(|r| r.name.to_string());
+
+    let resources = type_id.into_iter().flat_map(|id| db.resources(id));
+    let known = resources.take(MAX_SEARCHED);
+    let known = known.map(|resource| resource.name.to_string());
     Err(ExplainError::NoResource {
         kind: short_name(type_url).to_owned(),
         name: name.clone(),
@@ -361,17 +374,18 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
         _ if !db.variants(routes, &name).is_empty() => Err(ExplainError::NoVariant { route }),
         _ => {
             let known = db.resources(routes).take(MAX_SEARCHED);
-            let near = nearest(&route, known.map(|r| r.name.to_string()));
+            let known = known.map(|resource| resource.name.to_string());
+            let near = nearest(&route, known);
             Err(ExplainError::NoRoute { route, near })
         }
     }
 }
 
-/// Finds a domain that the wildcard of a virtual host would hide, in another
-/// virtual host of the route configuration. `None` if no wildcard does, or a
-/// short search finds no domain.
-fn hidden_by(db: &Database, hosts: TypeId, route: &str, found: &MatchedHost) -> Option<Hidden> {
-    let wildcard = Domain::of(found.hiding_wildcard.as_deref()?);
+/// Finds a domain of another virtual host of the route configuration that the
+/// wildcard of the matched one would hide. `None` if no wildcard would hide
+/// any, or a search of [`MAX_SEARCHED`] resources finds none.
+fn find_hidden(db: &Database, hosts: TypeId, route: &str, matched: &MatchedHost) -> Option<Hidden> {
+    let wildcard = Domain::of(matched.hiding_wildcard.as_deref()?);
     let is_under = |domain: &Domain<'_>| match (wildcard, domain) {
         (Domain::Any, _) => true,
         (Domain::Suffix(suffix), Domain::Exact(text) | Domain::Suffix(text)) => {
@@ -379,16 +393,18 @@ fn hidden_by(db: &Database, hosts: TypeId, route: &str, found: &MatchedHost) -> 
         }
         _ => false,
     };
-    let others = db.resources(hosts).take(MAX_SEARCHED).filter(|other| {
+
+    let mut others = db.resources(hosts).take(MAX_SEARCHED).filter(|other| {
         let name = HostName::split(other.name.as_str());
-        other.name != found.host.name && name.is_some_and(|name| name.route == route)
+        let is_of_route = name.is_some_and(|name| name.route == route);
+        is_of_route && other.name != matched.host.name
     });
-    let mut hidden = others.filter_map(|other| {
+    others.find_map(|other| {
         let mut domains = other.facts().domains.iter();
+        let domain = domains.find(is_under)?;
         Some(Hidden {
-            domain: domains.find(is_under)?.to_string(),
+            domain: domain.to_string(),
             name: other.name.clone(),
         })
-    });
-    hidden.next()
+    })
 }

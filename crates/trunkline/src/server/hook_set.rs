@@ -16,12 +16,13 @@ pub(super) struct HookSet(pub(super) Vec<Box<dyn Hooks>>);
 
 impl HookSet {
     /// Whether there are any hooks.
-    pub(super) fn are_any(&self) -> bool {
+    pub(super) fn has_any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Asks all hooks, in their order, until one refuses. Returns the first
-    /// identity that one of them knows.
+    /// Asks all hooks, in their order, until one refuses; its status is the
+    /// error. Returns the first identity that one of them knows; `None` if none
+    /// does.
     pub(super) async fn authenticate(&self, call: &Call) -> Result<Option<String>, Status> {
         let mut identity = None;
         for hooks in &self.0 {

@@ -116,8 +116,8 @@ impl Server {
         self.apply_as("program", changes)
     }
 
-    /// Does the same as [`Self::apply`]. The origin says who made the changes, for
-    /// logs.
+    /// Applies all changes, or none, as [`Self::apply`] does. The origin says
+    /// who made them: hooks are told it, for logs.
     ///
     /// # Errors
     /// If the resources that would result are not sound; nothing has changed.
@@ -135,7 +135,7 @@ impl Server {
     /// not wait meanwhile, so the list may be from several transactions.
     #[must_use]
     pub fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
-        self.shared.all(type_url)
+        self.shared.all_resources(type_url)
     }
 
     /// The longest wait for the database, since the start or since
@@ -154,22 +154,23 @@ impl Server {
     /// Whether all contents are loaded (S51).
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        *self.shared.ready().borrow()
+        *self.shared.watch_ready().borrow()
     }
 
     /// Waits until all contents are loaded.
     pub async fn ready(&self) {
         // The sender lives as long as `self`.
-        let _ = self.shared.ready().wait_for(|ready| *ready).await;
+        let mut ready = self.shared.watch_ready();
+        let _ = ready.wait_for(|is_ready| *is_ready).await;
     }
 
-    /// Starts the contents, unless they were started. [`Self::serve`] does it
-    /// as well.
+    /// Starts the contents, each in a task of its own, unless they were
+    /// started. [`Self::serve`] does it as well.
     pub fn start(&self) {
         if !self.shared.claim_start() {
             return;
         }
-        tokio::spawn(trim(Arc::downgrade(&self.shared)));
+        tokio::spawn(drop_unused_lists(Arc::downgrade(&self.shared)));
         for (place, contents) in self.shared.contents.iter().enumerate() {
             let shared = Arc::clone(&self.shared);
             tokio::spawn(Arc::clone(contents).run(Writer { shared, place }));
@@ -182,8 +183,8 @@ impl Server {
         self.serve_with(listener, None).await;
     }
 
-    /// Serves on a listener, with TLS if it is given; otherwise the same as
-    /// [`Self::serve`].
+    /// Serves on a listener, with TLS if it is given, until the server has
+    /// drained or is stopped. Starts the contents, unless they were started.
     pub async fn serve_with(&self, listener: TcpListener, tls: Option<Tls>) {
         self.start();
         let options = &self.shared.options;
@@ -197,6 +198,7 @@ impl Server {
             draining: self.shared.draining.clone(),
             stopped: self.shared.stopped.clone(),
         };
+
         let full = || self.shared.hooks.limited(Limit::Connections);
         listening.serve(listener, self.service(), full).await;
     }
@@ -243,9 +245,9 @@ impl Server {
 /// The interval at which lists that no stream has used are dropped.
 const TRIM_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Drops lists that no stream has used for an interval, until the server stops
-/// or its last handle is dropped.
-async fn trim(shared: Weak<Shared>) {
+/// Drops lists that no stream has used for an interval, again and again, until
+/// the server stops or its last handle is dropped.
+async fn drop_unused_lists(shared: Weak<Shared>) {
     loop {
         tokio::time::sleep(TRIM_INTERVAL).await;
         let Some(shared) = shared.upgrade().filter(|s| !s.stopped.is_cancelled()) else {

@@ -16,26 +16,27 @@ use super::stream::Stream;
 const DEFAULT_LIMIT: usize = 4 << 20;
 
 impl Stream {
-    /// Reports a response if it is larger than gRPC accepts by default, and notes
-    /// its size until it is acknowledged. To be called for clients other than
-    /// Envoy.
+    /// Reports a response if it is larger than gRPC accepts by default, and
+    /// notes its size until it is acknowledged. To be called for clients other
+    /// than Envoy.
     pub(super) fn report_if_oversized(
         &self,
-        (type_url, nonce): (&TypeUrl, &Nonce),
+        type_url: &TypeUrl,
+        nonce: &Nonce,
         resources: &ResourceList,
         bytes: usize,
     ) {
         if bytes <= DEFAULT_LIMIT {
             return;
         }
-        self.lock().revisions.oversized(type_url, nonce, bytes);
-        let largest = resources.iter().map(|delivered| &delivered.resource);
+        self.lock().revisions.note_oversized(type_url, nonce, bytes);
+        let resource_list = resources.iter().map(|delivered| &delivered.resource);
         self.report(Report::Oversized(Oversized {
             type_url,
             bytes,
             limit: DEFAULT_LIMIT,
             resources: resources.len(),
-            largest: largest.max_by_key(|resource| resource.wire_size()),
+            largest: resource_list.max_by_key(|resource| resource.wire_size()),
         }));
     }
 }

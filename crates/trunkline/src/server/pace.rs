@@ -16,7 +16,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Zero is no bound.
+    /// A full bucket for so many requests per second; zero is no bound.
     pub(super) fn new(per_second: u32) -> Self {
         Self {
             per_second: f64::from(per_second),
@@ -25,9 +25,9 @@ impl Pace {
         }
     }
 
-    /// Adds the tokens of the time that has passed, if there is none left, and
-    /// returns when the next request may be read; `None` if now.
-    pub(super) fn wait(&mut self) -> Option<Instant> {
+    /// Returns when the next request may be read; `None` if now. If no token is
+    /// left, adds those of the time that has passed first.
+    pub(super) fn next_request_at(&mut self) -> Option<Instant> {
         if self.per_second == 0.0 || self.tokens >= 1.0 {
             return None;
         }
@@ -54,7 +54,7 @@ mod tests {
         let mut pace = Pace::new(2);
         let begin = Instant::now();
         for _ in 0..6 {
-            while let Some(until) = pace.wait() {
+            while let Some(until) = pace.next_request_at() {
                 tokio::time::sleep_until(until).await;
             }
             pace.take();
@@ -67,7 +67,7 @@ mod tests {
     async fn no_bound_is_no_wait() {
         let mut pace = Pace::new(0);
         for _ in 0..1000 {
-            assert_eq!(pace.wait(), None);
+            assert_eq!(pace.next_request_at(), None);
             pace.take();
         }
     }

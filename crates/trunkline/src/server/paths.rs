@@ -4,102 +4,118 @@ use trunkline_core::kind;
 use trunkline_core::message::Mode;
 use trunkline_core::resource::TypeUrl;
 
-/// Package and service, its SotW method, its delta method, its type.
-type Row = (
-    &'static str,
-    &'static str,
-    &'static str,
-    Option<&'static str>,
-);
-
-const ROWS: &[Row] = &[
-    (
-        "discovery.v3.AggregatedDiscoveryService",
-        "StreamAggregatedResources",
-        "DeltaAggregatedResources",
-        None,
-    ),
-    (
-        "listener.v3.ListenerDiscoveryService",
-        "StreamListeners",
-        "DeltaListeners",
-        Some(kind::LDS),
-    ),
-    (
-        "cluster.v3.ClusterDiscoveryService",
-        "StreamClusters",
-        "DeltaClusters",
-        Some(kind::CDS),
-    ),
-    (
-        "route.v3.RouteDiscoveryService",
-        "StreamRoutes",
-        "DeltaRoutes",
-        Some(kind::RDS),
-    ),
-    (
-        "route.v3.ScopedRoutesDiscoveryService",
-        "StreamScopedRoutes",
-        "DeltaScopedRoutes",
-        Some(kind::SRDS),
-    ),
-    // Delta only (S66).
-    (
-        "route.v3.VirtualHostDiscoveryService",
-        "",
-        "DeltaVirtualHosts",
-        Some(kind::VHDS),
-    ),
-    (
-        "endpoint.v3.EndpointDiscoveryService",
-        "StreamEndpoints",
-        "DeltaEndpoints",
-        Some(kind::EDS),
-    ),
-    (
-        "endpoint.v3.LocalityEndpointDiscoveryService",
-        "",
-        "DeltaLocalityEndpoints",
-        Some(kind::LEDS),
-    ),
-    (
-        "secret.v3.SecretDiscoveryService",
-        "StreamSecrets",
-        "DeltaSecrets",
-        Some(kind::SDS),
-    ),
-    (
-        "runtime.v3.RuntimeDiscoveryService",
-        "StreamRuntime",
-        "DeltaRuntime",
-        Some(kind::RTDS),
-    ),
-    (
-        "extension.v3.ExtensionConfigDiscoveryService",
-        "StreamExtensionConfigs",
-        "DeltaExtensionConfigs",
-        Some(kind::ECDS),
-    ),
-];
-
-/// The full names of the services.
-pub(super) fn services() -> impl Iterator<Item = String> {
-    ROWS.iter().map(|row| format!("envoy.service.{}", row.0))
+/// A discovery service and its methods.
+struct Row {
+    /// The package and the name of the service.
+    service: &'static str,
+    /// The method of state of the world; empty if the service has none.
+    sotw: &'static str,
+    /// The delta method.
+    delta: &'static str,
+    /// The type of the service; `None` if it is the aggregated one.
+    only: Option<&'static str>,
 }
 
-/// The variant that a stream of this path speaks, and its type, unless it is an
-/// aggregated one; `None` if the path opens no stream.
-pub(super) fn stream(path: &str) -> Option<(Mode, Option<TypeUrl>)> {
+/// The form of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct StreamForm {
+    /// The protocol that the stream speaks.
+    pub(super) mode: Mode,
+    /// The only type of the stream; `None` on an aggregated one.
+    pub(super) only: Option<TypeUrl>,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        service: "discovery.v3.AggregatedDiscoveryService",
+        sotw: "StreamAggregatedResources",
+        delta: "DeltaAggregatedResources",
+        only: None,
+    },
+    Row {
+        service: "listener.v3.ListenerDiscoveryService",
+        sotw: "StreamListeners",
+        delta: "DeltaListeners",
+        only: Some(kind::LDS),
+    },
+    Row {
+        service: "cluster.v3.ClusterDiscoveryService",
+        sotw: "StreamClusters",
+        delta: "DeltaClusters",
+        only: Some(kind::CDS),
+    },
+    Row {
+        service: "route.v3.RouteDiscoveryService",
+        sotw: "StreamRoutes",
+        delta: "DeltaRoutes",
+        only: Some(kind::RDS),
+    },
+    Row {
+        service: "route.v3.ScopedRoutesDiscoveryService",
+        sotw: "StreamScopedRoutes",
+        delta: "DeltaScopedRoutes",
+        only: Some(kind::SRDS),
+    },
+    // Delta only (S66).
+    Row {
+        service: "route.v3.VirtualHostDiscoveryService",
+        sotw: "",
+        delta: "DeltaVirtualHosts",
+        only: Some(kind::VHDS),
+    },
+    Row {
+        service: "endpoint.v3.EndpointDiscoveryService",
+        sotw: "StreamEndpoints",
+        delta: "DeltaEndpoints",
+        only: Some(kind::EDS),
+    },
+    Row {
+        service: "endpoint.v3.LocalityEndpointDiscoveryService",
+        sotw: "",
+        delta: "DeltaLocalityEndpoints",
+        only: Some(kind::LEDS),
+    },
+    Row {
+        service: "secret.v3.SecretDiscoveryService",
+        sotw: "StreamSecrets",
+        delta: "DeltaSecrets",
+        only: Some(kind::SDS),
+    },
+    Row {
+        service: "runtime.v3.RuntimeDiscoveryService",
+        sotw: "StreamRuntime",
+        delta: "DeltaRuntime",
+        only: Some(kind::RTDS),
+    },
+    Row {
+        service: "extension.v3.ExtensionConfigDiscoveryService",
+        sotw: "StreamExtensionConfigs",
+        delta: "DeltaExtensionConfigs",
+        only: Some(kind::ECDS),
+    },
+];
+
+/// The full names of the discovery services.
+pub(super) fn service_names() -> impl Iterator<Item = String> {
+    ROWS.iter()
+        .map(|row| format!("envoy.service.{}", row.service))
+}
+
+/// Returns the form of the stream that a path opens; `None` if it opens none.
+pub(super) fn stream_of_path(path: &str) -> Option<StreamForm> {
     let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
-    let (_, sotw, delta, only) = ROWS.iter().find(|row| row.0 == service)?;
+    let row = ROWS.iter().find(|row| row.service == service)?;
     let mode = match method {
         // A service without a SotW method has an empty one in its row.
         "" => return None,
-        method if method == *sotw => Mode::Sotw,
-        method if method == *delta => Mode::Delta,
+        method if method == row.sotw => Mode::Sotw,
+        method if method == row.delta => Mode::Delta,
         _ => return None,
     };
-    Some((mode, only.map(TypeUrl::from)))
+    Some(StreamForm {
+        mode,
+        only: row.only.map(TypeUrl::from),
+    })
 }
 
 #[cfg(test)]
@@ -109,7 +125,10 @@ mod tests {
     #[test]
     fn a_path_is_a_protocol_and_perhaps_a_type() {
         let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
-        let of = |service: &str, method: &str| stream(&format!("{service}{method}"));
+        let of = |service: &str, method: &str| {
+            let form = stream_of_path(&format!("{service}{method}"))?;
+            Some((form.mode, form.only))
+        };
         assert_eq!(
             of(ads, "StreamAggregatedResources"),
             Some((Mode::Sotw, None))
@@ -129,7 +148,7 @@ mod tests {
     #[test]
     fn every_type_has_a_service() {
         for url in kind::ALL {
-            assert!(ROWS.iter().any(|row| row.3 == Some(*url)), "{url}");
+            assert!(ROWS.iter().any(|row| row.only == Some(*url)), "{url}");
         }
     }
 }

@@ -14,8 +14,9 @@ use trunkline_core::resource::Version;
 use trunkline_core::resource_list::ResourceList;
 use trunkline_core::session::Session;
 
-use super::admit;
+use super::admit::{self, Admitted};
 use super::hooks::Call;
+use super::paths::StreamForm;
 use super::report::{Report, Sent};
 use super::shared::Shared;
 use super::stream::Stream;
@@ -37,21 +38,23 @@ enum Refusal {
     NotWritten,
 }
 
-/// Serves a poll for a type. The client is admitted like a stream.
+/// Serves a poll for a type: the resources, `304` if the client has this
+/// version already, or a reason why it gets none.
 pub(super) async fn serve(
     shared: Arc<Shared>,
     kind: &'static str,
     request: Request<Body>,
 ) -> Response<Body> {
     match poll(shared, kind, request).await {
-        Ok(Some(body)) => json(StatusCode::OK, body),
-        Ok(None) => empty(StatusCode::NOT_MODIFIED),
+        Ok(Some(body)) => json_response(StatusCode::OK, body),
+        Ok(None) => empty_response(StatusCode::NOT_MODIFIED),
         Err(refusal) => refusal.into_response(),
     }
 }
 
 /// Returns the body of the response to a poll; `None` if the client has this
-/// version already.
+/// version already. The client is admitted like a stream, and counts as one
+/// meanwhile.
 async fn poll(
     shared: Arc<Shared>,
     kind: &'static str,
@@ -59,24 +62,34 @@ async fn poll(
 ) -> Result<Option<String>, Refusal> {
     let call = Call::of(&request);
     let admitted = admit::admit(&shared, &call).await;
-    let (_admission, identity) = admitted.map_err(Refusal::NotAdmitted)?;
-    let limits = limits(&shared);
+    let Admitted {
+        admission: _admission,
+        identity,
+    } = admitted.map_err(Refusal::NotAdmitted)?;
+
+    let limits = poll_limits(&shared);
     let body = read_body(request.into_body(), limits.body_bytes).await?;
     let mut read = rest::read(kind, &body, &limits).map_err(Refusal::Unreadable)?;
-    let held = read.request.version.take();
-    let only = (Mode::Sotw, Some(kind.into()));
-    let stream = Arc::new(Stream::new(shared, only, call.connection, identity));
+    // With a version the session would take the client for one that resumes.
+    let held_version = read.request.version.take();
+
+    let stream_form = StreamForm {
+        mode: Mode::Sotw,
+        only: Some(kind.into()),
+    };
+    let stream = Arc::new(Stream::new(shared, stream_form, call.connection, identity));
     let response = first_response(&stream, read, body.len());
-    if held.as_ref() == Some(&response.version) {
+    if held_version.as_ref() == Some(&response.version) {
         return Ok(None);
     }
+
     // A large set takes a while to write.
-    let written = tokio::task::spawn_blocking(move || write(&stream, &response));
+    let written = tokio::task::spawn_blocking(move || write_json(&stream, &response));
     let body = written.await.unwrap_or(Err(Refusal::NotWritten))?;
     Ok(Some(body))
 }
 
-/// Reads the body of a poll, up to a limit.
+/// Reads the body of a poll. One beyond the limit is refused.
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
@@ -88,7 +101,8 @@ async fn read_body(body: Body, limit: usize) -> Result<Bytes, Refusal> {
 }
 
 /// Returns the first response of a stream that would make this request, by a
-/// session that is closed again.
+/// session that is closed again. Reports the request; `bytes` is its length. A
+/// poll to which a stream would send nothing gets an empty response.
 fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
     let (shared, request) = (&stream.shared, read.request);
     let type_url = request.type_url.clone().unwrap_or_else(|| "".into());
@@ -99,11 +113,12 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
         type_url: &type_url,
         bytes,
     });
-    let denied = !stream.may_see(&type_url);
+
+    let may_see = stream.may_see(&type_url);
     let now = shared.hub.now();
     let mut session = shared.with(|db| Session::open(db, stream.config()));
     stream.set_node(&mut session, &mut None, &read.node);
-    if denied {
+    if !may_see {
         session.deny(type_url.clone());
     }
     let handled = shared.with(|db| session.handle_sotw(db, request, now));
@@ -112,6 +127,7 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
         .and_then(|()| shared.poll_to_end(&mut session, now))
         .and_then(message::Response::into_sotw);
     shared.close(session);
+
     // A stream would be sent nothing, but every poll needs a response.
     response.unwrap_or_else(|| SotwResponse {
         type_url,
@@ -122,16 +138,18 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
     })
 }
 
-/// Writes a response as JSON, and reports it as sent.
-fn write(stream: &Stream, response: &SotwResponse) -> Result<String, Refusal> {
+/// Writes a response as JSON, and reports it as sent. Refuses a whole set with
+/// a resource that JSON cannot express: a client deletes a resource that is
+/// left out of it (S38).
+fn write_json(stream: &Stream, response: &SotwResponse) -> Result<String, Refusal> {
     let written = rest::write(response, &stream.shared.options.identifier);
-    // A client deletes a resource that is left out of a whole set (S38).
     if let Some(lost) = written.left_out.first()
         && Kind::of(&response.type_url).whole_set
     {
         let why = format!("{}: {}; poll by gRPC instead", lost.name, lost.loss);
         return Err(Refusal::Inexpressible(why));
     }
+
     stream.report(Report::Sent(Sent {
         type_url: &response.type_url,
         nonce: &response.nonce,
@@ -142,9 +160,9 @@ fn write(stream: &Stream, response: &SotwResponse) -> Result<String, Refusal> {
     Ok(written.body)
 }
 
-/// The limits of a poll, by the options of the server. Metadata is read if there
-/// are rules, which may need it.
-fn limits(shared: &Shared) -> RestLimits {
+/// The limits of a poll, by the options of the server. Metadata is read if
+/// there are rules, which may need it.
+fn poll_limits(shared: &Shared) -> RestLimits {
     let options = &shared.options;
     RestLimits {
         body_bytes: options.request_bytes,
@@ -156,24 +174,25 @@ fn limits(shared: &Shared) -> RestLimits {
 }
 
 /// The response to a request that is not a `POST`.
-pub(super) fn not_a_poll() -> Response<Body> {
-    empty(StatusCode::METHOD_NOT_ALLOWED)
+pub(super) fn wrong_method() -> Response<Body> {
+    empty_response(StatusCode::METHOD_NOT_ALLOWED)
 }
 
 impl Refusal {
     /// The response, with the reason as JSON where there is one.
     fn into_response(self) -> Response<Body> {
         match self {
-            Self::NotAdmitted(status) => refused(http_status(&status), status.message()),
-            Self::Unreadable(error) => json(error.status(), error.to_json()),
-            Self::Broken => empty(StatusCode::BAD_REQUEST),
-            Self::Inexpressible(why) => refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
-            Self::NotWritten => empty(StatusCode::INTERNAL_SERVER_ERROR),
+            Self::NotAdmitted(status) => reason_response(http_status(&status), status.message()),
+            Self::Unreadable(error) => json_response(error.status(), error.to_json()),
+            Self::Broken => empty_response(StatusCode::BAD_REQUEST),
+            Self::Inexpressible(why) => reason_response(StatusCode::INTERNAL_SERVER_ERROR, &why),
+            Self::NotWritten => empty_response(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
 }
 
-/// Returns the HTTP status for the gRPC status of a client that was not admitted.
+/// Returns the HTTP status for the gRPC status of a client that was not
+/// admitted.
 fn http_status(status: &Status) -> StatusCode {
     match status.code() {
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
@@ -185,15 +204,13 @@ fn http_status(status: &Status) -> StatusCode {
 }
 
 /// A response with a reason, in the form of [`RestError::to_json`].
-fn refused(code: StatusCode, why: &str) -> Response<Body> {
+fn reason_response(code: StatusCode, why: &str) -> Response<Body> {
     let message = serde_json::Value::from(why);
-    json(
-        code,
-        format!(r#"{{"code":{},"message":{message}}}"#, code.as_u16()),
-    )
+    let body = format!(r#"{{"code":{},"message":{message}}}"#, code.as_u16());
+    json_response(code, body)
 }
 
-fn json(code: StatusCode, body: String) -> Response<Body> {
+fn json_response(code: StatusCode, body: String) -> Response<Body> {
     let body = http_body_util::Full::new(Bytes::from(body));
     let mut response = Response::new(Body::new(body));
     *response.status_mut() = code;
@@ -201,7 +218,7 @@ fn json(code: StatusCode, body: String) -> Response<Body> {
     response
 }
 
-fn empty(code: StatusCode) -> Response<Body> {
+fn empty_response(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;
     response

@@ -30,7 +30,7 @@ pub(super) struct PushBudget {
 }
 
 impl PushBudget {
-    /// Zero is no bound.
+    /// A budget of which nothing is used. Zero is no bound.
     pub(super) fn new(max_pushes: usize, max_bytes: usize) -> Self {
         let bound = |max: usize| if max == 0 { usize::MAX } else { max };
         Self {
@@ -43,29 +43,30 @@ impl PushBudget {
         }
     }
 
-    /// Waits until one more message may be sent, or for [`TIMEOUT`]. Returns the
-    /// limit that it waited for; `None` if there was room.
-    pub(super) async fn room(&self) -> Option<Limit> {
-        let limit = self.full()?;
-        let free = async {
+    /// Waits until one more message may be sent, or for [`TIMEOUT`]. Returns
+    /// the limit that it waited for; `None` if there was room.
+    pub(super) async fn wait_for_room(&self) -> Option<Limit> {
+        let limit = self.reached_limit()?;
+        let room = async {
             loop {
                 // Registered before the check, so that no notification is
                 // missed.
                 let freed = self.freed.notified();
-                if self.full().is_none() {
+                if self.reached_limit().is_none() {
                     break;
                 }
                 freed.await;
             }
         };
+
         let _waiting = Waiting::new(&self.waiting);
         // Slow clients are no reason to wait longer.
-        let _ = tokio::time::timeout(TIMEOUT, free).await;
+        let _ = tokio::time::timeout(TIMEOUT, room).await;
         Some(limit)
     }
 
-    /// The limit that is reached, if one is.
-    pub(super) fn full(&self) -> Option<Limit> {
+    /// The limit that is reached; `None` if there is room for a message.
+    pub(super) fn reached_limit(&self) -> Option<Limit> {
         if self.pushes.load(Ordering::SeqCst) >= self.max_pushes {
             Some(Limit::Pushes)
         } else if self.bytes.load(Ordering::SeqCst) >= self.max_bytes {
@@ -75,8 +76,9 @@ impl PushBudget {
         }
     }
 
-    /// Counts a message until the permit is dropped.
-    pub(super) fn start(self: &Arc<Self>, bytes: usize) -> PushPermit {
+    /// Counts a message of so many bytes until the permit is dropped. A message
+    /// counts even if it is beyond the limits.
+    pub(super) fn count_push(self: &Arc<Self>, bytes: usize) -> PushPermit {
         self.pushes.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         PushPermit {
@@ -94,6 +96,7 @@ pub(super) struct PushPermit {
 }
 
 impl Drop for PushPermit {
+    /// Counts the message no longer, and wakes the tasks that wait for room.
     fn drop(&mut self) {
         let budget = &self.budget;
         budget.pushes.fetch_sub(1, Ordering::SeqCst);
@@ -128,32 +131,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_waits_for_the_other_and_not_for_ever() {
         let budget = Arc::new(PushBudget::new(1, 0));
-        assert_eq!(budget.room().await, None);
-        let permit = budget.start(10);
+        assert_eq!(budget.wait_for_room().await, None);
+        let permit = budget.count_push(10);
         let waiting = tokio::spawn({
             let budget = Arc::clone(&budget);
-            async move { budget.room().await }
+            async move { budget.wait_for_room().await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         drop(permit);
         assert_eq!(waiting.await.unwrap(), Some(Limit::Pushes));
-        assert_eq!(budget.room().await, None);
-        let stuck = budget.start(1);
+        assert_eq!(budget.wait_for_room().await, None);
+        let stuck = budget.count_push(1);
         // Paused time advances when nothing else can happen.
-        assert_eq!(budget.room().await, Some(Limit::Pushes));
+        assert_eq!(budget.wait_for_room().await, Some(Limit::Pushes));
         drop(stuck);
-        assert_eq!(budget.room().await, None);
+        assert_eq!(budget.wait_for_room().await, None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn bytes_are_bounded_too() {
         let budget = Arc::new(PushBudget::new(0, 100));
-        let first = budget.start(60);
-        assert_eq!(budget.room().await, None);
-        let second = budget.start(60);
-        assert_eq!(budget.room().await, Some(Limit::Bytes));
+        let first = budget.count_push(60);
+        assert_eq!(budget.wait_for_room().await, None);
+        let second = budget.count_push(60);
+        assert_eq!(budget.wait_for_room().await, Some(Limit::Bytes));
         drop((first, second));
-        assert_eq!(budget.room().await, None);
+        assert_eq!(budget.wait_for_room().await, None);
     }
 }

@@ -23,9 +23,7 @@ pub(super) struct RequestOutcome {
     pub(super) denied: Option<TypeUrl>,
     /// Names that were taken out of the request.
     pub(super) refused: Vec<Refused>,
-    /// The first names that it subscribes to on demand, and the number of the
-    /// others.
-    pub(super) asked: (Vec<String>, usize),
+    pub(super) asked: NamesOnDemand,
     pub(super) events: Vec<Event>,
     /// Names that do not exist and got their first subscriber.
     pub(super) missing: Vec<(TypeUrl, Name)>,
@@ -35,24 +33,26 @@ pub(super) struct RequestOutcome {
     pub(super) configured: bool,
 }
 
+/// The names that a request subscribes to on demand.
+#[derive(Default)]
+pub(super) struct NamesOnDemand {
+    /// The first names.
+    first: Vec<String>,
+    /// The number of the others.
+    more: usize,
+}
+
 impl Stream {
-    /// Reports a request of so many bytes to the hooks, and the names that it
-    /// started or ended the demand of to the contents.
+    /// Reports a request of so many bytes to the hooks, in the order in which
+    /// things happened. Tells the contents of the names whose demand it started
+    /// or ended.
     pub(super) fn report_request(&self, bytes: usize, outcome: &RequestOutcome) {
         if outcome.opens {
             self.report(Report::Opened);
         }
         if let Some(type_url) = &outcome.type_url {
             self.report(Report::Requested { type_url, bytes });
-        }
-        if let (Some(type_url), (names @ [_, ..], more)) =
-            (&outcome.type_url, (&*outcome.asked.0, outcome.asked.1))
-        {
-            self.report(Report::Asked {
-                type_url,
-                names,
-                more,
-            });
+            self.report_on_demand(type_url, &outcome.asked);
         }
         if let Some(type_url) = &outcome.denied {
             self.report(Report::Denied { type_url });
@@ -66,6 +66,7 @@ impl Stream {
         if outcome.configured {
             self.report(Report::Configured(self.started.elapsed()));
         }
+
         for (type_url, name) in &outcome.missing {
             self.report(Report::Missing { type_url, name });
             for contents in &self.shared.contents {
@@ -73,6 +74,17 @@ impl Stream {
             }
         }
         self.tell_unwanted(&outcome.unwanted);
+    }
+
+    /// Reports names that were subscribed to on demand, if there are any.
+    fn report_on_demand(&self, type_url: &TypeUrl, names: &NamesOnDemand) {
+        if !names.first.is_empty() {
+            self.report(Report::Asked {
+                type_url,
+                names: &names.first,
+                more: names.more,
+            });
+        }
     }
 
     /// Tells the contents that names have lost their last subscriber.
@@ -89,19 +101,23 @@ impl Stream {
 /// reconnects lists all of its names.
 const MAX_REPORTED: usize = 16;
 
-/// The names that a request subscribes to on demand: the first ones, and the
-/// number of the others.
-pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<String>, usize) {
+/// Lists the names that a request subscribes to on demand: the first
+/// [`MAX_REPORTED`], and the number of the others. Without any if the type is
+/// not one that is subscribed to on demand, which needs delta.
+pub(super) fn names_on_demand(type_url: Option<&TypeUrl>, request: &Request) -> NamesOnDemand {
     let Request::Delta(request) = request else {
-        return (Vec::new(), 0);
+        return NamesOnDemand::default();
     };
     if !type_url.is_some_and(|url| Kind::of(url).on_demand) {
-        return (Vec::new(), 0);
+        return NamesOnDemand::default();
     }
+
     let names = request.subscribe.iter().map(|locator| &locator.name);
     let mut names = names.filter(|name| *name != "*");
-    let reported = names.by_ref().take(MAX_REPORTED).cloned().collect();
-    (reported, names.count())
+    NamesOnDemand {
+        first: names.by_ref().take(MAX_REPORTED).cloned().collect(),
+        more: names.count(),
+    }
 }
 
 /// Takes the changes of demand since the last call, whichever stream made them,
@@ -110,6 +126,7 @@ pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<S
 pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcome) {
     let changes: Vec<_> = db.take_demand_changes().collect();
     for (type_id, selector, change) in changes {
+        // Contents are not asked for wildcards and globs.
         let Selector::Name(name) = selector else {
             continue;
         };
@@ -117,10 +134,10 @@ pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcom
         match change {
             DemandChange::Ended => outcome.unwanted.push((type_url, name)),
             DemandChange::Started => {
-                let found = db.choose_name(type_id, &name, ParamsId::EMPTY);
-                if matches!(found, Choice::Absent | Choice::Unknown)
-                    && db.variants(type_id, &name).is_empty()
-                {
+                let choice = db.choose_name(type_id, &name, ParamsId::EMPTY);
+                let is_unanswered = matches!(choice, Choice::Absent | Choice::Unknown);
+                // Variants may be for clients with other parameters.
+                if is_unanswered && db.variants(type_id, &name).is_empty() {
                     outcome.missing.push((type_url, name));
                 }
             }

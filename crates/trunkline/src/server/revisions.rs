@@ -26,8 +26,8 @@ pub(super) struct TypeRevisions {
 }
 
 impl TypeRevisions {
-    /// The length of the newest response, if it is too large for gRPC and is not
-    /// acknowledged yet.
+    /// The length of the newest response, if it is too large for gRPC and is
+    /// not acknowledged yet.
     pub(super) fn oversized(&self) -> Option<usize> {
         self.oversized.as_ref().map(|(_, bytes)| *bytes)
     }
@@ -38,10 +38,11 @@ impl TypeRevisions {
 }
 
 impl SentRevisions {
-    /// Notes that a response was built from a revision. The oldest pending ACK
-    /// of the type is dropped if there are too many.
-    pub(super) fn sent(&mut self, type_url: &TypeUrl, nonce: &Nonce, revision: u64) {
-        let entry = self.entry(type_url);
+    /// Notes that a response was built from a revision. It replaces a note that
+    /// the response before was too large. Of more than [`MAX_PENDING`] pending
+    /// ACKs of the type, the oldest is forgotten.
+    pub(super) fn note_sent(&mut self, type_url: &TypeUrl, nonce: &Nonce, revision: u64) {
+        let entry = self.find_or_insert(type_url);
         entry.sent = revision;
         entry.oversized = None;
         if entry.pending.len() == MAX_PENDING {
@@ -50,8 +51,8 @@ impl SentRevisions {
         entry.pending.push((nonce.clone(), revision));
     }
 
-    /// The revisions of a type, which begin with its first response.
-    fn entry(&mut self, type_url: &TypeUrl) -> &mut TypeRevisions {
+    /// Finds the revisions of a type; its first response inserts them.
+    fn find_or_insert(&mut self, type_url: &TypeUrl) -> &mut TypeRevisions {
         let index = self.0.iter().position(|entry| entry.type_url == *type_url);
         let index = index.unwrap_or_else(|| {
             self.0.push(TypeRevisions {
@@ -70,17 +71,20 @@ impl SentRevisions {
         self.0.iter_mut().find(|entry| entry.type_url == *type_url)
     }
 
-    /// Notes that the newest response of a type is too large for gRPC.
-    pub(super) fn oversized(&mut self, type_url: &TypeUrl, nonce: &Nonce, bytes: usize) {
+    /// Notes that the newest response of a type is too large for gRPC: its
+    /// nonce, and its length. Does nothing if no response of the type was
+    /// noted.
+    pub(super) fn note_oversized(&mut self, type_url: &TypeUrl, nonce: &Nonce, bytes: usize) {
         if let Some(entry) = self.find_mut(type_url) {
             entry.oversized = Some((nonce.clone(), bytes));
         }
     }
 
-    /// Notes an ACK or a NACK; other events, and nonces that are no longer
-    /// tracked, are ignored.
-    pub(super) fn acknowledged(&mut self, event: &Event) {
-        let (type_url, nonce, accepted) = match event {
+    /// Notes an ACK or a NACK: its response is no longer pending, and an ACK
+    /// may raise the revision that the client has. Other events, and nonces
+    /// that are no longer tracked, are ignored.
+    pub(super) fn note_acknowledgement(&mut self, event: &Event) {
+        let (type_url, nonce, is_ack) = match event {
             Event::Acked { type_url, nonce } => (type_url, nonce, true),
             Event::Nacked {
                 type_url, nonce, ..
@@ -90,12 +94,14 @@ impl SentRevisions {
         let Some(entry) = self.find_mut(type_url) else {
             return;
         };
-        let Some(index) = entry.pending.iter().position(|(n, _)| n == nonce) else {
+        let mut pending = entry.pending.iter();
+        let Some(index) = pending.position(|(other, _)| other == nonce) else {
             return;
         };
+
         let (_, revision) = entry.pending.remove(index);
         entry.oversized.take_if(|(sent, _)| sent == nonce);
-        if accepted {
+        if is_ack {
             entry.acked = entry.acked.max(Some(revision));
         }
     }
@@ -113,20 +119,20 @@ mod tests {
     fn what_is_accepted_counts_and_what_is_rejected_does_not() {
         let url = TypeUrl::new("t");
         let mut revisions = SentRevisions::default();
-        revisions.sent(&url, &"1".into(), 5);
-        revisions.sent(&url, &"2".into(), 7);
+        revisions.note_sent(&url, &"1".into(), 5);
+        revisions.note_sent(&url, &"2".into(), 7);
         let acked = |nonce: &str| Event::Acked {
             type_url: url.clone(),
             nonce: nonce.into(),
         };
-        revisions.acknowledged(&acked("1"));
+        revisions.note_acknowledgement(&acked("1"));
         assert_eq!(
             revisions.of(&url).map(|m| (m.sent, m.acked)),
             Some((7, Some(5)))
         );
-        revisions.acknowledged(&acked("9"));
+        revisions.note_acknowledgement(&acked("9"));
         assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(5)));
-        revisions.acknowledged(&acked("2"));
+        revisions.note_acknowledgement(&acked("2"));
         assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(7)));
     }
 
@@ -136,18 +142,18 @@ mod tests {
         let mut revisions = SentRevisions::default();
         let oversized =
             |revisions: &SentRevisions| revisions.of(&url).and_then(TypeRevisions::oversized);
-        revisions.sent(&url, &"1".into(), 1);
+        revisions.note_sent(&url, &"1".into(), 1);
         assert_eq!(oversized(&revisions), None);
-        revisions.oversized(&url, &"1".into(), 5);
+        revisions.note_oversized(&url, &"1".into(), 5);
         assert_eq!(oversized(&revisions), Some(5));
-        revisions.acknowledged(&Event::Acked {
+        revisions.note_acknowledgement(&Event::Acked {
             type_url: url.clone(),
             nonce: "1".into(),
         });
         assert_eq!(oversized(&revisions), None);
-        revisions.sent(&url, &"2".into(), 2);
-        revisions.oversized(&url, &"2".into(), 6);
-        revisions.sent(&url, &"3".into(), 3);
+        revisions.note_sent(&url, &"2".into(), 2);
+        revisions.note_oversized(&url, &"2".into(), 6);
+        revisions.note_sent(&url, &"3".into(), 3);
         assert_eq!(oversized(&revisions), None);
     }
 }

@@ -8,15 +8,13 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response};
 use tonic::Status;
-use trunkline_core::message::Mode;
-use trunkline_core::resource::TypeUrl;
 
-use super::admit;
+use super::admit::{self, Admitted};
 use super::body::Body;
 use super::driver::Driver;
 use super::ending;
 use super::hooks::{BoxFuture, Call};
-use super::paths;
+use super::paths::{self, StreamForm};
 use super::requests::Requests;
 use super::services;
 use super::shared::Shared;
@@ -67,11 +65,12 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     let path = request.uri().path();
-    let stream = (request.method() == Method::POST)
-        .then(|| paths::stream(path))
-        .flatten();
-    match stream {
-        Some(stream) => open(shared, stream, request),
+    let stream_form = match *request.method() {
+        Method::POST => paths::stream_of_path(path),
+        _ => None,
+    };
+    match stream_form {
+        Some(stream_form) => open_stream(shared, stream_form, request),
         None => {
             let request = request.map(tonic::body::Body::new);
             services::serve(shared, request).await.map(Body::other)
@@ -81,9 +80,9 @@ where
 
 /// Opens a stream, which lives as long as the body of the response. The status
 /// of a stream that is not admitted is sent in the trailers of that body.
-fn open<B>(
+fn open_stream<B>(
     shared: Arc<Shared>,
-    stream: (Mode, Option<TypeUrl>),
+    stream_form: StreamForm,
     request: Request<B>,
 ) -> Response<Body<B>>
 where
@@ -92,18 +91,20 @@ where
     let call = Call::of(&request);
     let closing = request.extensions().get::<Closing>().cloned();
     let requests = Requests::new(request.into_body(), shared.options.request_bytes);
-    let body = Body::stream(Box::pin(admit(shared, stream, call, closing, requests)));
+    let driver = start_driver(shared, stream_form, call, closing, requests);
+    let body = Body::stream(Box::pin(driver));
+
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }
 
 /// Admits a stream and returns its driver, or the status that refuses it.
-/// `closing` says when the connection is about to close, if this server accepted
-/// it.
-async fn admit<B>(
+/// `closing` says when the connection is about to close, if this server
+/// accepted it.
+async fn start_driver<B>(
     shared: Arc<Shared>,
-    stream: (Mode, Option<TypeUrl>),
+    stream_form: StreamForm,
     call: Call,
     closing: Option<Closing>,
     requests: Requests<B>,
@@ -111,9 +112,12 @@ async fn admit<B>(
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    let (admission, identity) = admit::admit(&shared, &call).await?;
-    let stream = Stream::new(Arc::clone(&shared), stream, call.connection, identity);
-    let ending = Box::pin(ending::ending(Arc::clone(&shared), closing, stream.number));
-    let driver = Driver::new(shared, stream, requests, ending, admission);
+    let Admitted {
+        admission,
+        identity,
+    } = admit::admit(&shared, &call).await?;
+    let stream = Stream::new(Arc::clone(&shared), stream_form, call.connection, identity);
+    let ending = ending::wait_for_end(Arc::clone(&shared), closing, stream.number);
+    let driver = Driver::new(shared, stream, requests, Box::pin(ending), admission);
     Ok(Box::new(driver))
 }

@@ -18,7 +18,7 @@ use crate::{health, reflection, rest};
 const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
 const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";
 
-/// The full names of all services.
+/// The full names of all services, those of discovery first.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let others = [
         LOAD,
@@ -27,31 +27,35 @@ pub(super) fn names() -> impl Iterator<Item = String> {
         reflection::NAME,
         reflection::NAME_V1ALPHA,
     ];
-    paths::services().chain(others.map(str::to_owned))
+    paths::service_names().chain(others.map(str::to_owned))
 }
 
 /// Serves a request that opens no discovery stream. All but health checks are
-/// authenticated; a poll is also admitted like a stream.
+/// authenticated; a poll is also admitted like a stream. A path that no service
+/// has gets the status of an unimplemented one.
 pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if let Some(kind) = rest::kind_of_path(&path) {
         return match *request.method() {
             Method::POST => poll::serve(shared, kind, request).await,
-            _ => poll::not_a_poll(),
+            _ => poll::wrong_method(),
         };
     }
+
     let service = path.split('/').nth(1).unwrap_or_default();
     // A health check needs no authentication.
     if service == health::NAME {
         let Ok(response) = shared.health.service().call(request).await;
         return response;
     }
+
     if !names().any(|name| name == service) {
         return no_method(&path);
     }
     if let Err(status) = shared.hooks.authenticate(&Call::of(&request)).await {
         return status.into_http();
     }
+
     let Ok(response) = match service {
         LOAD => shared.load.service().call(request).await,
         STATUS => {

@@ -62,8 +62,9 @@ struct Loading {
 }
 
 impl Shared {
-    /// A server without contents is ready at once. `this` will be the result,
-    /// which its load service asks for the names of clusters.
+    /// The state of a server that has no streams. One without contents is ready
+    /// at once. `this` will be the result, which its load service asks for the
+    /// names of clusters.
     pub(super) fn new(
         options: Options,
         hooks: HookSet,
@@ -78,8 +79,9 @@ impl Shared {
             Some(shared) => shared.cluster_names(),
             None => Vec::new(),
         };
+
         Self {
-            hub: Hub::new(database(is_ready)),
+            hub: Hub::new(new_database(is_ready)),
             loading: Mutex::new(Loading {
                 awaited: (0..contents.len()).collect(),
                 is_started: false,
@@ -109,39 +111,44 @@ impl Shared {
         changes: Vec<Change>,
     ) -> Result<Vec<Changed>, ApplyError> {
         let commit = Commit::new(changes)?;
-        let list = |made: ChangedName<'_>, all: &mut Vec<Changed>| all.extend(Changed::of(made));
+        let list = |name: ChangedName<'_>, changed: &mut Vec<Changed>| {
+            changed.extend(Changed::of(name));
+        };
+        // Nobody asks how long a change takes if there are no hooks.
         let convergence = || {
-            let hooks = Some(&self.hooks).filter(|hooks| hooks.are_any());
-            hooks.map(|hooks| Arc::new(Convergence::new(hooks)))
+            let has_hooks = self.hooks.has_any();
+            has_hooks.then(|| Arc::new(Convergence::new(&self.hooks)))
         };
         let mut changed = self.hub.apply(commit, list, convergence)?;
         self.wake_soon();
+
         changed.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
-        let mut clusters = changed.iter().filter(|c| c.type_url.as_str() == kind::CDS);
-        // A cluster came or went.
-        if clusters.any(|c| c.from.is_some() != c.to.is_some()) {
+        if changed.iter().any(is_cluster_added_or_removed) {
             self.load.clusters_changed();
         }
         self.hooks.changed(origin, &changed);
         Ok(changed)
     }
 
-    /// The names of all clusters, in order, for clients to report on.
+    /// The names of all clusters, in order, each once, for clients to report
+    /// on.
     fn cluster_names(&self) -> Vec<String> {
-        let clusters = self.all(&kind::CDS.into());
-        let mut names: Vec<String> = clusters.iter().map(|r| r.name.to_string()).collect();
+        let clusters = self.all_resources(&kind::CDS.into());
+        let names = clusters.iter().map(|cluster| cluster.name.to_string());
+        let mut names: Vec<String> = names.collect();
         names.sort();
         names.dedup();
         names
     }
 
-    /// Every resource of a type with all its variants, in no order. The database
-    /// is locked for a slice at a time (S85).
-    pub(super) fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
+    /// Every resource of a type with all its variants, in no order. The
+    /// database is locked for a slice at a time (S85).
+    pub(super) fn all_resources(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         let mut all = Vec::new();
         let Some(type_id) = self.with(|db| db.find_type(type_url)) else {
             return all;
         };
+
         let slice = |nth| {
             self.with(|db| {
                 let resources = db.slice_of_resources(type_id, nth)?;
@@ -155,18 +162,20 @@ impl Shared {
         all
     }
 
-    /// Notes that the first load of the contents at this index is complete. With
-    /// the last of them the server is ready: what the database does not hold
-    /// does not exist (S51). Later calls do nothing.
-    pub(super) fn loaded(&self, place: usize) {
+    /// Notes that the first load of the contents at this index is complete.
+    /// With the last of them the server is ready: a name that the database does
+    /// not hold does not exist (S51). Later calls do nothing.
+    pub(super) fn note_loaded(&self, index: usize) {
         {
-            let mut loading = self.loading();
-            loading.awaited.remove(&place);
-            if !loading.awaited.is_empty() || !self.with(|db| db.is_cache()) {
+            let mut loading = self.lock_loading();
+            loading.awaited.remove(&index);
+            let is_complete = !self.with(|db| db.is_cache());
+            if is_complete || !loading.awaited.is_empty() {
                 return;
             }
             self.hub.complete();
         }
+
         self.hub.wake();
         self.ready.send_replace(true);
         if !self.draining.is_cancelled() {
@@ -174,17 +183,20 @@ impl Shared {
         }
     }
 
-    /// Wakes the streams that changes concern after the debounce time, so that a
-    /// burst of changes is one response; at once without a runtime.
+    /// Wakes the streams that changes concern after the debounce time, so that
+    /// a burst of changes is one response; at once if that time is zero, or
+    /// without a runtime.
     fn wake_soon(self: &Arc<Self>) {
         let debounce = self.options.debounce;
         let runtime = tokio::runtime::Handle::try_current().ok();
         let Some(runtime) = runtime.filter(|_| !debounce.is_zero()) else {
             return self.hub.wake();
         };
-        if !self.hub.arm() {
+        // A wake that is on its way is for these changes too.
+        if !self.hub.claim_wake() {
             return;
         }
+
         let shared = Arc::clone(self);
         runtime.spawn(async move {
             tokio::time::sleep(debounce).await;
@@ -205,8 +217,9 @@ impl Shared {
         })
     }
 
-    /// Polls a session until it has a response or has evaluated everything: a
-    /// client that polls by REST gets no second response. In slices (S85).
+    /// Polls a session until it has a response, or has evaluated everything and
+    /// returns `None`: a client that polls by REST gets no second response. In
+    /// slices, between which others have the database (S85).
     pub(super) fn poll_to_end(&self, session: &mut Session, now: Moment) -> Option<Response> {
         loop {
             let response = self.with(|db| session.poll(db, now));
@@ -244,22 +257,29 @@ impl Shared {
 
     /// Returns true once, to the caller that has to start the contents.
     pub(super) fn claim_start(&self) -> bool {
-        !std::mem::replace(&mut self.loading().is_started, true)
+        !std::mem::replace(&mut self.lock_loading().is_started, true)
     }
 
     /// Whether all contents are loaded, to be watched.
-    pub(super) fn ready(&self) -> watch::Receiver<bool> {
+    pub(super) fn watch_ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
     }
 
-    fn loading(&self) -> MutexGuard<'_, Loading> {
+    fn lock_loading(&self) -> MutexGuard<'_, Loading> {
         self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An empty database. Until the contents are loaded it is a cache, in which a
-/// missing name is unknown and not absent (S51).
-fn database(is_ready: bool) -> Database {
+/// Whether a change is that of a cluster which came or went.
+fn is_cluster_added_or_removed(changed: &Changed) -> bool {
+    let is_cluster = changed.type_url.as_str() == kind::CDS;
+    is_cluster && changed.from.is_some() != changed.to.is_some()
+}
+
+/// Makes an empty database that notes changes of demand. Until the contents are
+/// loaded it is a cache, in which a missing name is unknown and not absent
+/// (S51).
+fn new_database(is_ready: bool) -> Database {
     let mut db = match is_ready {
         true => Database::new(),
         false => Database::cache(),
@@ -287,6 +307,7 @@ impl fmt::Debug for Shared {
 
 #[cfg(test)]
 mod tests {
+    use super::super::paths::StreamForm;
     use super::super::{Connection, Server};
     use super::*;
     use trunkline_core::Moment;
@@ -296,8 +317,11 @@ mod tests {
     #[test]
     fn s85_a_stream_keeps_its_number_until_all_of_it_is_forgotten() {
         let shared = Server::builder().build().shared;
-        let only = (Mode::Delta, Some(kind::EDS.into()));
-        let stream = Stream::new(Arc::clone(&shared), only, Connection::default(), None);
+        let form = StreamForm {
+            mode: Mode::Delta,
+            only: Some(kind::EDS.into()),
+        };
+        let stream = Stream::new(Arc::clone(&shared), form, Connection::default(), None);
         let stream = Arc::new(stream);
         let mut session = shared.open(stream.config(), &stream);
         let place = session.stream().index();

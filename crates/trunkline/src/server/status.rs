@@ -12,7 +12,8 @@ use crate::status::{Client, ClientResource, Clients, Rejected, ResourceState, Sy
 impl Clients for Server {
     fn clients(&self) -> Vec<Client> {
         let streams = self.shared.streams();
-        streams.iter().filter_map(|stream| client(stream)).collect()
+        let clients = streams.iter().filter_map(|stream| client_of(stream));
+        clients.collect()
     }
 
     fn resources(&self, stream: u64) -> Vec<ClientResource> {
@@ -24,23 +25,24 @@ impl Clients for Server {
         let Some(session) = &state.session else {
             return Vec::new();
         };
-        let of_type = |status: TypeStatus| self.resources_of_type(session, &status);
-        session.status().flat_map(of_type).collect()
+        let resources = |status: TypeStatus| self.resources_of_type(session, &status);
+        session.status().flat_map(resources).collect()
     }
 }
 
 impl Server {
-    /// The resources of one type on a stream, each with its state.
+    /// The names of one type that a stream subscribes to, each with its state
+    /// and its resource.
     fn resources_of_type(&self, session: &Session, status: &TypeStatus) -> Vec<ClientResource> {
         let type_url = &status.type_url;
         let names = self.shared.with(|db| session.name_statuses(db, type_url));
-        let one = |name: NameStatus| resource(type_url, status, name);
-        names.into_iter().map(one).collect()
+        let resource = |name: NameStatus| client_resource(type_url, status, name);
+        names.into_iter().map(resource).collect()
     }
 }
 
-/// The client of a stream; `None` if the stream has ended meanwhile.
-fn client(stream: &Stream) -> Option<Client> {
+/// Describes the client of a stream; `None` if the stream has ended meanwhile.
+fn client_of(stream: &Stream) -> Option<Client> {
     let state = stream.lock();
     let StreamState {
         session, revisions, ..
@@ -54,30 +56,24 @@ fn client(stream: &Stream) -> Option<Client> {
         mode: stream.mode,
         only: stream.only.clone(),
         opened: stream.opened,
-        types: session.status().map(|s| type_state(s, revisions)).collect(),
+        types: session
+            .status()
+            .map(|status| type_state(status, revisions))
+            .collect(),
     })
 }
 
-/// The state of a type. It is NACKed while a resource is in quarantine; stale
-/// while a response has no acknowledgement, or while none was sent to a client
-/// that did not resume with everything; else in sync.
+/// Describes the state of a type with a client.
 fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
     let entry = revisions.of(&status.type_url);
-    let sync = match () {
-        () if !status.quarantined.is_empty() => Sync::Nacked,
-        () if status.has_pending_ack => Sync::Stale,
-        () if status.last_nonce.is_none() && !status.resumed_complete => Sync::Stale,
-        () => Sync::Synced,
-    };
+    let acked = entry.and_then(TypeRevisions::acked);
     TypeState {
+        sync: sync_of(&status),
         sent_version: entry.map(|entry| entry.sent.to_string()),
-        acked_version: entry
-            .and_then(TypeRevisions::acked)
-            .map(|acked| acked.to_string()),
+        acked_version: acked.map(|revision| revision.to_string()),
         type_url: status.type_url,
         subscriptions: status.subscriptions,
         wildcard: status.wildcard,
-        sync,
         sent: status.last_nonce,
         acked: status.last_acked,
         error: status.error,
@@ -86,9 +82,23 @@ fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
     }
 }
 
-/// The state of one name. A rejected one comes with the error of the last NACK
-/// of its type: a NACK does not say which resource it is about.
-fn resource(type_url: &TypeUrl, status: &TypeStatus, name: NameStatus) -> ClientResource {
+/// Returns a type's state in one word. It is NACKed while a resource is in
+/// quarantine; stale while a response has no acknowledgement, or while none was
+/// sent to a client that did not resume with everything; else in sync.
+fn sync_of(status: &TypeStatus) -> Sync {
+    let has_everything = status.last_nonce.is_some() || status.resumed_complete;
+    if !status.quarantined.is_empty() {
+        Sync::Nacked
+    } else if status.has_pending_ack || !has_everything {
+        Sync::Stale
+    } else {
+        Sync::Synced
+    }
+}
+
+/// Describes one name with its state. A rejected one comes with the error of
+/// the last NACK of its type: a NACK does not say which resource it is about.
+fn client_resource(type_url: &TypeUrl, status: &TypeStatus, name: NameStatus) -> ClientResource {
     let mut rejected = None;
     let state = match name.state {
         NameState::Requested => ResourceState::Requested,

@@ -14,8 +14,9 @@ use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::convergence::{Convergence, Convergences};
 use super::hooks::Connection;
+use super::paths::StreamForm;
 use super::report::{Peer, Report, Sent};
-use super::request_outcome::{RequestOutcome, on_demand, take_demand_changes};
+use super::request_outcome::{RequestOutcome, names_on_demand, take_demand_changes};
 use super::shared::Shared;
 use super::stream_state::StreamState;
 use crate::hub::Watcher;
@@ -65,6 +66,22 @@ pub(super) const NEWS: u8 = 2;
 /// may at once (S85).
 const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 
+/// The outcome of handling a request.
+struct HandledRequest {
+    next: NextPoll,
+    /// Whether every response is acknowledged.
+    is_acknowledged: bool,
+}
+
+/// The outcome of polling a session.
+#[derive(Default)]
+struct PolledSession {
+    built: Option<BuiltResponse>,
+    next: NextPoll,
+    /// Whether everything was evaluated, and every response is acknowledged.
+    is_settled: bool,
+}
+
 /// A response that is not written yet.
 struct BuiltResponse {
     response: Response,
@@ -93,11 +110,10 @@ pub(super) struct NextPoll {
 }
 
 impl Stream {
-    /// A stream without a session: that one opens with the first request. `only`
-    /// is its type, unless it is an aggregated one.
+    /// A stream without a session: that one opens with the first request.
     pub(super) fn new(
         shared: Arc<Shared>,
-        (mode, only): (Mode, Option<TypeUrl>),
+        StreamForm { mode, only }: StreamForm,
         connection: Connection,
         identity: Option<String>,
     ) -> Self {
@@ -128,24 +144,28 @@ impl Stream {
         let bytes = raw.len();
         let mut outcome = RequestOutcome::default();
         // Changes that arrive from now on may not be acknowledged yet.
-        let held = self.convergences.len();
+        let change_count = self.convergences.len();
+
         let handled = self.handle_locked(raw, &mut outcome);
         self.report_request(bytes, &outcome);
-        let (next, is_acknowledged) = handled?;
+
+        let HandledRequest {
+            next,
+            is_acknowledged,
+        } = handled?;
         if is_acknowledged && !next.now {
-            self.convergences.acknowledged(held);
+            self.convergences.drop_acknowledged(change_count);
         }
         Ok(next)
     }
 
     /// Handles a request under the lock of the stream, where nothing may be
-    /// reported: events are collected in `outcome`. Returns when the stream has
-    /// to be polled, and whether no response is without an acknowledgement.
+    /// reported: events are collected in `outcome`.
     fn handle_locked(
         self: &Arc<Self>,
         raw: Bytes,
         outcome: &mut RequestOutcome,
-    ) -> Result<(NextPoll, bool), Fault> {
+    ) -> Result<HandledRequest, Fault> {
         let now = self.shared.hub.now();
         let mut state = self.lock();
         let Read {
@@ -154,10 +174,11 @@ impl Stream {
             refused,
         } = state.reader.read(self.mode, raw)?;
         outcome.refused = refused;
-        outcome.type_url = self.only.as_ref().or(type_url(&request)).cloned();
-        if self.shared.hooks.are_any() {
-            outcome.asked = on_demand(outcome.type_url.as_ref(), &request);
+        outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
+        if self.shared.hooks.has_any() {
+            outcome.asked = names_on_demand(outcome.type_url.as_ref(), &request);
         }
+
         let session = self.prepare_session(&mut state, node.as_ref(), outcome);
         let is_quiet = self.shared.with(|db| {
             let handled = match request {
@@ -167,10 +188,13 @@ impl Stream {
             take_demand_changes(db, outcome);
             handled.map(|()| session.is_quiet(db, now))
         })?;
-        let next = self.next_poll(session, is_quiet);
-        let is_acknowledged = session.is_acknowledged();
-        state.take_events(outcome, self.shared.hooks.are_any());
-        Ok((next, is_acknowledged))
+
+        let handled = HandledRequest {
+            next: self.next_poll(session, is_quiet),
+            is_acknowledged: session.is_acknowledged(),
+        };
+        state.take_events(outcome, self.shared.hooks.has_any());
+        Ok(handled)
     }
 
     /// Returns the session, which the first request opens, with the node of the
@@ -182,15 +206,18 @@ impl Stream {
         node: Option<&Node>,
         outcome: &mut RequestOutcome,
     ) -> &'a mut Session {
+        // Hooks that authorise the stream below are told the id of the node.
         if let Some(node) = node {
             self.bind_node_id(&node.id);
         }
+
         outcome.opens = state.session.is_none();
         let open = || self.shared.open(self.config(), self);
         let session = state.session.get_or_insert_with(open);
         if let Some(node) = node {
             self.set_node(session, &mut state.described, node);
         }
+
         if let Some(type_url) = &outcome.type_url
             && !session.has_type(type_url)
             && !self.may_see(type_url)
@@ -209,9 +236,12 @@ impl Stream {
     /// Whether the client may see a type: hooks authorise it, and secrets are
     /// sent on private connections only, unless an option allows more.
     pub(super) fn may_see(&self, type_url: &TypeUrl) -> bool {
-        let secret = type_url.as_str() == kind::SDS;
-        let private = self.connection.is_private() || self.shared.options.secrets_in_clear;
-        (private || !secret) && self.shared.hooks.authorise(self.peer(), type_url)
+        let is_secret = type_url.as_str() == kind::SDS;
+        let may_see_secrets = self.connection.is_private() || self.shared.options.secrets_in_clear;
+        if is_secret && !may_see_secrets {
+            return false;
+        }
+        self.shared.hooks.authorise(self.peer(), type_url)
     }
 
     /// The configuration of the session, by the options of the server.
@@ -227,25 +257,27 @@ impl Stream {
     }
 
     /// Builds the next message from the newest state, and reports it as sent.
+    /// If there is none and nothing is outstanding, the changes that the stream
+    /// holds have reached the client.
     pub(super) fn poll(&self) -> PollOutcome {
         // Changes that arrive from now on may not be in the message.
-        let held = self.convergences.len();
+        let change_count = self.convergences.len();
         let now = self.shared.hub.now();
-        let (built, next, is_acknowledged) = self.poll_session(now);
-        if is_acknowledged && built.is_none() {
-            self.convergences.acknowledged(held);
+
+        let polled = self.poll_session(now);
+        if polled.is_settled && polled.built.is_none() {
+            self.convergences.drop_acknowledged(change_count);
         }
         PollOutcome {
-            message: built.map(|built| self.write(&built)),
+            message: polled.built.map(|built| self.write_and_report(&built)),
             at: self.shared.hub.instant(now),
-            next,
+            next: polled.next,
         }
     }
 
-    /// Builds one response; the one after it is built later and can be newer.
-    /// Returns also when to poll again, and whether everything was evaluated
-    /// and every earlier response acknowledged.
-    fn poll_session(&self, now: Moment) -> (Option<BuiltResponse>, NextPoll, bool) {
+    /// Builds one response, if there is something to send; the one after it is
+    /// built later and can be newer. A stream without a session is settled.
+    fn poll_session(&self, now: Moment) -> PolledSession {
         let mut state = self.lock();
         let StreamState {
             session: Some(session),
@@ -253,31 +285,41 @@ impl Stream {
             ..
         } = &mut *state
         else {
-            return (None, NextPoll::default(), true);
+            return PolledSession {
+                is_settled: true,
+                ..PolledSession::default()
+            };
         };
+
         let ((response, is_quiet), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
             let is_quiet = response.is_none() || session.is_quiet(db, now);
             (response, is_quiet)
         });
         let built = response.map(|response| {
-            revisions.sent(response.type_url(), response.nonce(), revision);
+            revisions.note_sent(response.type_url(), response.nonce(), revision);
             BuiltResponse {
                 response,
                 dialect: session.dialect(),
                 revision,
             }
         });
+
         let mut next = self.next_poll(session, is_quiet);
         let has_more = session.has_more();
         if has_more {
             let soon = self.shared.hub.instant(now) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
-        (built, next, session.is_acknowledged() && !has_more)
+        PolledSession {
+            built,
+            next,
+            is_settled: session.is_acknowledged() && !has_more,
+        }
     }
 
-    /// When to poll a session that has just handled a request or was polled.
+    /// When to poll a session that has just handled a request or was polled: at
+    /// once unless it `is_quiet`, and at its next timeout.
     fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
         let due = session.poll_timeout();
         NextPoll {
@@ -288,7 +330,7 @@ impl Stream {
 
     /// Writes a response as frames, without the lock of the stream, and reports
     /// it as sent.
-    fn write(&self, built: &BuiltResponse) -> Frames {
+    fn write_and_report(&self, built: &BuiltResponse) -> Frames {
         let response = &built.response;
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
@@ -301,6 +343,7 @@ impl Stream {
                 (frames, &response.resources, &response.removed[..])
             }
         };
+
         let (type_url, nonce) = (response.type_url(), response.nonce());
         self.report(Report::Sent(Sent {
             type_url,
@@ -311,19 +354,21 @@ impl Stream {
         }));
         // Envoy accepts more than gRPC does by default (S80).
         if built.dialect == Dialect::Standard {
-            self.report_if_oversized((type_url, nonce), resources, frames.len());
+            self.report_if_oversized(type_url, nonce, resources, frames.len());
         }
         frames
     }
 
-    /// Closes the session, whichever side ended the stream. Does nothing if
-    /// there was no request.
+    /// Closes the session, whichever side ended the stream, and lets go of all
+    /// changes. Tells the contents of names that lost their last subscriber,
+    /// and reports the end. Does nothing if there was no request.
     pub(super) fn close(&self) {
         let Some(session) = self.lock().session.take() else {
             return;
         };
         self.shared.close(session);
-        self.convergences.acknowledged(usize::MAX);
+        self.convergences.drop_acknowledged(usize::MAX);
+
         let mut outcome = RequestOutcome::default();
         self.shared.with(|db| take_demand_changes(db, &mut outcome));
         self.tell_unwanted(&outcome.unwanted);
@@ -354,13 +399,14 @@ impl Stream {
     /// Reports an event of the stream to the hooks. Not to be called with the
     /// state locked.
     pub(super) fn report(&self, report: Report<'_>) {
-        if self.shared.hooks.are_any() {
+        if self.shared.hooks.has_any() {
             self.shared.hooks.report(self.peer(), report);
         }
     }
 }
 
-fn type_url(request: &Request) -> Option<&TypeUrl> {
+/// The type in a request, if it has one.
+fn request_type(request: &Request) -> Option<&TypeUrl> {
     match request {
         Request::Sotw(request) => request.type_url.as_ref(),
         Request::Delta(request) => request.type_url.as_ref(),

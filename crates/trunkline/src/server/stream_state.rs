@@ -33,12 +33,14 @@ impl StreamState {
     }
 
     /// Takes the events of the session: notes which revisions are acknowledged,
-    /// and adds the events to the outcome if anybody wants them reported.
+    /// and the first ACK of the stream. Adds the events to the outcome if they
+    /// are to be reported; otherwise they are dropped.
     pub(super) fn take_events(&mut self, outcome: &mut RequestOutcome, are_reported: bool) {
         while let Some(event) = self.session.as_mut().and_then(Session::poll_event) {
-            self.revisions.acknowledged(&event);
-            outcome.configured |= matches!(event, Event::Acked { .. }) && !self.is_configured;
-            self.is_configured |= outcome.configured;
+            self.revisions.note_acknowledgement(&event);
+            let is_first_ack = matches!(event, Event::Acked { .. }) && !self.is_configured;
+            outcome.configured |= is_first_ack;
+            self.is_configured |= is_first_ack;
             if are_reported {
                 outcome.events.push(event);
             }
