@@ -140,19 +140,21 @@ impl From<ConstraintError> for AcceptError {
 /// to equal bytes.
 ///
 /// # Errors
-/// If the body is not of its type, or has no name.
+/// If the body is not of its type, or has no name, or is a virtual host whose
+/// name has no route configuration.
 pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> {
     let facts = facts::of(type_url.as_str(), &body)?;
     let Some(name) = &facts.name else {
         let type_url = type_url.clone();
         return Err(AcceptError::NoName { type_url });
     };
+
     let name = Name::new(name);
     if hosts::is_host(type_url.as_str()) {
-        hosts::check(&name)?;
+        hosts::check_name(&name)?;
     }
     Ok(Resource {
-        facts: Shared::default().facts(facts, None),
+        facts: Shared::default().convert_facts(facts, None),
         ..Resource::new(name, body)
     })
 }

@@ -43,8 +43,9 @@ pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
 
 impl Intake {
     /// Makes a resource of its body and wrapper, for these clients: the whole
-    /// resource, or one of its variants. `facts` are those of the body.
-    pub(super) fn authored(
+    /// resource, or one of its variants. `facts` are those of the body. A
+    /// virtual host gets the name in its wrapper into its body.
+    pub(super) fn make_resource(
         &mut self,
         type_url: &str,
         facts: facts::Facts,
@@ -53,21 +54,22 @@ impl Intake {
         clients: Option<Constraints>,
     ) -> Result<Resource, AcceptError> {
         let inside = facts.name.as_deref();
-        let name = name(type_url, inside, wrapper)?;
+        let name = agreed_name(type_url, inside, wrapper)?;
         let mut body = body;
         if hosts::is_host(type_url) {
-            hosts::check(&name)?;
+            hosts::check_name(&name)?;
             if inside != Some(name.as_str()) {
-                body = hosts::renamed(&body, &name)?;
+                body = hosts::rename(&body, &name)?;
             }
         }
+
         let wrapping = Wrapping::new(wrapper)?;
         Ok(Resource {
             version: wrapping.version(&body),
             constraints: clients,
             aliases: wrapping.aliases,
             ttl: wrapping.ttl,
-            facts: self.shared.facts(facts, wrapping.rare),
+            facts: self.shared.convert_facts(facts, wrapping.rare),
             ..Resource::new(name, body)
         })
     }
@@ -88,25 +90,28 @@ pub(super) static BARE: discovery::Resource = discovery::Resource {
 /// Returns the name of a resource, and refuses one that has two. The names in
 /// the wrapper, plain and with constraints, come first; `inside` is the one in
 /// the body, which may differ only if clients do not subscribe by it.
-pub(super) fn name(
+pub(super) fn agreed_name(
     type_url: &str,
     inside: Option<&str>,
     wrapper: &discovery::Resource,
 ) -> Result<Name, AcceptError> {
     let of_variant = wrapper.resource_name.as_ref().map(|name| &name.name);
-    let outside = [Some(&wrapper.name), of_variant].into_iter().flatten();
-    let outside = outside.filter(|name| !name.is_empty());
-    let mut outside = outside.map(|name| Name::new(name));
+    let in_wrapper = [Some(&wrapper.name), of_variant].into_iter().flatten();
+    let in_wrapper = in_wrapper.filter(|name| !name.is_empty());
+    let mut outside = in_wrapper.map(|name| Name::new(name));
     let inside = inside.map(Name::new);
+
     let name = match (outside.next(), &inside) {
         (Some(first), _) => first,
         (None, Some(inside)) => return Ok(inside.clone()),
         (None, None) => return Err(no_name(type_url)),
     };
+
     let must_agree = facts::names_itself(type_url);
     if must_agree && inside.is_none() {
         return Err(no_name(type_url));
     }
+
     let mut others = outside.chain(inside.filter(|_| must_agree));
     match others.find(|other| *other != name) {
         None => Ok(name),
@@ -133,13 +138,17 @@ struct Wrapping {
 impl Wrapping {
     /// Reads a wrapper. Refuses a TTL that is no valid duration.
     fn new(wrapper: &discovery::Resource) -> Result<Self, AcceptError> {
-        let mut aliases: Vec<Name> = wrapper.aliases.iter().map(|a| Name::new(a)).collect();
+        let aliases = wrapper.aliases.iter();
+        let mut aliases: Vec<Name> = aliases.map(|alias| Name::new(alias)).collect();
         aliases.sort();
         aliases.dedup();
+
         let ttl = wrapper.ttl.map(|ttl| read_ttl(ttl).ok_or(AcceptError::Ttl));
         let rare = RareFacts {
             metadata: wrapper.metadata.clone(),
-            do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
+            do_not_cache: wrapper
+                .cache_control
+                .is_some_and(|control| control.do_not_cache),
             ..RareFacts::default()
         };
         Ok(Self {
@@ -152,28 +161,30 @@ impl Wrapping {
     /// Makes a version of a body and this wrapper. A resource that is nothing
     /// but its body has the version of its body, wherever it comes from.
     fn version(&self, body: &Bytes) -> Version {
-        if self.aliases.is_empty() && self.ttl.is_none() && self.rare.is_none() {
+        let is_bare = self.aliases.is_empty() && self.ttl.is_none() && self.rare.is_none();
+        if is_bare {
             return Version::of_body(body);
         }
-        let mut all = Vec::with_capacity(body.len() + 64);
+
+        let mut parts = Vec::with_capacity(body.len() + 64);
         // Each part has its length before it, so that no two lists of parts are
         // the same bytes.
-        let mut part = |bytes: &[u8]| {
-            all.put_u64_le(bytes.len() as u64);
-            all.put_slice(bytes);
+        let mut add_part = |bytes: &[u8]| {
+            parts.put_u64_le(bytes.len() as u64);
+            parts.put_slice(bytes);
         };
-        part(body);
-        part(&self.ttl.map_or(0, |ttl| ttl.as_nanos()).to_le_bytes());
+        add_part(body);
+        add_part(&self.ttl.map_or(0, |ttl| ttl.as_nanos()).to_le_bytes());
         if let Some(rare) = &self.rare {
-            part(&[u8::from(rare.do_not_cache)]);
-            part(rare.metadata.as_deref().unwrap_or_default());
+            add_part(&[u8::from(rare.do_not_cache)]);
+            add_part(rare.metadata.as_deref().unwrap_or_default());
         } else {
-            part(&[]);
+            add_part(&[]);
         }
         for alias in &self.aliases {
-            part(alias.as_str().as_bytes());
+            add_part(alias.as_str().as_bytes());
         }
-        Version::of_body(&all)
+        Version::of_body(&parts)
     }
 }
 

@@ -60,10 +60,10 @@ pub(super) struct Variant {
     pub(super) clients: Constraints,
 }
 
-/// Makes the variants of a message for the clients of the resource. `conditions`
-/// are all those in the message, the one on the resource itself first: its parts
-/// are for the clients that are left.
-pub(super) fn variants(
+/// Makes the variants of a message for the clients of the resource.
+/// `conditions` are all those in the message, the one on the resource itself
+/// first: it narrows the clients, and the parts are for those that are left.
+pub(super) fn make_variants(
     message: &DynamicMessage,
     conditions: &[Condition],
     clients: &Constraints,
@@ -71,37 +71,38 @@ pub(super) fn variants(
     let mut parts = Parts::default();
     let mut clients = clients.clone();
     for condition in conditions {
-        let constraints = parse(condition)?;
-        let both = Constraints::all([&clients, &constraints]);
-        let both = both.map_err(|error| at(condition, error.into()))?;
-        parts.doubt(condition, &clients, &both);
+        let constraints = parse_condition(condition)?;
+        let narrowed = Constraints::all([&clients, &constraints]);
+        let narrowed = narrowed.map_err(|error| at_condition(condition, error.into()))?;
+        parts.note_doubt(condition, &clients, &narrowed);
         match condition.whole {
-            true => clients = both,
-            false => parts.add(condition, constraints),
+            true => clients = narrowed,
+            false => parts.add_condition(condition, constraints),
         }
     }
+
     let cases = clients.cases_within(&parts.conditions, MOST_CASES);
     let cases = cases.map_err(|error| match parts.one_too_many(&error) {
-        Some(condition) => at(condition, AcceptError::Cases(error)),
+        Some(condition) => at_condition(condition, AcceptError::Cases(error)),
         None => AcceptError::Cases(error),
     })?;
     Ok(Variants {
-        all: distinct(message, &parts, cases)?,
+        all: merge_cases(message, &parts, cases)?,
         clients,
         doubts: parts.doubts,
     })
 }
 
 /// Parses a condition; the error has its text and its place.
-fn parse(condition: &Condition) -> Result<Constraints, AcceptError> {
+fn parse_condition(condition: &Condition) -> Result<Constraints, AcceptError> {
     condition.text.parse().map_err(|source| {
         let text = condition.text.clone();
-        at(condition, AcceptError::Condition { text, source })
+        at_condition(condition, AcceptError::Condition { text, source })
     })
 }
 
 /// Adds the place of a condition to an error.
-fn at(condition: &Condition, error: AcceptError) -> AcceptError {
+fn at_condition(condition: &Condition, error: AcceptError) -> AcceptError {
     AcceptError::At {
         path: condition.path.clone(),
         source: Box::new(error),
@@ -122,8 +123,9 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Adds a condition, unless it is known in another spelling.
-    fn add(&mut self, condition: &'a Condition, constraints: Constraints) {
+    /// Adds the condition of a part. One that is known in another spelling is
+    /// not added again, but found by this text too.
+    fn add_condition(&mut self, condition: &'a Condition, constraints: Constraints) {
         let next = self.conditions.len();
         let index = *self.known.entry(constraints.clone()).or_insert(next);
         if index == next {
@@ -133,21 +135,26 @@ impl<'a> Parts<'a> {
         self.by_text.insert(&condition.text, index);
     }
 
-    /// Notes a condition that holds for none or for all of the clients. `both`
-    /// are those for which it holds.
-    fn doubt(&mut self, condition: &Condition, clients: &Constraints, both: &Constraints) {
-        let text = || condition.text.clone();
-        let doubt = match both {
-            // A part of a resource for nobody is not reported.
-            _ if clients.is_never() => return,
-            both if both.is_never() => Doubt::Never { condition: text() },
-            both if both == clients => Doubt::Always { condition: text() },
-            _ => return,
+    /// Notes a doubt about a condition that holds for none or for all of the
+    /// clients. `narrowed` are those for which it holds. A part of a resource
+    /// that is for nobody is not doubted as well.
+    fn note_doubt(&mut self, condition: &Condition, clients: &Constraints, narrowed: &Constraints) {
+        if clients.is_never() {
+            return;
+        }
+        let text = condition.text.clone();
+        let doubt = if narrowed.is_never() {
+            Doubt::Never { condition: text }
+        } else if narrowed == clients {
+            Doubt::Always { condition: text }
+        } else {
+            return;
         };
         self.doubts.push((condition.path.clone(), doubt));
     }
 
-    /// The condition with which there were too many cases.
+    /// The condition with which there were too many cases; `None` if the error
+    /// is another one.
     fn one_too_many(&self, error: &CasesError) -> Option<&'a Condition> {
         match error {
             CasesError::TooMany { conditions, .. } => {
@@ -158,40 +165,44 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Makes one variant of all cases in which the same parts are left. Conditions
-/// outside of parts, like that of the whole resource, hold in every case.
-fn distinct(
+/// Makes one variant of all cases in which the same parts are left. Refuses a
+/// variant that breaks a rule of Envoy, and variants beyond [`MOST_BYTES`] in
+/// all.
+fn merge_cases(
     message: &DynamicMessage,
     parts: &Parts<'_>,
     cases: Vec<Case>,
 ) -> Result<Vec<Variant>, AcceptError> {
-    let mut all: Vec<Merged> = Vec::new();
-    let mut known: HashMap<Bytes, usize> = HashMap::new();
+    let mut merged: Vec<Merged> = Vec::new();
+    let mut index_by_body: HashMap<Bytes, usize> = HashMap::new();
     let mut bytes = 0;
     for case in cases {
+        // A condition that is not of a part, like that of the whole resource,
+        // holds in every case.
         let holds = |text: &str| {
             let index = parts.by_text.get(text);
             index.is_none_or(|&index| case.holds[index])
         };
         let message = conditions::keep(message, &holds)?;
         let body = Bytes::from(canonical::encode(&message)?);
-        if let Some(&same) = known.get(&body) {
-            all[same].cases.push(case.constraints);
+        if let Some(&same) = index_by_body.get(&body) {
+            merged[same].cases.push(case.constraints);
             continue;
         }
-        check(&message, &case.constraints)?;
+
+        check_valid(&message, &case.constraints)?;
         bytes += body.len();
         if bytes > MOST_BYTES {
             return Err(AcceptError::VariantsTooLarge { limit: MOST_BYTES });
         }
-        known.insert(body.clone(), all.len());
-        all.push(Merged {
+        index_by_body.insert(body.clone(), merged.len());
+        merged.push(Merged {
             message,
             body,
             cases: vec![case.constraints],
         });
     }
-    all.into_iter().map(Merged::into_variant).collect()
+    merged.into_iter().map(Merged::into_variant).collect()
 }
 
 /// The contents of one or more cases.
@@ -218,7 +229,8 @@ impl Merged {
 }
 
 /// Refuses a variant that Envoy would: it may lack a part that has to be there.
-fn check(message: &DynamicMessage, clients: &Constraints) -> Result<(), AcceptError> {
+/// Only the first broken rule is reported.
+fn check_valid(message: &DynamicMessage, clients: &Constraints) -> Result<(), AcceptError> {
     match validate::validate(message).into_iter().next() {
         None => Ok(()),
         Some(violation) => Err(AcceptError::Variant {

@@ -27,23 +27,25 @@ pub enum ConstraintReadError {
 #[must_use]
 pub fn text_options() -> text::Options {
     text::Options {
-        readable: Some(text::Readable(from_words)),
+        readable: Some(text::Readable(parse_words)),
         ..text::Options::default()
     }
 }
 
-/// Reads constraints that are written as people say them.
-fn from_words(words: &str) -> Result<DynamicParameterConstraints, String> {
-    let read: Result<Constraints, ConstraintError> = words.parse();
-    let read = read.map_err(|error| format!("the text {words:?} is no constraint: {error}"))?;
-    Ok(write_constraints(read.expr()))
+/// Reads constraints that are written as people say them, as a message; the
+/// error is for the author of the text.
+fn parse_words(words: &str) -> Result<DynamicParameterConstraints, String> {
+    let parsed: Result<Constraints, ConstraintError> = words.parse();
+    let constraints =
+        parsed.map_err(|error| format!("the text {words:?} is no constraint: {error}"))?;
+    Ok(write_constraints(constraints.expr()))
 }
 
 /// Writes an expression as a message.
 #[must_use]
 pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
-    let list = |all: &[Expr]| ConstraintList {
-        constraints: all.iter().map(write_constraints).collect(),
+    let list = |exprs: &[Expr]| ConstraintList {
+        constraints: exprs.iter().map(write_constraints).collect(),
     };
     let single = |key: &str, test| {
         Constraint::Single(SingleConstraint {
@@ -51,20 +53,21 @@ pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
             test: Some(test),
         })
     };
+
     let constraint = match expr.node() {
         ExprNode::Value { key, value } => single(key, constraint::Test::Value(value.to_string())),
         ExprNode::Exists { key } => single(key, constraint::Test::Exists(Exists {})),
-        ExprNode::And(all) => Constraint::And(list(all)),
-        ExprNode::Or(all) => Constraint::Or(list(all)),
-        ExprNode::Not(it) => Constraint::Not(Box::new(write_constraints(it))),
+        ExprNode::And(exprs) => Constraint::And(list(exprs)),
+        ExprNode::Or(exprs) => Constraint::Or(list(exprs)),
+        ExprNode::Not(expr) => Constraint::Not(Box::new(write_constraints(expr))),
     };
     DynamicParameterConstraints {
         r#type: Some(constraint),
     }
 }
 
-/// Writes the name of a variant.
-pub(super) fn resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
+/// Writes the name of a variant, with the constraints that tell it apart.
+pub(super) fn write_resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
     ResourceName {
         name: name.to_string(),
         dynamic_parameter_constraints: constraints.map(|c| write_constraints(c.expr())),
@@ -73,7 +76,7 @@ pub(super) fn resource_name(name: &Name, constraints: Option<&Constraints>) -> R
 
 /// Reads the constraints in the name of a variant; `None` if there are none, or
 /// if they match all clients, which is the same.
-pub(super) fn constraints_of(
+pub(super) fn read_variant_constraints(
     name: Option<&ResourceName>,
 ) -> Result<Option<Constraints>, ConstraintReadError> {
     let message = name.and_then(|name| name.dynamic_parameter_constraints.as_ref());
@@ -91,19 +94,20 @@ pub(super) fn constraints_of(
 pub fn read_constraints(
     message: &DynamicParameterConstraints,
 ) -> Result<Expr, ConstraintReadError> {
-    let list = |all: &ConstraintList| -> Result<Vec<Expr>, ConstraintReadError> {
-        all.constraints.iter().map(read_constraints).collect()
+    let read_list = |list: &ConstraintList| -> Result<Vec<Expr>, ConstraintReadError> {
+        list.constraints.iter().map(read_constraints).collect()
     };
     Ok(match &message.r#type {
         None => Expr::always(),
         Some(Constraint::Single(single)) => read_single(single)?,
-        Some(Constraint::And(all)) => Expr::and(list(all)?)?,
-        Some(Constraint::Or(any)) => Expr::or(list(any)?)?,
-        Some(Constraint::Not(it)) => Expr::not(read_constraints(it)?)?,
+        Some(Constraint::And(list)) => Expr::and(read_list(list)?)?,
+        Some(Constraint::Or(list)) => Expr::or(read_list(list)?)?,
+        Some(Constraint::Not(inner)) => Expr::not(read_constraints(inner)?)?,
     })
 }
 
-/// Reads the constraint on one parameter: its value, or that it exists.
+/// Reads the constraint on one parameter: its value, or that it exists. One
+/// that has neither is refused.
 fn read_single(single: &SingleConstraint) -> Result<Expr, ConstraintReadError> {
     let key = single.key.as_str();
     match &single.test {

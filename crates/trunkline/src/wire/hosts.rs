@@ -23,25 +23,29 @@ pub(super) fn is_route(type_url: &str) -> bool {
 ///
 /// Clients take the text before the last slash for the route configuration, so
 /// slashes in the host are replaced.
-pub(super) fn inside(route: &Name, host: &str) -> Name {
+pub(super) fn name_inside(route: &Name, host: &str) -> Name {
     Name::new(&format!("{route}/{}", host.replace('/', "%2F")))
 }
 
-/// Refuses a name without a route configuration.
-pub(super) fn check(name: &Name) -> Result<(), AcceptError> {
+/// Refuses the name of a virtual host without a route configuration before its
+/// last slash, or without a host after it.
+pub(super) fn check_name(name: &Name) -> Result<(), AcceptError> {
     match name.as_str().rsplit_once('/') {
         Some((route, host)) if !route.is_empty() && !host.is_empty() => Ok(()),
         _ => Err(AcceptError::Unrouted { name: name.clone() }),
     }
 }
 
-/// Writes a name into the body of a virtual host: Envoy removes it by that one.
-pub(super) fn renamed(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
-    let renamed = vhosts::rename(body, name.as_str()).map_err(malformed(types::VIRTUAL_HOST))?;
+/// Writes a name into the body of a virtual host: Envoy removes it by the name
+/// in its body.
+pub(super) fn rename(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
+    let renamed = vhosts::rename(body, name.as_str());
+    let renamed = renamed.map_err(malformed(types::VIRTUAL_HOST))?;
     Ok(renamed.into())
 }
 
-/// Makes the error for bytes that are not of their type.
+/// Returns a function that makes the error for bytes which are not of this
+/// type.
 pub(super) fn malformed(type_url: &'static str) -> impl Fn(prost::DecodeError) -> AcceptError {
     move |source| {
         AcceptError::Facts(FactsError::Malformed {

@@ -26,7 +26,8 @@ const MIN_BYTES: usize = 4096;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct KnownVersions {
-    /// Random, so that no client can make a list with the fingerprint of another.
+    /// Random, so that no client can make a list with the fingerprint of
+    /// another.
     seed: u64,
     lists: Mutex<Lists>,
 }
@@ -73,9 +74,10 @@ impl Default for KnownVersions {
 }
 
 impl KnownVersions {
-    /// Takes the initial versions out of an encoded delta request; `None` if it
-    /// is short, has none, or is no message.
-    pub(crate) fn split(&self, request: &[u8]) -> Option<Unread> {
+    /// Splits the initial versions off an encoded delta request, and makes
+    /// their fingerprint without reading them. `None` if the request is short,
+    /// has none, or is no message.
+    pub(crate) fn split_off(&self, request: &[u8]) -> Option<Unread> {
         if request.len() < MIN_BYTES {
             return None;
         }
@@ -88,25 +90,28 @@ impl KnownVersions {
         (fingerprint.count > 0).then_some(Unread { rest, fingerprint })
     }
 
-    /// Returns the list that was read from entries of this fingerprint.
+    /// Returns the list that was read from entries of this fingerprint, and
+    /// makes it the most recently used one; `None` if none is remembered.
     pub(crate) fn find(&self, fingerprint: Fingerprint) -> Option<InitialVersions> {
         let mut lists = self.lock();
-        let index = lists
-            .known
-            .iter()
-            .position(|(known, _)| *known == fingerprint)?;
+        let mut known = lists.known.iter();
+        let index = known.position(|(known, _)| *known == fingerprint)?;
         lists.is_used = true;
         lists.known[index..].rotate_left(1);
         lists.known.last().map(|(_, versions)| versions.clone())
     }
 
-    /// Remembers the list that was read from entries of this fingerprint, in place of
-    /// the least recently used ones. A list that has a name twice depends on the
-    /// order of its entries, and is not remembered.
+    /// Remembers the list that was read from entries of this fingerprint, in
+    /// place of the least recently used ones. One of more than [`MAX_NAMES`] is
+    /// not remembered, and neither is one that has a name twice: which version
+    /// counts depends on the order of the entries, which the fingerprint does
+    /// not tell.
     pub(crate) fn remember(&self, fingerprint: Fingerprint, versions: &InitialVersions) {
-        if versions.len() != fingerprint.count || fingerprint.count > MAX_NAMES {
+        let has_name_twice = versions.len() != fingerprint.count;
+        if has_name_twice || fingerprint.count > MAX_NAMES {
             return;
         }
+
         let mut lists = self.lock();
         lists.is_used = true;
         while lists.known.len() == MAX_LISTS || lists.count_names() + fingerprint.count > MAX_NAMES
@@ -154,16 +159,16 @@ mod tests {
     #[test]
     fn entries_are_known_again_in_any_order() {
         let known = KnownVersions::default();
-        let forwards = known.split(&request(0..1000)).unwrap();
-        let backwards = known.split(&request((0..1000).rev())).unwrap();
+        let forwards = known.split_off(&request(0..1000)).unwrap();
+        let backwards = known.split_off(&request((0..1000).rev())).unwrap();
         assert_eq!(forwards.fingerprint, backwards.fingerprint);
         assert_eq!(forwards.rest, request(0..0));
         assert!(known.find(forwards.fingerprint).is_none());
         known.remember(forwards.fingerprint, &versions(1000));
         assert_eq!(known.find(backwards.fingerprint), Some(versions(1000)));
-        let other = known.split(&request(1..1000)).unwrap();
+        let other = known.split_off(&request(1..1000)).unwrap();
         assert!(known.find(other.fingerprint).is_none());
-        assert!(known.split(&request(0..10)).is_none(), "it is small");
+        assert!(known.split_off(&request(0..10)).is_none(), "it is small");
     }
 
     #[test]

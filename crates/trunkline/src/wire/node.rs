@@ -15,19 +15,19 @@ pub(super) struct NodeMemory(Option<u128>);
 
 impl NodeMemory {
     /// Whether these are the bytes of the node that was read last.
-    pub(super) fn is(&self, raw: &[u8]) -> bool {
+    pub(super) fn is_last(&self, raw: &[u8]) -> bool {
         self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
     }
 
-    /// Reads a node; `None` if there is none, or it is the one that was read
-    /// last.
+    /// Reads a node and remembers it; `None` if there is none, or it is the one
+    /// that was read last.
     pub(super) fn read(
         &mut self,
         raw: Option<&Bytes>,
         limits: &Limits,
     ) -> Result<Option<Node>, DecodeError> {
         let Some(raw) = raw else { return Ok(None) };
-        if self.is(raw) {
+        if self.is_last(raw) {
             return Ok(None);
         }
         let node = Node::parse(raw, limits)?;

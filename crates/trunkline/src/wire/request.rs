@@ -91,13 +91,14 @@ impl Reader {
     /// limit are taken out of it; any other part beyond a limit is an error.
     pub(crate) fn read(&mut self, mode: Mode, raw: Bytes) -> Result<Read<Request>, DecodeError> {
         match mode {
-            Mode::Sotw => Ok(self.sotw(raw)?.map(Request::Sotw)),
-            Mode::Delta => Ok(self.delta(raw)?.map(Request::Delta)),
+            Mode::Sotw => Ok(self.read_sotw(raw)?.map(Request::Sotw)),
+            Mode::Delta => Ok(self.read_delta(raw)?.map(Request::Delta)),
         }
     }
 
-    /// Reads a state-of-the-world request.
-    pub(crate) fn sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
+    /// Reads a state-of-the-world request. One that only acknowledges a
+    /// response of a known type is not decoded.
+    pub(crate) fn read_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
         if let Some(ack) = Answer::sotw(&raw)
             && let Some(type_url) = self.known_type(&ack, raw.len())
         {
@@ -111,8 +112,10 @@ impl Reader {
         self.decode_sotw(raw)
     }
 
-    /// Reads a delta request.
-    pub(crate) fn delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
+    /// Reads a delta request. One that only acknowledges a response of a known
+    /// type is not decoded, and long initial versions that are known are not
+    /// either.
+    pub(crate) fn read_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
         if let Some(ack) = Answer::delta(&raw)
             && let Some(type_url) = self.known_type(&ack, raw.len())
         {
@@ -122,17 +125,18 @@ impl Reader {
                 ..DeltaRequest::default()
             }));
         }
+
         // One that is too long is left to the decoder, which refuses it.
-        let is_taken = raw.len() <= self.limits.message_bytes;
-        match is_taken.then(|| self.known_versions.split(&raw)).flatten() {
-            Some(unread) => self.delta_with_versions(raw, unread),
-            None => self.decode_delta(raw),
+        let is_within_limit = raw.len() <= self.limits.message_bytes;
+        if is_within_limit && let Some(unread) = self.known_versions.split_off(&raw) {
+            return self.read_delta_with_versions(raw, unread);
         }
+        self.decode_delta(raw)
     }
 
     /// Reads a delta request with a long list of initial versions: the list is
     /// decoded only if no other stream has sent the same (S46).
-    fn delta_with_versions(
+    fn read_delta_with_versions(
         &mut self,
         raw: Bytes,
         unread: Unread,
@@ -142,7 +146,9 @@ impl Reader {
             read.request.initial_versions = known;
             return Ok(read);
         }
+
         let read = self.decode_delta(raw)?;
+        // A list of which a name was refused is not that of the fingerprint.
         if read.refused.is_empty() {
             let versions = &read.request.initial_versions;
             self.known_versions.remember(unread.fingerprint, versions);
@@ -150,24 +156,29 @@ impl Reader {
         Ok(read)
     }
 
-    /// The type of an acknowledgement, if it can be taken without decoding:
+    /// The type of an acknowledgement that can be taken without decoding:
     /// within the limits, of a type that was requested before, and by the node
-    /// that was read last. `len` is the length of the whole request.
+    /// that was read last. `None` if it has to be decoded. `len` is the length
+    /// of the whole request.
     fn known_type(&self, ack: &Answer<'_>, len: usize) -> Option<&TypeUrl> {
         let longest = ack.nonce.len().max(ack.version.len());
-        if len > self.limits.message_bytes || longest > self.limits.text_bytes {
+        let is_within_limits =
+            len <= self.limits.message_bytes && longest <= self.limits.text_bytes;
+        if !is_within_limits {
             return None;
         }
-        if !ack.node.is_none_or(|node| self.node.is(node)) {
+        let has_known_node = ack.node.is_none_or(|node| self.node.is_last(node));
+        if !has_known_node {
             return None;
         }
+
         let mut known = self.known_types.iter();
         known.find(|known| known.as_str() == ack.type_url)
     }
 
     /// Returns a type in the copy that was read first, so that requests of one
     /// type share it; `None` if the request has none.
-    fn type_url(&mut self, text: &str) -> Option<TypeUrl> {
+    fn intern_type(&mut self, text: &str) -> Option<TypeUrl> {
         let text = non_empty(text)?;
         let mut known = self.known_types.iter();
         if let Some(known) = known.find(|known| known.as_str() == text) {
@@ -180,12 +191,14 @@ impl Reader {
         Some(type_url)
     }
 
-    /// Decodes a whole state-of-the-world request.
+    /// Decodes a whole state-of-the-world request, whose names beyond a limit
+    /// are taken out, and remembers its node and its type.
     fn decode_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
         let checked = DiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
-        let mut refused = refusals(checked.refused);
-        let names = names(
+        let mut refused = refused_names(checked.refused);
+
+        let names = join_locators(
             message.resource_names,
             message.resource_locators,
             &mut refused,
@@ -193,11 +206,11 @@ impl Reader {
         let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = SotwRequest {
             node: node.as_ref().map(core_node),
-            type_url: self.type_url(&message.type_url),
+            type_url: self.intern_type(&message.type_url),
             names,
             version: non_empty(&message.version_info).map(Version::new),
             nonce: non_empty(&message.response_nonce).map(Nonce::new),
-            error: message.error_detail.map(error_detail),
+            error: message.error_detail.map(read_error),
         };
         Ok(Read {
             request,
@@ -206,33 +219,36 @@ impl Reader {
         })
     }
 
-    /// Decodes a whole delta request.
+    /// Decodes a whole delta request, whose names beyond a limit are taken out,
+    /// and remembers its node and its type.
     fn decode_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
         let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
-        let mut refused = refusals(checked.refused);
-        let subscribe = names(
+        let mut refused = refused_names(checked.refused);
+
+        let subscribe = join_locators(
             message.resource_names_subscribe,
             message.resource_locators_subscribe,
             &mut refused,
         );
-        let unsubscribe = names(
+        let unsubscribe = join_locators(
             message.resource_names_unsubscribe,
             message.resource_locators_unsubscribe,
             &mut refused,
         );
+
         let versions = message.initial_resource_versions.into_iter();
         let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = DeltaRequest {
             node: node.as_ref().map(core_node),
-            type_url: self.type_url(&message.type_url),
+            type_url: self.intern_type(&message.type_url),
             subscribe,
             unsubscribe,
             initial_versions: versions
                 .map(|entry| (Name::new(&entry.name), Version::new(entry.version)))
                 .collect(),
             nonce: non_empty(&message.response_nonce).map(Nonce::new),
-            error: message.error_detail.map(error_detail),
+            error: message.error_detail.map(read_error),
         };
         Ok(Read {
             request,
@@ -248,20 +264,21 @@ fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn error_detail(status: Status) -> ErrorDetail {
+fn read_error(status: Status) -> ErrorDetail {
     ErrorDetail {
         code: status.code,
         message: status.message,
     }
 }
 
-fn refusals(names: Vec<Refusal>) -> Vec<Refused> {
+fn refused_names(names: Vec<Refusal>) -> Vec<Refused> {
     names.into_iter().map(Refused::Name).collect()
 }
 
 /// Joins plain names, which take the parameters of the stream, and locators,
-/// which bring their own (TP2). A locator with too many parameters is refused.
-fn names(
+/// which bring their own (TP2). A locator with too many parameters is left out
+/// and added to `refused`.
+fn join_locators(
     plain: Vec<String>,
     locators: Vec<ResourceLocator>,
     refused: &mut Vec<Refused>,
@@ -313,7 +330,7 @@ mod tests {
             ..DeltaDiscoveryRequest::default()
         };
         let mut reader = Reader::default();
-        let read = reader.delta(message.encode_to_vec().into()).unwrap();
+        let read = reader.read_delta(message.encode_to_vec().into()).unwrap();
         assert_eq!(read.refused, []);
         let request = read.request;
         assert_eq!(request.node.unwrap().client_features, ["f"]);
@@ -351,7 +368,7 @@ mod tests {
         let mut reader = Reader::default();
         for (id, told) in [("a", true), ("a", false), ("b", true), ("b", false)] {
             let raw = delta(id).encode_to_vec().into();
-            let read = reader.delta(raw).unwrap().request;
+            let read = reader.read_delta(raw).unwrap().request;
             assert_eq!(read.node.map(|node| node.id), told.then(|| id.to_owned()));
             assert_eq!(read.type_url, Some("t".into()));
             assert_eq!(read.nonce, Some("7".into()));
@@ -359,7 +376,7 @@ mod tests {
         let mut reader = Reader::default();
         for (id, told) in [("a", true), ("a", false), ("b", true), ("b", false)] {
             let raw = sotw(id).encode_to_vec().into();
-            let read = reader.sotw(raw).unwrap().request;
+            let read = reader.read_sotw(raw).unwrap().request;
             assert_eq!(read.node.map(|node| node.id), told.then(|| id.to_owned()));
             assert_eq!(read.version, Some("v".into()));
             assert_eq!(read.nonce, Some("7".into()));
@@ -376,9 +393,9 @@ mod tests {
 
     #[test]
     fn an_empty_request_says_nothing() {
-        let request = Reader::default().sotw(Bytes::new()).unwrap().request;
+        let request = Reader::default().read_sotw(Bytes::new()).unwrap().request;
         assert_eq!(request, SotwRequest::default());
-        let request = Reader::default().delta(Bytes::new()).unwrap().request;
+        let request = Reader::default().read_delta(Bytes::new()).unwrap().request;
         assert_eq!(request, DeltaRequest::default());
     }
 
@@ -394,7 +411,7 @@ mod tests {
             ..DiscoveryRequest::default()
         };
         let read = Reader::default()
-            .sotw(message.encode_to_vec().into())
+            .read_sotw(message.encode_to_vec().into())
             .unwrap();
         assert_eq!(read.request.names, [Locator::from("a")]);
         assert!(matches!(
@@ -418,7 +435,7 @@ mod tests {
         let known = Arc::<KnownVersions>::default();
         let read = |message: DeltaDiscoveryRequest| {
             let mut reader = Reader::new(Limits::default(), Arc::clone(&known));
-            let read = reader.delta(message.encode_to_vec().into());
+            let read = reader.read_delta(message.encode_to_vec().into());
             read.unwrap().request
         };
         let first = read(message(1000, "1"));

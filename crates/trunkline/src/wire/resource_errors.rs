@@ -6,27 +6,27 @@ use trunkline_core::name::Name;
 use trunkline_core::resource::{self, ErrorCode};
 use trunkline_proto::discovery::{ResourceError, Status};
 
-use super::constraints::resource_name;
+use super::constraints::write_resource_name;
 
 /// A name, and the error that a client is sent for it.
 type NamedError = (Name, Arc<resource::ResourceError>);
 
 /// Writes the errors of a response.
 pub(super) fn write_errors(errors: &[NamedError]) -> Vec<ResourceError> {
-    let one = |(name, error): &NamedError| ResourceError {
-        resource_name: Some(resource_name(name, None)),
+    let write = |(name, error): &NamedError| ResourceError {
+        resource_name: Some(write_resource_name(name, None)),
         error_detail: Some(Status {
             code: grpc_code(error.code),
             message: error.message.to_string(),
             details: Vec::new(),
         }),
     };
-    errors.iter().map(one).collect()
+    errors.iter().map(write).collect()
 }
 
 /// Reads the errors of a response. One without a name is ignored.
 pub(super) fn read_errors(messages: Vec<ResourceError>) -> Vec<NamedError> {
-    let one = |message: ResourceError| {
+    let read = |message: ResourceError| {
         let name = Name::new(&message.resource_name?.name);
         let Status { code, message, .. } = message.error_detail.unwrap_or_default();
         let error = resource::ResourceError {
@@ -35,10 +35,10 @@ pub(super) fn read_errors(messages: Vec<ResourceError>) -> Vec<NamedError> {
         };
         Some((name, Arc::new(error)))
     };
-    messages.into_iter().filter_map(one).collect()
+    messages.into_iter().filter_map(read).collect()
 }
 
-/// The number of a gRPC status.
+/// Returns the number of the gRPC status for an error.
 fn grpc_code(code: ErrorCode) -> i32 {
     match code {
         ErrorCode::NotFound => tonic::Code::NotFound as i32,
@@ -48,7 +48,8 @@ fn grpc_code(code: ErrorCode) -> i32 {
     }
 }
 
-/// The error of a gRPC status. A number that gRPC does not know is kept.
+/// Returns the error for the number of a gRPC status. Any other number is kept,
+/// also one that gRPC does not know.
 fn error_code(number: i32) -> ErrorCode {
     match tonic::Code::from_i32(number) {
         tonic::Code::NotFound => ErrorCode::NotFound,

@@ -13,12 +13,13 @@ use trunkline_proto::discovery::{
     encode_delta, encode_sotw,
 };
 
-use super::constraints::resource_name;
+use super::constraints::write_resource_name;
 use super::resource_errors::write_errors;
 use super::ttl::write_ttl;
 
 /// Writes a delta response as frames. Its version is the revision of the
-/// contents, for people to read; clients ignore it (S68).
+/// contents, for people to read; clients ignore it (S68). The resources of a
+/// list that streams share are encoded once for all of them.
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
@@ -26,17 +27,19 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
         version: &revision.to_string(),
         identifier,
     };
+
     let removed_variants = response.removed_variants.iter();
     let rest = DeltaDiscoveryResponse {
         removed_resources: response.removed.iter().map(Name::to_string).collect(),
         removed_resource_names: removed_variants
-            .map(|(name, constraints)| resource_name(name, constraints.as_ref()))
+            .map(|(name, constraints)| write_resource_name(name, constraints.as_ref()))
             .collect(),
         resource_errors: write_errors(&response.errors),
         ..DeltaDiscoveryResponse::default()
     };
+
     let url = &response.type_url;
-    let field = |delivered: &WireResource| Field::delta(&wrapped(url, delivered));
+    let field = |delivered: &WireResource| Field::delta(&wrap(url, delivered));
     match &response.resources {
         ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
@@ -46,7 +49,8 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
     }
 }
 
-/// Writes a state-of-the-world response as frames.
+/// Writes a state-of-the-world response as frames. The resources of a list that
+/// streams share are encoded once for all of them.
 pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
@@ -58,6 +62,7 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         resource_errors: write_errors(&response.errors),
         ..DiscoveryResponse::default()
     };
+
     let url = &response.type_url;
     let field = |delivered: &WireResource| sotw_field(url, delivered);
     match &response.resources {
@@ -74,21 +79,23 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
 fn shared_segments(list: &SharedList, field: impl Fn(&WireResource) -> Field) -> &[Bytes] {
     list.encode_once(|resources| {
         let fields: Vec<Field> = resources.iter().map(field).collect();
-        segments(&fields)
+        join_into_segments(&fields)
     })
 }
 
-/// The size at which a segment of a shared list ends. Large segments are few for
-/// a transport to handle; small ones are soon sent and freed.
+/// The size at which a segment of a shared list ends. Large segments are few
+/// for a transport to handle; small ones are soon sent and freed.
 const SEGMENT_BYTES: usize = 64 << 10;
 
-/// Copies fields one after the other into segments.
-fn segments(fields: &[Field]) -> Vec<Bytes> {
+/// Joins fields, in their order, into segments that end when they reach
+/// [`SEGMENT_BYTES`].
+fn join_into_segments(fields: &[Field]) -> Vec<Bytes> {
     let mut segments = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (index, field) in fields.iter().enumerate() {
         bytes += field.len();
-        if bytes >= SEGMENT_BYTES || index + 1 == fields.len() {
+        let is_last = index + 1 == fields.len();
+        if bytes >= SEGMENT_BYTES || is_last {
             segments.push(Field::segment(&fields[start..=index]).to_bytes());
             (start, bytes) = (index + 1, 0);
         }
@@ -99,42 +106,40 @@ fn segments(fields: &[Field]) -> Vec<Bytes> {
 /// Encodes a resource of a SotW response: its bare body if that is enough, else
 /// its wrapper.
 fn sotw_field(url: &TypeUrl, delivered: &WireResource) -> Field {
-    match (delivered.form, any(url, &delivered.resource)) {
+    match (delivered.form, any_body(url, &delivered.resource)) {
         (Form::Full, Some(any)) => Field::sotw(&any),
         // A wrapper was requested, or there is no body to tell the name (S58).
-        _ => Field::sotw_wrapped(&wrapped(url, delivered)),
+        _ => Field::sotw_wrapped(&wrap(url, delivered)),
     }
 }
 
-/// Puts a resource in its wrapper, without the body if it is a heartbeat (S58,
-/// S59, S62).
-fn wrapped(url: &TypeUrl, delivered: &WireResource) -> Resource {
+/// Puts a resource in its wrapper, with its name, version, aliases, TTL and
+/// constraints (S58, S62). A heartbeat has no body: the client only keeps the
+/// resource for longer (S59).
+fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
     let resource = &delivered.resource;
     let body = match delivered.form {
-        Form::Full | Form::Wrapped => any(url, resource),
+        Form::Full | Form::Wrapped => any_body(url, resource),
         Form::Heartbeat => None,
     };
     let constraints = resource.constraints.as_ref();
+    let aliases = resource.other_names();
     let rare = resource.facts().rare.as_deref();
+    let uncached = rare.filter(|rare| rare.do_not_cache);
     Resource {
         version: resource.version.to_string(),
         resource: body,
         name: resource.name.to_string(),
-        aliases: resource
-            .other_names()
-            .map(|name| name.to_string())
-            .collect(),
+        aliases: aliases.map(|name| name.to_string()).collect(),
         ttl: resource.ttl.map(write_ttl),
-        cache_control: rare
-            .filter(|rare| rare.do_not_cache)
-            .map(|_| CacheControl { do_not_cache: true }),
-        resource_name: constraints.map(|c| resource_name(&resource.name, Some(c))),
+        cache_control: uncached.map(|_| CacheControl { do_not_cache: true }),
+        resource_name: constraints.map(|c| write_resource_name(&resource.name, Some(c))),
         metadata: rare.and_then(|rare| rare.metadata.clone()),
     }
 }
 
 /// The body of a resource with its type; `None` if it has none.
-fn any(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
+fn any_body(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
     resource.body.as_ref().map(|body| Any {
         type_url: url.to_string(),
         value: body.clone(),
@@ -310,7 +315,7 @@ mod tests {
             })),
             ..resource("r/1/v", Bytes::from_static(b"body"))
         };
-        let written = wrapped(&kind::VHDS.into(), &WireResource::full(Arc::new(host)));
+        let written = wrap(&kind::VHDS.into(), &WireResource::full(Arc::new(host)));
         assert_eq!(written.aliases, ["r/1/a.com", "r/1/b.com:80"]);
     }
 

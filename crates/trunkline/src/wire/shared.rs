@@ -23,16 +23,17 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns a type in the spelling that clients use. One that is not known is
-    /// left as it is written.
-    pub(super) fn url(&mut self, written: &str) -> TypeUrl {
+    /// Returns a type in the spelling that clients use, in the copy that was
+    /// made first. A type that is not known is left as it is written.
+    pub(super) fn canonical_url(&mut self, written: &str) -> TypeUrl {
         if let Some(known) = self.urls.get(written) {
             return known.clone();
         }
         let url = match descriptor::message(written) {
-            Some(of) => TypeUrl::new(format!("type.googleapis.com/{}", of.full_name())),
+            Some(known) => TypeUrl::new(format!("type.googleapis.com/{}", known.full_name())),
             None => TypeUrl::new(written),
         };
+
         if self.urls.len() >= MAX_URLS {
             self.urls.clear();
         }
@@ -41,7 +42,7 @@ impl Shared {
     }
 
     /// Returns a name in the copy that was made first.
-    fn name(&mut self, text: &str) -> Name {
+    fn intern_name(&mut self, text: &str) -> Name {
         if let Some(known) = self.names.get(text) {
             return known.clone();
         }
@@ -53,27 +54,30 @@ impl Shared {
         name
     }
 
-    /// Converts the facts of a body to the engine's. `wrapper` are those of its
-    /// wrapper. `None` if there are none, as of most endpoints.
-    pub(super) fn facts(
+    /// Converts the facts of a body to the engine's, and adds those of its
+    /// wrapper. References are sorted, each once. `None` if there are no facts,
+    /// as of most endpoints.
+    pub(super) fn convert_facts(
         &mut self,
         found: facts::Facts,
         wrapper: Option<RareFacts>,
     ) -> Option<Box<Facts>> {
         let reference = |(type_url, name): (&str, String)| Reference {
-            type_url: self.url(type_url),
-            name: self.name(&name),
+            type_url: self.canonical_url(type_url),
+            name: self.intern_name(&name),
         };
         let references = found.references.into_iter().map(reference);
         let mut references: Vec<Reference> = references.collect();
         // Spellings of one name are equal only now, and may stand apart.
         references.sort();
         references.dedup();
+
         let mut rare = wrapper.unwrap_or_default();
         rare.base_sets = found.base_sets.into_iter().map(Box::from).collect();
         rare.inline_vhds_routes = found.leaves.iter().map(|name| Name::new(name)).collect();
         rare.vhds_version = found.vhds.map(|vhds| Version::of_body(&vhds));
         rare.ignores_port = found.ignores_port;
+
         let facts = Facts {
             references: references.into(),
             domains: Domains::new(found.domains),
@@ -99,8 +103,8 @@ mod tests {
     #[test]
     fn what_two_resources_refer_to_is_kept_once() {
         let mut shared = Shared::default();
-        let one = shared.facts(referring(&["a", "b"]), None).unwrap();
-        let two = shared.facts(referring(&["b"]), None).unwrap();
+        let one = shared.convert_facts(referring(&["a", "b"]), None).unwrap();
+        let two = shared.convert_facts(referring(&["b"]), None).unwrap();
         let same = |x: &str, y: &str| std::ptr::eq(x, y);
         let (b, other) = (&one.references[1], &two.references[0]);
         assert!(same(b.name.as_str(), other.name.as_str()));
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn two_spellings_of_a_name_are_one_reference() {
         let spellings = ["xdstp://a/t/x?b=2&a=1", "xdstp://a/t/x?a=1&b=2"];
-        let facts = Shared::default().facts(referring(&spellings), None);
+        let facts = Shared::default().convert_facts(referring(&spellings), None);
         assert_eq!(facts.unwrap().references.len(), 1);
     }
 }

@@ -27,8 +27,9 @@ pub struct RequestWriter {
 }
 
 impl RequestWriter {
-    /// `about` is the part of the node that the engine does not know. Id,
-    /// cluster, user agent and features come from the requests.
+    /// A writer without parameters. `about` is the part of the node that the
+    /// engine does not know. Id, cluster, user agent and features come from the
+    /// requests.
     #[must_use]
     pub fn new(about: Node) -> Self {
         Self {
@@ -47,7 +48,7 @@ impl RequestWriter {
         self
     }
 
-    /// The bytes of a request, without the gRPC prefix.
+    /// Writes a request as bytes, without the gRPC prefix.
     #[must_use]
     pub fn write(&mut self, request: Request) -> Bytes {
         match request {
@@ -56,34 +57,39 @@ impl RequestWriter {
         }
     }
 
-    /// Writes a state-of-the-world request.
+    /// Writes a state-of-the-world request. A legacy wildcard stays one,
+    /// without parameters.
     fn write_sotw(&mut self, request: SotwRequest) -> Bytes {
-        let (resource_names, resource_locators) = self.names(request.names);
+        let (resource_names, resource_locators) = self.split_locators(request.names);
         let message = DiscoveryRequest {
             version_info: or_empty(request.version.as_ref().map(Version::as_str)),
-            node: request.node.map(|node| self.node(node)),
+            node: request.node.map(|node| self.encode_node(node)),
             resource_names,
             type_url: or_empty(request.type_url.as_ref().map(TypeUrl::as_str)),
             response_nonce: or_empty(request.nonce.as_ref().map(Nonce::as_str)),
-            error_detail: request.error.map(status),
+            error_detail: request.error.map(write_status),
             resource_locators,
         };
         message.encode_to_vec().into()
     }
 
-    /// Writes a delta request. A legacy wildcard becomes an explicit one if there
-    /// are parameters, which need a name to go with.
+    /// Writes a delta request. A legacy wildcard becomes an explicit one if
+    /// there are parameters, which need a name to go with.
     fn write_delta(&mut self, mut request: DeltaRequest) -> Bytes {
         let names_nothing = request.subscribe.is_empty() && request.unsubscribe.is_empty();
-        if self.params.is_some() && names_nothing && request.nonce.is_none() {
+        let is_legacy_wildcard = names_nothing && request.nonce.is_none();
+        if is_legacy_wildcard && self.params.is_some() {
             request.subscribe.push("*".into());
         }
-        let (resource_names_subscribe, resource_locators_subscribe) = self.names(request.subscribe);
+
+        let (resource_names_subscribe, resource_locators_subscribe) =
+            self.split_locators(request.subscribe);
         let (resource_names_unsubscribe, resource_locators_unsubscribe) =
-            self.names(request.unsubscribe);
+            self.split_locators(request.unsubscribe);
+
         let versions = request.initial_versions.into_iter();
         let message = DeltaDiscoveryRequest {
-            node: request.node.map(|node| self.node(node)),
+            node: request.node.map(|node| self.encode_node(node)),
             type_url: or_empty(request.type_url.as_ref().map(TypeUrl::as_str)),
             resource_names_subscribe,
             resource_names_unsubscribe,
@@ -91,31 +97,32 @@ impl RequestWriter {
                 .map(|(name, version)| (name.as_str(), version.as_str()).into())
                 .collect(),
             response_nonce: or_empty(request.nonce.as_ref().map(Nonce::as_str)),
-            error_detail: request.error.map(status),
+            error_detail: request.error.map(write_status),
             resource_locators_subscribe,
             resource_locators_unsubscribe,
         };
         message.encode_to_vec().into()
     }
 
-    /// Splits names into those without parameters and those with them: their own,
-    /// or else the writer's.
-    fn names(&self, locators: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
+    /// Splits names into those without parameters and those with them: their
+    /// own, or else the writer's.
+    fn split_locators(&self, locators: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
         let (mut plain, mut located) = (Vec::new(), Vec::new());
         for Locator { name, params } in locators {
             match params.as_ref().or(self.params.as_ref()) {
                 None => plain.push(name),
                 Some(params) => located.push(ResourceLocator {
                     name,
-                    dynamic_parameters: pairs(params),
+                    dynamic_parameters: write_params(params),
                 }),
             }
         }
         (plain, located)
     }
 
-    /// Encodes a node, unless it is the one that was written last.
-    fn node(&mut self, node: message::Node) -> Bytes {
+    /// Encodes a node, with the part that the engine does not know. The bytes
+    /// of the node that was written last are used again.
+    fn encode_node(&mut self, node: message::Node) -> Bytes {
         if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
             return bytes.clone();
         }
@@ -137,7 +144,7 @@ fn or_empty(text: Option<&str>) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-fn status(error: ErrorDetail) -> Status {
+fn write_status(error: ErrorDetail) -> Status {
     Status {
         code: error.code,
         message: error.message,
@@ -145,7 +152,7 @@ fn status(error: ErrorDetail) -> Status {
     }
 }
 
-fn pairs(params: &Params) -> BTreeMap<String, String> {
+fn write_params(params: &Params) -> BTreeMap<String, String> {
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
     params.iter().map(owned).collect()
 }
@@ -182,7 +189,7 @@ mod tests {
             }),
         };
         let bytes = RequestWriter::default().write(Request::Sotw(sotw.clone()));
-        assert_eq!(Reader::default().sotw(bytes).unwrap().request, sotw);
+        assert_eq!(Reader::default().read_sotw(bytes).unwrap().request, sotw);
 
         let delta = DeltaRequest {
             node: Some(node()),
@@ -200,7 +207,7 @@ mod tests {
             error: None,
         };
         let bytes = RequestWriter::default().write(Request::Delta(delta.clone()));
-        assert_eq!(Reader::default().delta(bytes).unwrap().request, delta);
+        assert_eq!(Reader::default().read_delta(bytes).unwrap().request, delta);
     }
 
     #[test]
@@ -241,7 +248,11 @@ mod tests {
                 ..DeltaRequest::default()
             };
             let bytes = writer.write(Request::Delta(request));
-            Reader::default().delta(bytes).unwrap().request.subscribe
+            Reader::default()
+                .read_delta(bytes)
+                .unwrap()
+                .request
+                .subscribe
         };
         let with = |name: &str| Locator {
             name: name.into(),

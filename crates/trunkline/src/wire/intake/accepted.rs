@@ -56,14 +56,16 @@ pub struct Hosted {
 }
 
 impl Accepted {
-    /// The changes that bring it to a server: the resource, or its variants, and
-    /// then its virtual hosts.
+    /// The changes that bring it to a server: the resource, or its variants,
+    /// and then its virtual hosts.
     pub fn changes(self) -> impl Iterator<Item = Change> {
+        let url = self.type_url;
+        let variants = self.variants.into_iter();
+        let variants = variants.map(move |variant| Change::Upsert(url.clone(), Arc::new(variant)));
+
         let vhds = TypeUrl::new(types::VIRTUAL_HOST);
         let hosts = self.hosts.into_iter();
         let hosts = hosts.map(move |host| Change::Upsert(vhds.clone(), Arc::new(host.resource)));
-        let (variants, url) = (self.variants.into_iter(), self.type_url);
-        let variants = variants.map(move |one| Change::Upsert(url.clone(), Arc::new(one)));
         variants.chain(hosts)
     }
 }

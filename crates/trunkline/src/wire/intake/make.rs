@@ -14,10 +14,10 @@ use trunkline_proto::{Path, discovery, quick};
 
 use super::{Accepted, Intake};
 use crate::wire::accept::AcceptError;
-use crate::wire::authored::name;
+use crate::wire::authored::agreed_name;
 use crate::wire::compact::{self, Doubt, Variants};
-use crate::wire::constraints::constraints_of;
-use crate::wire::hosts::{self, inside};
+use crate::wire::constraints::read_variant_constraints;
+use crate::wire::hosts::{self, name_inside};
 
 /// The type and the wrapper of a body.
 pub(super) struct Around<'a> {
@@ -28,8 +28,8 @@ pub(super) struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    /// Refuses a condition in the metadata of the wrapper: those belong in the
-    /// body.
+    /// Reads the constraints in the wrapper. Refuses a condition in its
+    /// metadata: those belong in the body.
     pub(super) fn new(
         type_url: &'a str,
         wrapper: &'a discovery::Resource,
@@ -40,7 +40,7 @@ impl<'a> Around<'a> {
         Ok(Self {
             type_url,
             wrapper,
-            written: constraints_of(wrapper.resource_name.as_ref())?,
+            written: read_variant_constraints(wrapper.resource_name.as_ref())?,
         })
     }
 }
@@ -58,35 +58,43 @@ fn has_condition(metadata: &Bytes) -> bool {
     annotations.is_some_and(|of_server| of_server.fields.contains_key(conditions::WHEN))
 }
 
-/// A virtual host or its variants, with conditions that are hardly intended.
-type HostResult = Result<(Vec<Resource>, Vec<(Path, Doubt)>), AcceptError>;
+/// The resources that a virtual host becomes.
+pub(super) struct HostVariants {
+    /// The virtual host itself, or its variants.
+    pub(super) resources: Vec<Resource>,
+    /// Conditions that are hardly intended, with their places.
+    pub(super) doubts: Vec<(Path, Doubt)>,
+}
 
 impl Intake {
-    /// Takes in a body in which no part has a condition.
-    pub(super) fn plain(
+    /// Takes in a body in which no part has a condition: it becomes one
+    /// resource, for the clients in its wrapper.
+    pub(super) fn take_in_plain(
         &mut self,
         around: &Around<'_>,
         facts: Facts,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         let written = around.written.clone();
-        let never = written.as_ref().is_some_and(Constraints::is_never);
-        let doubts = never.then(|| (Path::default(), Doubt::Nobody));
-        let (url, clients) = (around.type_url, written.clone());
-        let resource = self.authored(url, facts, body, around.wrapper, clients)?;
+        let is_for_nobody = written.as_ref().is_some_and(Constraints::is_never);
+        let doubt = is_for_nobody.then(|| (Path::default(), Doubt::Nobody));
+
+        let url = around.type_url;
+        let resource = self.make_resource(url, facts, body, around.wrapper, written.clone())?;
         Ok(Accepted {
-            type_url: self.shared.url(url),
+            type_url: self.shared.canonical_url(url),
             name: resource.name.clone(),
             clients: written.clone(),
             written,
             variants: vec![resource],
             hosts: Vec::new(),
-            doubts: doubts.into_iter().collect(),
+            doubts: doubt.into_iter().collect(),
         })
     }
 
-    /// Takes in a body that is already decoded: as it is, or as its variants.
-    pub(super) fn decoded(
+    /// Takes in a body that is already decoded: as it is, or as the variants
+    /// that its conditions make of it.
+    pub(super) fn take_in_decoded(
         &mut self,
         around: &Around<'_>,
         message: &DynamicMessage,
@@ -94,92 +102,104 @@ impl Intake {
     ) -> Result<Accepted, AcceptError> {
         let facts = facts::of_message(message)?;
         let written = around.written.as_ref();
-        let Some(made) = variants(message, &body, written)? else {
-            return self.plain(around, facts, body);
+        let Some(made) = variants_if_any(message, &body, written)? else {
+            return self.take_in_plain(around, facts, body);
         };
+
         let (url, wrapper) = (around.type_url, around.wrapper);
         let mut accepted = Accepted {
-            type_url: self.shared.url(url),
-            name: name(url, facts.name.as_deref(), wrapper)?,
+            type_url: self.shared.canonical_url(url),
+            name: agreed_name(url, facts.name.as_deref(), wrapper)?,
             written: around.written.clone(),
             clients: unless_always(made.clients),
             variants: Vec::with_capacity(made.all.len()),
             hosts: Vec::new(),
             doubts: made.doubts,
         };
+
         for variant in made.all {
             let facts = facts::of_message(&variant.message)?;
             let clients = unless_always(variant.clients);
-            let resource = self.authored(url, facts, variant.body, wrapper, clients)?;
+            let resource = self.make_resource(url, facts, variant.body, wrapper, clients)?;
             accepted.variants.push(resource);
         }
         Ok(accepted)
     }
 
-    /// Takes in a body that is canonical and valid, and decodes it only if need
-    /// be.
-    pub(super) fn encoded(
+    /// Takes in a body that is canonical and valid. It is decoded only if a
+    /// look at its bytes does not tell all its facts.
+    pub(super) fn take_in_encoded(
         &mut self,
         around: &Around<'_>,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         match quick::look(around.type_url, &body) {
-            Some(facts) => self.plain(around, facts, body),
-            None => self.decoded(around, &decode(around.type_url, &body)?, body),
+            Some(facts) => self.take_in_plain(around, facts, body),
+            None => self.take_in_decoded(around, &decode(around.type_url, &body)?, body),
         }
     }
 
-    /// Takes a virtual host out of a route configuration, for the clients of that
-    /// one. Its body has to be canonical and valid.
-    pub(super) fn host(
+    /// Takes a virtual host out of a route configuration, for the clients of
+    /// that one. Its body has to be canonical and valid.
+    pub(super) fn take_in_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         body: &Bytes,
-    ) -> HostResult {
+    ) -> Result<HostVariants, AcceptError> {
         match quick::look(types::VIRTUAL_HOST, body) {
-            Some(facts) => self.plain_host(route, clients, facts, body),
-            None => self.host_message(route, clients, &decode(types::VIRTUAL_HOST, body)?, body),
+            Some(facts) => self.take_in_plain_host(route, clients, facts, body),
+            None => {
+                self.take_in_decoded_host(route, clients, &decode(types::VIRTUAL_HOST, body)?, body)
+            }
         }
     }
 
-    /// Does the same as [`Self::host`] with a virtual host that is already
-    /// decoded.
-    pub(super) fn host_message(
+    /// Takes a virtual host that is already decoded out of a route
+    /// configuration, for the clients of that one: as it is, or as its
+    /// variants.
+    pub(super) fn take_in_decoded_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         message: &DynamicMessage,
         body: &Bytes,
-    ) -> HostResult {
-        let Some(made) = variants(message, body, clients)? else {
-            return self.plain_host(route, clients, facts::of_message(message)?, body);
+    ) -> Result<HostVariants, AcceptError> {
+        let Some(made) = variants_if_any(message, body, clients)? else {
+            return self.take_in_plain_host(route, clients, facts::of_message(message)?, body);
         };
-        let one = |variant: compact::Variant| {
+
+        let mut resources = Vec::with_capacity(made.all.len());
+        for variant in made.all {
             let facts = facts::of_message(&variant.message)?;
             let clients = unless_always(variant.clients);
-            self.host_resource(route, clients, facts, &variant.body)
-        };
-        let resources: Result<_, AcceptError> = made.all.into_iter().map(one).collect();
-        Ok((resources?, made.doubts))
+            resources.push(self.make_host(route, clients, facts, &variant.body)?);
+        }
+        Ok(HostVariants {
+            resources,
+            doubts: made.doubts,
+        })
     }
 
-    /// Does the same as [`Self::host`] with a virtual host in which no part has a
-    /// condition.
-    pub(super) fn plain_host(
+    /// Takes a virtual host in which no part has a condition out of a route
+    /// configuration, for the clients of that one: it becomes one resource.
+    pub(super) fn take_in_plain_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         facts: Facts,
         body: &Bytes,
-    ) -> HostResult {
-        let resource = self.host_resource(route, clients.cloned(), facts, body)?;
-        Ok((vec![resource], Vec::new()))
+    ) -> Result<HostVariants, AcceptError> {
+        let resource = self.make_host(route, clients.cloned(), facts, body)?;
+        Ok(HostVariants {
+            resources: vec![resource],
+            doubts: Vec::new(),
+        })
     }
 
-    /// Makes a resource of a virtual host, named after its route configuration,
-    /// inside and outside.
-    fn host_resource(
+    /// Makes a resource of a virtual host. It is named after its route
+    /// configuration, and so is its body.
+    fn make_host(
         &mut self,
         route: &Name,
         clients: Option<Constraints>,
@@ -190,19 +210,20 @@ impl Intake {
             let type_url = self.vhds();
             return Err(AcceptError::NoName { type_url });
         };
-        let name = inside(route, name);
-        hosts::check(&name)?;
+
+        let name = name_inside(route, name);
+        hosts::check_name(&name)?;
         Ok(Resource {
             constraints: clients,
-            facts: self.shared.facts(facts, None),
-            ..Resource::new(name.clone(), hosts::renamed(body, &name)?)
+            facts: self.shared.convert_facts(facts, None),
+            ..Resource::new(name.clone(), hosts::rename(body, &name)?)
         })
     }
 }
 
-/// Makes the variants of a body for these clients; `None` if no part of it has a
-/// condition, which is cheap to find out.
-fn variants(
+/// Makes the variants of a body for these clients; `None` if no part of it has
+/// a condition, which is cheap to find out.
+fn variants_if_any(
     message: &DynamicMessage,
     body: &[u8],
     clients: Option<&Constraints>,
@@ -215,10 +236,11 @@ fn variants(
         return Ok(None);
     }
     let clients = clients.cloned().unwrap_or_else(Constraints::always);
-    compact::variants(message, &found, &clients).map(Some)
+    compact::make_variants(message, &found, &clients).map(Some)
 }
 
-/// Constraints that match all clients are none.
+/// Returns constraints, unless they match all clients, which is as good as
+/// none.
 fn unless_always(clients: Constraints) -> Option<Constraints> {
     Some(clients).filter(|clients| !clients.is_always())
 }
@@ -231,7 +253,10 @@ fn decode(type_url: &str, body: &Bytes) -> Result<DynamicMessage, AcceptError> {
         source,
     };
     match descriptor::message(type_url) {
-        Some(of) => Ok(DynamicMessage::decode(of, body.clone()).map_err(malformed)?),
+        Some(descriptor) => {
+            let message = DynamicMessage::decode(descriptor, body.clone());
+            Ok(message.map_err(malformed)?)
+        }
         None => Ok(().transcode_to_dynamic()),
     }
 }

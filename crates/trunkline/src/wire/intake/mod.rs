@@ -53,11 +53,12 @@ impl Intake {
     /// The type of virtual hosts.
     #[must_use]
     pub fn vhds(&mut self) -> TypeUrl {
-        self.shared.url(types::VIRTUAL_HOST)
+        self.shared.canonical_url(types::VIRTUAL_HOST)
     }
 
-    /// Takes in a resource of a text. Its fields are not checked against
-    /// Envoy's rules.
+    /// Takes in a resource of a text, and the virtual hosts of a route
+    /// configuration with `vhds`, each as a resource of its own. Fields are not
+    /// checked against Envoy's rules.
     ///
     /// # Errors
     /// If the wrapper does not fit the resource, or it has no name.
@@ -68,9 +69,10 @@ impl Intake {
             false => None,
         };
         let Some(split) = split else {
-            return self.decoded(&around, &read.message, read.body.clone());
+            return self.take_in_decoded(&around, &read.message, read.body.clone());
         };
-        let mut accepted = self.encoded(&around, split.rest)?;
+
+        let mut accepted = self.take_in_encoded(&around, split.rest)?;
         for (index, body) in split.hosts.iter().enumerate() {
             let path = read.item("virtual_hosts", index);
             let added = self.add_host(&mut accepted, index, &path, body);
@@ -82,8 +84,8 @@ impl Intake {
         Ok(accepted)
     }
 
-    /// Adds a virtual host to its route configuration. `path` is its place in
-    /// the text.
+    /// Adds a virtual host, or its variants, to its route configuration. `path`
+    /// is its place in the text.
     fn add_host(
         &mut self,
         route: &mut Accepted,
@@ -91,18 +93,20 @@ impl Intake {
         path: &Path,
         body: &Bytes,
     ) -> Result<(), AcceptError> {
-        let (resources, doubts) = self.host(&route.name, route.clients.as_ref(), body)?;
-        let resources = resources.into_iter();
+        let made = self.take_in_host(&route.name, route.clients.as_ref(), body)?;
+        let resources = made.resources.into_iter();
         let hosts = resources.map(|resource| Host { index, resource });
         route.hosts.extend(hosts);
-        let doubts = doubts.into_iter();
+
+        let doubts = made.doubts.into_iter();
         let doubts = doubts.map(|(inner, doubt)| (path.join(&inner), doubt));
         route.doubts.extend(doubts);
         Ok(())
     }
 
-    /// Takes in a route configuration of a binary file, whose virtual hosts
-    /// follow one by one.
+    /// Takes in a route configuration of a binary file without its virtual
+    /// hosts. These follow one by one, and [`Self::host_of`] takes them in with
+    /// the parent that is returned.
     ///
     /// # Errors
     /// All its errors.
@@ -112,9 +116,9 @@ impl Intake {
         index: usize,
         route: pieces::Route,
     ) -> Result<(Accepted, Parent), Vec<Mistake>> {
-        let raw = Raw::of_route(file, index, route).map_err(alone)?;
+        let raw = Raw::of_route(file, index, route).map_err(only_mistake)?;
         let wrapped = raw.spot.wrapped;
-        let accepted = self.raw(file, raw)?;
+        let accepted = self.take_in_raw(file, raw)?;
         let parent = Parent {
             name: accepted.name.clone(),
             written: accepted.written.clone(),
@@ -135,12 +139,13 @@ impl Intake {
         index: usize,
         any: discovery::Any,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        let raw = Raw::new(file, index, any).map_err(alone)?;
+        let raw = Raw::new(file, index, any).map_err(only_mistake)?;
         let spot = raw.spot;
-        Ok((self.raw(file, raw)?, spot))
+        Ok((self.take_in_raw(file, raw)?, spot))
     }
 
-    /// Takes in a virtual host of a route configuration of a binary file.
+    /// Takes in a virtual host of a route configuration of a binary file: in
+    /// one pass over its bytes if it is plain, or else decoded and validated.
     ///
     /// # Errors
     /// All its errors.
@@ -156,8 +161,9 @@ impl Intake {
             ..parent.spot()
         };
         let (route, clients) = (&parent.name, parent.constraints.as_ref());
+
         let made = match quick::look(types::VIRTUAL_HOST, &body) {
-            Some(facts) => self.plain_host(route, clients, facts, &body),
+            Some(facts) => self.take_in_plain_host(route, clients, facts, &body),
             None => {
                 let raw = Raw {
                     spot,
@@ -165,42 +171,45 @@ impl Intake {
                     body,
                     wrapper: None,
                 };
-                let read = checked(file, raw)?;
-                self.host_message(route, clients, &read.message, &read.body)
+                let read = decode_valid(file, raw)?;
+                self.take_in_decoded_host(route, clients, &read.message, &read.body)
             }
         };
-        let (resources, doubts) = made.map_err(|error| refused(spot, error))?;
+
+        let made = made.map_err(|error| refused_at(spot, error))?;
         Ok(Hosted {
-            resources,
-            doubts,
+            resources: made.resources,
+            doubts: made.doubts,
             spot,
         })
     }
 
-    /// Takes in a resource of a binary file: in one pass over its bytes if it is
-    /// plain, or else as if it were written in a text.
-    fn raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
+    /// Takes in a resource of a binary file: in one pass over its bytes if it
+    /// is plain, or else as if it were written in a text.
+    fn take_in_raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
         let spot = raw.spot;
-        let plain = quick::look(&raw.type_url, &raw.body);
+        let plain_facts = quick::look(&raw.type_url, &raw.body);
         // A route configuration with virtual hosts has to be taken apart.
-        let plain = plain.filter(|facts| facts.vhds.is_none() || !has_hosts(&raw.body));
-        let accepted = match plain {
+        let plain_facts = plain_facts.filter(|facts| facts.vhds.is_none() || !has_hosts(&raw.body));
+
+        let accepted = match plain_facts {
             Some(facts) => {
                 // Copied, so that the file's bytes can be freed.
                 let body = Bytes::copy_from_slice(&raw.body);
                 let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
                 let around = Around::new(&raw.type_url, wrapper);
-                around.and_then(|around| self.plain(&around, facts, body))
+                around.and_then(|around| self.take_in_plain(&around, facts, body))
             }
-            None => self.text(&checked(file, raw)?),
+            None => self.text(&decode_valid(file, raw)?),
         };
-        accepted.map_err(|error| refused(spot, error))
+        accepted.map_err(|error| refused_at(spot, error))
     }
 }
 
-/// Decodes a resource; an error is each rule of Envoy that it breaks.
-fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
-    let read = raw.decode(file).map_err(alone)?;
+/// Decodes a resource and validates it. The errors are all the rules of Envoy
+/// that it breaks.
+fn decode_valid(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
+    let read = raw.decode(file).map_err(only_mistake)?;
     let broken = read.validate();
     if broken.is_empty() {
         return Ok(read);
@@ -209,16 +218,16 @@ fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     Err(broken.into_iter().map(mistake).collect())
 }
 
-/// Whether virtual hosts have to be taken out of a route configuration; also if
-/// it is malformed, which is reported then.
+/// Whether virtual hosts have to be taken out of a route configuration. True
+/// also if it is malformed, which is reported when it is taken apart.
 fn has_hosts(route: &Bytes) -> bool {
     !matches!(vhosts::split(route), Ok(None))
 }
 
-fn alone(error: Box<TextError>) -> Vec<Mistake> {
+fn only_mistake(error: Box<TextError>) -> Vec<Mistake> {
     vec![Mistake::Text(error)]
 }
 
-fn refused(spot: Spot, error: AcceptError) -> Vec<Mistake> {
+fn refused_at(spot: Spot, error: AcceptError) -> Vec<Mistake> {
     vec![Mistake::Accept { spot, error }]
 }

@@ -17,7 +17,7 @@ use trunkline_proto::discovery::{
     ResourceName, name_of,
 };
 
-use super::constraints::constraints_of;
+use super::constraints::read_variant_constraints;
 use super::resource_errors::read_errors;
 use super::ttl::read_ttl;
 
@@ -51,8 +51,9 @@ pub fn read_response(
 fn read_sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let message = DiscoveryResponse::decode_checked(raw, limits)?.message;
     let mut reader = Reader::new(&message.type_url, limits);
-    let resources = message.resources.into_iter();
-    let resources = resources.filter_map(|any| reader.any(any));
+
+    let bodies = message.resources.into_iter();
+    let resources = bodies.filter_map(|any| reader.read_any(any));
     let resources: Vec<WireResource> = resources.collect();
     let response = SotwResponse {
         version: Version::new(&message.version_info),
@@ -73,17 +74,18 @@ fn read_delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeErr
     let checked = DeltaDiscoveryResponse::decode_checked(raw, limits)?;
     let message = checked.message;
     let mut reader = Reader::new(&message.type_url, limits);
-    let refused = checked.refused.iter();
-    reader
-        .unreadable
-        .extend(refused.map(|refusal| Rejection::of_response(refusal.to_string())));
-    let resources = message.resources.into_iter();
-    let resources = resources.filter_map(|resource| reader.wrapped(resource));
+    for refusal in &checked.refused {
+        reader.reject_nameless(refusal.to_string());
+    }
+
+    let wrappers = message.resources.into_iter();
+    let resources = wrappers.filter_map(|wrapper| reader.read_wrapped(wrapper));
     let resources: Vec<WireResource> = resources.collect();
+
     let removed = message.removed_resources.iter();
     let mut removed: Vec<Name> = removed.map(|name| Name::new(name)).collect();
     let names = &message.removed_resource_names;
-    let removed_variants = reader.removed_variants(names, &resources, &mut removed);
+    let removed_variants = reader.read_removed_variants(names, &resources, &mut removed);
     let response = DeltaResponse {
         nonce: message.nonce.as_str().into(),
         resources: resources.into(),
@@ -114,60 +116,64 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a resource of a SotW response: its body, or a wrapper around it
-    /// (S58).
-    fn any(&mut self, any: Any) -> Option<WireResource> {
+    /// Reads a resource of a state-of-the-world response: its body, or a
+    /// wrapper around it (S58). `None` if it is rejected.
+    fn read_any(&mut self, any: Any) -> Option<WireResource> {
         if any.type_url != Resource::TYPE_URL {
-            return self.bare(any);
+            return self.read_bare(any);
         }
         match Resource::decode_checked(any.value, self.limits) {
             Err(error) => {
-                self.nameless(error.to_string());
+                self.reject_nameless(error.to_string());
                 None
             }
-            Ok(wrapper) => self.wrapped(wrapper.message),
+            Ok(wrapper) => self.read_wrapped(wrapper.message),
         }
     }
 
-    /// Reads a resource without a wrapper, whose name is in its body.
-    fn bare(&mut self, any: Any) -> Option<WireResource> {
+    /// Reads a resource without a wrapper, whose name is in its body. `None` if
+    /// it is rejected.
+    fn read_bare(&mut self, any: Any) -> Option<WireResource> {
         let Some(name) = name_of(&any.value).map(Name::new) else {
-            self.nameless("a resource without a name".to_owned());
+            self.reject_nameless("a resource without a name".to_owned());
             return None;
         };
-        let body = self.body(&name, any)?;
+        let body = self.checked_body(&name, any)?;
         let resource = resource::Resource::new(name, body);
         Some(WireResource::full(Arc::new(resource)))
     }
 
     /// Reads a resource in its wrapper. Without a body and with a TTL it is a
     /// heartbeat (S59); without either, the resource does not exist (S35).
-    fn wrapped(&mut self, wrapper: Resource) -> Option<WireResource> {
-        let Some(name) = name(&wrapper) else {
-            self.nameless("a resource without a name".to_owned());
+    /// `None` if it is rejected.
+    fn read_wrapped(&mut self, wrapper: Resource) -> Option<WireResource> {
+        let Some(name) = find_name(&wrapper) else {
+            self.reject_nameless("a resource without a name".to_owned());
             return None;
         };
-        let constraints = match constraints_of(wrapper.resource_name.as_ref()) {
+        let constraints = match read_variant_constraints(wrapper.resource_name.as_ref()) {
             Ok(constraints) => constraints,
             Err(error) => {
-                self.bad(&name, error.to_string());
+                self.reject(&name, error.to_string());
                 return None;
             }
         };
+
         let ttl = wrapper.ttl.and_then(read_ttl);
         let form = match (&wrapper.resource, ttl) {
             (None, Some(_)) => Form::Heartbeat,
             _ => Form::Full,
         };
         let body = match wrapper.resource {
-            Some(any) => Some(self.body(&name, any)?),
+            Some(any) => Some(self.checked_body(&name, any)?),
             None => None,
         };
+
         let aliases = wrapper.aliases.iter();
         let resource = resource::Resource {
             aliases: aliases.map(|alias| Name::new(alias)).collect(),
             constraints,
-            version: version(&wrapper.version, body.as_ref()),
+            version: version_of(&wrapper.version, body.as_ref()),
             ttl,
             body,
             facts: None,
@@ -179,14 +185,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns the body of a resource, if it is of the type of the response.
-    fn body(&mut self, name: &Name, any: Any) -> Option<Bytes> {
+    /// Returns the body of a resource. One that is not of the type of the
+    /// response is rejected.
+    fn checked_body(&mut self, name: &Name, any: Any) -> Option<Bytes> {
         if any.type_url == self.type_url.as_str() {
             return Some(any.value);
         }
-        let of = self.type_url.clone();
-        let reason = format!("a {:?} in a response of {of}", any.type_url);
-        self.bad(name, reason);
+        let reason = format!("a {:?} in a response of {}", any.type_url, self.type_url);
+        self.reject(name, reason);
         None
     }
 
@@ -194,7 +200,7 @@ impl<'a> Reader<'a> {
     /// constraints is removed as a whole and added to `removed`, unless the
     /// response also has resources of that name: these are variants with
     /// constraints that replace the one without.
-    fn removed_variants(
+    fn read_removed_variants(
         &mut self,
         names: &[ResourceName],
         resources: &[WireResource],
@@ -204,40 +210,43 @@ impl<'a> Reader<'a> {
         let mut variants = Vec::new();
         for message in names {
             let name = Name::new(&message.name);
-            match constraints_of(Some(message)) {
+            match read_variant_constraints(Some(message)) {
                 Ok(Some(constraints)) => variants.push((name, Some(constraints))),
                 Ok(None) if is_sent(&name) => variants.push((name, None)),
                 Ok(None) if !removed.contains(&name) => removed.push(name),
                 Ok(None) => {}
-                Err(error) => self.bad(&name, error.to_string()),
+                Err(error) => self.reject(&name, error.to_string()),
             }
         }
         variants
     }
 
-    fn bad(&mut self, name: &Name, reason: String) {
+    /// Adds a reason to NACK that is about one name.
+    fn reject(&mut self, name: &Name, reason: String) {
         self.unreadable.push(Rejection::of(name, reason));
     }
 
-    fn nameless(&mut self, reason: String) {
+    /// Adds a reason to NACK that is about no name that could be read.
+    fn reject_nameless(&mut self, reason: String) {
         self.unreadable.push(Rejection::of_response(reason));
     }
 }
 
-/// The name in the wrapper, plain or with constraints, or else the one in the
-/// body.
-fn name(wrapper: &Resource) -> Option<Name> {
+/// Finds the name of a resource: in the wrapper, plain or with constraints, or
+/// else in the body. `None` if all are empty or missing.
+fn find_name(wrapper: &Resource) -> Option<Name> {
     let plain = Some(wrapper.name.as_str());
     let of_variant = wrapper.resource_name.as_ref().map(|name| &*name.name);
     let body = wrapper.resource.as_ref();
     let inside = body.and_then(|any| name_of(&any.value));
+
     let names = [plain, of_variant, inside].into_iter().flatten();
     let mut names = names.filter(|name| !name.is_empty());
     names.next().map(Name::new)
 }
 
 /// The version in a wrapper; without one, a version made from the body.
-fn version(text: &str, body: Option<&Bytes>) -> Version {
+fn version_of(text: &str, body: Option<&Bytes>) -> Version {
     match (text, body) {
         ("", Some(body)) => Version::of_body(body),
         _ => Version::new(text),
