@@ -40,10 +40,12 @@ pub struct Client {
     /// Good contents it was ever sent, to tell a last good version from a wrong
     /// one.
     pub good: BTreeSet<(TypeUrl, Name, Vec<u8>)>,
-    /// Names that it resumed with in state of the world, or NACKed together
-    /// with others, and of which it has ACKed nothing since: no source can tell
-    /// what it holds of them (S17, S82).
+    /// Names that it resumed with in state of the world, NACKed together with
+    /// others or in two versions, and of which it has ACKed nothing since: no
+    /// source can tell what it holds of them (S17, S82).
     untold: BTreeSet<(TypeUrl, Selector)>,
+    /// Names of which it NACKed one version, and has ACKed nothing since.
+    nacked_once: BTreeSet<(TypeUrl, Selector)>,
     /// On this stream a set was NACKed that listed invalid clusters and a bad
     /// resource. A set with invalid clusters gets its NACK anyway, so no source
     /// can tell that there was another reason.
@@ -73,6 +75,7 @@ impl Client {
             rejects_whole,
             good: BTreeSet::new(),
             untold: BTreeSet::new(),
+            nacked_once: BTreeSet::new(),
             unclear: false,
             withheld: None,
             asked: BTreeSet::new(),
@@ -205,6 +208,7 @@ impl Client {
     pub fn disconnected(&mut self) {
         self.withheld = None;
         self.untold.clear();
+        self.nacked_once.clear();
         self.unclear = false;
         self.sink.handle_disconnected("gone");
     }
@@ -231,7 +235,7 @@ impl Client {
 
     /// An ACK tells what it holds: all of it, for whole sets. Of resources that
     /// it NACKed together some may have been taken all the same, and others
-    /// dropped (S17).
+    /// dropped; and of two versions that it NACKed, the first (S17).
     fn tell(&mut self, delivery: &Delivery, rejected: &[Rejection]) {
         let url = &delivery.type_url;
         let brought = delivery.resources.iter().map(|r| &r.name);
@@ -239,10 +243,19 @@ impl Client {
         let asks = names.map(|name| (url.clone(), Selector::Name(name.clone())));
         let whole = Kind::of(url).whole_set && self.mode == Mode::Sotw;
         match rejected.is_empty() {
-            true if whole => self.untold.retain(|(other, _)| other != url),
-            true => asks.for_each(|ask| _ = self.untold.remove(&ask)),
+            true if whole => {
+                self.untold.retain(|(other, _)| other != url);
+                self.nacked_once.retain(|(other, _)| other != url);
+            }
+            true => asks.for_each(|ask| {
+                self.untold.remove(&ask);
+                self.nacked_once.remove(&ask);
+            }),
             false if asks.clone().count() > 1 => self.untold.extend(asks),
-            false => {}
+            false => {
+                let again = asks.filter(|ask| !self.nacked_once.insert(ask.clone()));
+                self.untold.extend(again);
+            }
         }
     }
 
