@@ -56,7 +56,10 @@ impl fmt::Display for Place {
 
 /// The place of a resource in its document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum At {
+pub struct At(Where);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Where {
     /// In a text.
     Text(Box<InText>),
     /// In a binary document.
@@ -75,7 +78,7 @@ const NO_HOST: u32 = u32::MAX;
 
 /// The place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InText {
+struct InText {
     line: u32,
     column: u32,
     field: Box<str>,
@@ -84,19 +87,19 @@ pub struct InText {
 impl At {
     /// Makes a place in a text; a number that does not fit becomes the maximum.
     pub(super) fn text(at: text::Position, field: String) -> Self {
-        Self::Text(Box::new(InText {
+        Self(Where::Text(Box::new(InText {
             line: saturate(at.line),
             column: saturate(at.column),
             field: field.into(),
-        }))
+        })))
     }
 
     /// Returns the place in its document, without the field. In a binary
     /// document it has neither line nor column.
     pub(super) fn place(&self, file: &Arc<str>) -> Place {
-        let (line, column) = match self {
-            Self::Text(at) => (at.line, at.column),
-            Self::Binary { .. } => (0, 0),
+        let (line, column) = match &self.0 {
+            Where::Text(at) => (at.line, at.column),
+            Where::Binary { .. } => (0, 0),
         };
         Place {
             line,
@@ -109,9 +112,9 @@ impl At {
     /// virtual host in it.
     #[must_use]
     pub fn field(&self) -> Box<str> {
-        match *self {
-            Self::Text(ref at) => at.field.clone(),
-            Self::Binary {
+        match self.0 {
+            Where::Text(ref at) => at.field.clone(),
+            Where::Binary {
                 index,
                 host,
                 wrapped,
@@ -138,11 +141,11 @@ impl At {
 
 impl From<text::Spot> for At {
     fn from(spot: text::Spot) -> Self {
-        Self::Binary {
+        Self(Where::Binary {
             index: saturate(spot.index),
             host: spot.host.map_or(NO_HOST, saturate),
             wrapped: spot.wrapped,
-        }
+        })
     }
 }
 
