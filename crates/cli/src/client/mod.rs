@@ -170,8 +170,9 @@ impl Client {
             .map_err(Failure::usage)
     }
 
-    /// Sends a request, and returns the status and the body of the response.
-    /// Every error means that the server is not reached.
+    /// Sends a request, and returns the status and the body of the response. A
+    /// refusal by the server is such a status; whatever keeps a response from
+    /// arriving is [`Failure::unreachable`].
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
         self.connect_and_send(request).await.map_err(|error| {
             Failure::unreachable(format!(

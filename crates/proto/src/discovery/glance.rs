@@ -97,18 +97,18 @@ impl<'a> Glance<'a> {
     /// Reads the head of a delta response.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
-        Self::read(bytes, true)
+        Self::read_head(bytes, true)
     }
 
     /// Reads the head of a SotW response.
     #[must_use]
     pub fn sotw(bytes: &'a [u8]) -> Self {
-        Self::read(bytes, false)
+        Self::read_head(bytes, false)
     }
 
     /// Reads type, nonce and version, which have the same numbers in both
     /// responses. A text that is missing or no UTF-8 is empty.
-    fn read(bytes: &'a [u8], delta: bool) -> Self {
+    fn read_head(bytes: &'a [u8], delta: bool) -> Self {
         let mut glance = Self {
             bytes,
             delta,

@@ -229,8 +229,9 @@ impl Walk {
     }
 
     /// Checks that a duration is within the bounds of protobuf and that its
-    /// seconds and nanos have one sign. A negative one is also reported in a
-    /// message of Envoy, unless another rule of the field was reported already.
+    /// seconds and nanos have one sign. A negative duration in a field of an
+    /// Envoy message is reported too, since Envoy refuses it, unless another
+    /// rule of the field was reported already.
     fn check_duration(&mut self, message: &DynamicMessage) {
         let seconds = message.get_field_by_name("seconds");
         let seconds = seconds.and_then(|v| v.as_i64()).unwrap_or_default();

@@ -136,7 +136,7 @@ impl<K: Key> Index<K> {
         self.slots.remove(key);
     }
 
-    /// Returns whether a resource has this name or alias.
+    /// Returns whether a resource of this type has this name or alias.
     #[must_use]
     pub fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let hash = self.hasher.hash_one((type_url, name));

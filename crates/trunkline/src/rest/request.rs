@@ -121,8 +121,8 @@ fn checked_text(
 }
 
 /// Reads a node: the part that the engine knows, and the whole as rules read
-/// it. An error if a text is too long; client features beyond the limits are
-/// left out.
+/// it. An error if the id, the cluster or the user agent is too long; client
+/// features beyond the limits are left out.
 fn read_node(
     mut read: RequestNode,
     limits: &RestLimits,

@@ -19,9 +19,10 @@ impl NodeMemory {
         self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
     }
 
-    /// Reads a node and remembers it; `None` if there is none, or it is the one
-    /// that was read last.
-    pub(super) fn read(
+    /// Reads a node, unless it is the one that was read last, and remembers it.
+    /// Returns `None` for that one, and for a request without a node. A
+    /// malformed node is not remembered.
+    pub(super) fn read_if_new(
         &mut self,
         raw: Option<&Bytes>,
         limits: &Limits,
@@ -64,7 +65,7 @@ mod tests {
         let limits = Limits::default();
         let mut memory = NodeMemory::default();
         let mut id = |raw: Option<Bytes>| {
-            let node = memory.read(raw.as_ref(), &limits).unwrap();
+            let node = memory.read_if_new(raw.as_ref(), &limits).unwrap();
             let node = node.map(|node| core_node(&node));
             node.map(|node| (node.id, node.user_agent))
         };

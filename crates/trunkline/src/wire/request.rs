@@ -203,7 +203,7 @@ impl Reader {
             message.resource_locators,
             &mut refused,
         );
-        let node = self.node.read(message.node.as_ref(), &self.limits)?;
+        let node = self.node.read_if_new(message.node.as_ref(), &self.limits)?;
         let request = SotwRequest {
             node: node.as_ref().map(core_node),
             type_url: self.intern_type(&message.type_url),
@@ -238,7 +238,7 @@ impl Reader {
         );
 
         let versions = message.initial_resource_versions.into_iter();
-        let node = self.node.read(message.node.as_ref(), &self.limits)?;
+        let node = self.node.read_if_new(message.node.as_ref(), &self.limits)?;
         let request = DeltaRequest {
             node: node.as_ref().map(core_node),
             type_url: self.intern_type(&message.type_url),

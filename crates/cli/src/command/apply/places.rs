@@ -104,9 +104,11 @@ fn renumber(text: &str, origins: &[Origin]) -> (String, Option<Number>) {
     (out, first)
 }
 
-/// Writes the indexes of a path, which begins behind [`RESOURCES`]. Returns the
-/// resource that it names, and the text behind its last index; `None`, with
-/// nothing written, if it names no resource of the part.
+/// Writes a path, which begins behind [`RESOURCES`], up to the index of its
+/// resource, or of the virtual host in it: these are the file's, in place of
+/// the part's. Returns the resource, or virtual host, and the rest of the text,
+/// which is not written. `None`, with nothing written, if the path names no
+/// resource of the part.
 fn renumber_path<'a>(
     path: &'a str,
     origins: &[Origin],
