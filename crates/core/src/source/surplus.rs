@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Update, same_variant, variant_of};
 use super::evaluate::{Deferral, Evaluation, MatchingSubscription, absent_answer, resolves_to};
-use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
+use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream, Variant};
 use crate::database::Database;
 use crate::name::Name;
 use crate::order::Removal;
@@ -124,12 +124,34 @@ impl TypeStream {
             let stays = |update: &mut Update| {
                 let mut affected = affected.iter();
                 affected.any(|s| self.variant_matches(db, s, &update.variant))
+                    && !self.is_second_beside_held(db, matching, &update.variant)
             };
             kept.extend(removals.extract_if(.., stays));
             undeliverable = self.withhold_second_variant(db, matching, &kept, evaluation);
         }
         removals.extend(self.drop_redundant_kept(db, matching, &mut kept));
         removals
+    }
+
+    /// Whether a variant would be a second one for a subscription that matches
+    /// it, and that resolves to another variant which the client has accepted
+    /// (TP2). So it may be after the parameters of a client changed.
+    fn is_second_beside_held(
+        &self,
+        db: &mut Database,
+        matching: &[MatchingSubscription],
+        variant: &Variant,
+    ) -> bool {
+        let held = self.client_cache.held_after_acks(db, &variant.0);
+        let is_held = |resource: &Arc<Resource>| {
+            let resolved = variant_of(resource);
+            let mut accepted = held.iter().filter(|held| held.is_accepted());
+            resolved != *variant && accepted.any(|held| held.is_variant(&resolved))
+        };
+        let mut matching = matching.iter();
+        matching.any(|s| {
+            s.choice.resource().is_some_and(is_held) && self.variant_matches(db, s, variant)
+        })
     }
 
     /// Takes out of `kept` the removals of variants that no subscription needs:
