@@ -27,6 +27,8 @@
 pub mod change;
 pub mod database;
 pub mod facts;
+#[cfg(test)]
+mod fixture;
 pub mod hosts;
 mod initial_versions;
 pub mod interest;

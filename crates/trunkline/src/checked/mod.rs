@@ -1,8 +1,8 @@
 //! Contents on their way to a server: decoded, and checked.
 //!
 //! ```text
-//! a file, a body, messages ── decode ──▶ Document: resources with their places
-//!                                   └──▶ Finding: place, field, cause, remedy
+//! a file, a body ── decode ──▶ Document: resources with their places
+//!                         └──▶ Finding: place, field, cause, remedy
 //! ```
 //!
 //! | file | concern |

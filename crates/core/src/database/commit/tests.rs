@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Weak;
 
 use super::*;
-use crate::facts::Facts;
-use crate::hosts::Domains;
+use crate::fixture::put_host;
 use crate::kind::{CDS, LDS, VHDS};
 use crate::params::ParamsId;
 
@@ -149,15 +148,7 @@ fn old_contents_are_freed_between_two_slices() {
 }
 
 fn host(name: &str, domain: &str) -> Change {
-    let facts = Facts {
-        domains: Domains::new([domain]),
-        ..Facts::default()
-    };
-    let host = Resource {
-        facts: Some(Box::new(facts)),
-        ..Resource::new(name.into(), "x".into())
-    };
-    Change::Upsert(VHDS.into(), Arc::new(host))
+    put_host(name, &[domain], None, &[])
 }
 
 #[test]

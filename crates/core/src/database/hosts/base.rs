@@ -88,26 +88,13 @@ impl Database {
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::facts::{Facts, RareFacts};
-    use crate::hosts::Domains;
+
+    use crate::fixture::put_host;
+
     use crate::kind::VHDS;
 
     fn host(name: &str, clients: Option<&str>, sets: &[&str], domains: &[&str]) -> Change {
-        let rare = RareFacts {
-            base_sets: sets.iter().map(|set| Box::from(*set)).collect(),
-            ..RareFacts::default()
-        };
-        let facts = Facts {
-            domains: Domains::new(domains),
-            rare: rare.boxed(),
-            ..Facts::default()
-        };
-        let host = Resource {
-            constraints: clients.map(|text| text.parse().unwrap()),
-            facts: Some(Box::new(facts)),
-            ..Resource::new(name.into(), "x".into())
-        };
-        Change::Upsert(VHDS.into(), Arc::new(host))
+        put_host(name, domains, clients, sets)
     }
 
     #[test]

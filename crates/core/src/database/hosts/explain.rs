@@ -160,22 +160,14 @@ impl Table {
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::facts::Facts;
-    use crate::hosts::Domains;
+
+    use crate::fixture::put_host;
+
     use crate::kind;
     use crate::params::Params;
 
     fn host(name: &str, domains: &[&str], constraints: Option<&str>) -> Change {
-        let facts = Facts {
-            domains: Domains::new(domains),
-            ..Facts::default()
-        };
-        let resource = Resource {
-            constraints: constraints.map(|text| text.parse().unwrap()),
-            facts: Some(Box::new(facts)),
-            ..Resource::new(Name::new(name), "x".into())
-        };
-        Change::Upsert(kind::VHDS.into(), Arc::new(resource))
+        put_host(name, domains, constraints, &[])
     }
 
     /// The matched host, its domain, form and hiding wildcard, and the

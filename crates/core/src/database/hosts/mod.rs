@@ -327,8 +327,9 @@ mod tests {
     use super::super::{Database, TypeId};
     use super::*;
     use crate::change::Change;
-    use crate::facts::Facts;
-    use crate::hosts::Domains;
+
+    use crate::fixture::put_host;
+
     use crate::kind::VHDS;
 
     /// Tables tell most keys apart by the highest bits of their hashes.
@@ -340,15 +341,7 @@ mod tests {
     }
 
     fn host(name: &str, domains: &[&str]) -> Change {
-        let facts = Facts {
-            domains: Domains::new(domains),
-            ..Facts::default()
-        };
-        let host = Resource {
-            facts: Some(Box::new(facts)),
-            ..Resource::new(name.into(), "x".into())
-        };
-        Change::Upsert(VHDS.into(), Arc::new(host))
+        put_host(name, domains, None, &[])
     }
 
     fn database(hosts: Vec<Change>) -> (Database, TypeId) {

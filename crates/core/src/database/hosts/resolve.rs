@@ -271,23 +271,15 @@ impl Database {
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::facts::Facts;
+
+    use crate::fixture::put_host;
     use crate::hosts::Domains;
     use crate::kind::{CDS, VHDS};
     use crate::params::Params;
     use crate::resource::{ErrorCode, ResourceError};
 
     fn host(name: &str, clients: Option<&str>, domains: &[&str]) -> Change {
-        let facts = Facts {
-            domains: Domains::new(domains),
-            ..Facts::default()
-        };
-        let host = Resource {
-            constraints: clients.map(|text| text.parse().unwrap()),
-            facts: Some(Box::new(facts)),
-            ..Resource::new(name.into(), "x".into())
-        };
-        Change::Upsert(VHDS.into(), Arc::new(host))
+        put_host(name, domains, clients, &[])
     }
 
     #[test]

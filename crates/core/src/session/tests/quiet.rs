@@ -1,12 +1,9 @@
 //! When a stream need not be polled.
 
-use super::stream::Stream;
-use crate::change::Change;
+use super::stream::{Stream, env};
 use crate::database::{Database, SLICE};
 use crate::kind::{CDS, EDS, RDS, SDS};
 use crate::message::Mode;
-use crate::params::Params;
-use crate::resource::Resource;
 use crate::session::Config;
 
 #[test]
@@ -55,21 +52,11 @@ fn s73_a_stream_with_deferred_names_is_quiet_until_the_database_changes() {
 
 #[test]
 fn tp2_a_stream_is_not_quiet_after_its_parameters_changed() {
-    let params = |env: &str| Params::new([("env", env)]).unwrap();
-    let mut stream = Stream::with(Config {
-        params: params("x"),
-        ..Config::new(Mode::Delta)
-    });
-    let variant = |env: &'static str| Resource {
-        constraints: Some(format!("env={env}").parse().unwrap()),
-        ..Resource::new("a".into(), env.into())
-    };
-    let both = ["x", "y"].map(|env| Change::Upsert(EDS.into(), variant(env).into()));
-    stream.db.apply(both.into()).unwrap();
+    let mut stream = Stream::with_variants("x", &[EDS]);
     stream.subscribe(EDS, &["a"]);
     stream.settle();
     assert!(stream.is_quiet());
-    stream.session.set_params(&mut stream.db, params("y"));
+    stream.session.set_params(&mut stream.db, env("y"));
     assert!(!stream.is_quiet());
     stream.settle();
     assert!(stream.is_quiet());

@@ -1,35 +1,19 @@
 //! The status of a stream, and what other programs ask of it.
 
-use std::sync::Arc;
-
-use super::stream::Stream;
+use super::stream::{Stream, env, first_body};
 use crate::change::Change;
 use crate::database::Database;
 use crate::facts::{Facts, RareFacts};
-use crate::hosts::Domains;
+use crate::fixture::put_host;
 use crate::kind::{CDS, EDS, RDS, SDS, VHDS};
 use crate::message::{DeltaRequest, ErrorDetail, Mode, Node};
-use crate::name::Name;
-use crate::params::{Params, ParamsId};
+use crate::params::ParamsId;
 use crate::resource::{Resource, Version};
 use crate::session::{BaseSubscriptions, Config, Event, NameState, Refusal};
 
 /// A virtual host with one domain, in a base set.
 fn host(name: &str, domain: &str, base_set: &str) -> Change {
-    let rare = RareFacts {
-        base_sets: Box::new([base_set.into()]),
-        ..RareFacts::default()
-    };
-    let facts = Facts {
-        domains: Domains::new([domain]),
-        rare: rare.boxed(),
-        ..Facts::default()
-    };
-    let resource = Resource {
-        facts: Some(Box::new(facts)),
-        ..Resource::new(Name::new(name), "x".into())
-    };
-    Change::Upsert(VHDS.into(), Arc::new(resource))
+    put_host(name, &[domain], None, &[base_set])
 }
 
 /// The states of all names of a type, and whether each has a resource.
@@ -216,61 +200,29 @@ fn s72_who_may_not_see_virtual_hosts_hears_of_no_base_subscription() {
 
 #[test]
 fn tp2_types_may_have_parameters_of_their_own() {
-    let params = |env: &str| Params::new([("env", env)]).unwrap();
-    let mut stream = Stream::with(Config {
-        params: params("x"),
-        ..Config::new(Mode::Delta)
-    });
-    let variant = |env: &'static str| Resource {
-        constraints: Some(format!("env={env}").parse().unwrap()),
-        ..Resource::new("a".into(), env.into())
-    };
+    let mut stream = Stream::with_variants("x", &[EDS, SDS]);
     for url in [EDS, SDS] {
-        let both = ["x", "y", "z"].map(|env| Change::Upsert(url.into(), variant(env).into()));
-        stream.db.apply(both.into()).unwrap();
         stream.subscribe(url, &["a"]);
         let sent = stream.poll().unwrap();
-        assert_eq!(
-            sent.resources
-                .iter()
-                .next()
-                .unwrap()
-                .resource
-                .body
-                .as_deref(),
-            Some(&b"x"[..])
-        );
+        assert_eq!(first_body(&sent), Some(&b"x"[..]));
         stream.ack(sent);
     }
-    let of_types = vec![(SDS.into(), params("z"))];
+    let of_types = vec![(SDS.into(), env("z"))];
     stream
         .session
-        .set_all_params(&mut stream.db, params("y"), of_types);
+        .set_all_params(&mut stream.db, env("y"), of_types);
     for body in [b"y", b"z"] {
         let sent = stream.poll().unwrap();
-        assert_eq!(
-            sent.resources
-                .iter()
-                .next()
-                .unwrap()
-                .resource
-                .body
-                .as_deref(),
-            Some(&body[..])
-        );
+        assert_eq!(first_body(&sent), Some(&body[..]));
         stream.ack(sent);
     }
     let of = |stream: &Stream, url: &str| {
         let id: ParamsId = stream.session.params_of_type(&url.into());
         stream.db.params(id).clone()
     };
-    assert_eq!(of(&stream, EDS), params("y"));
-    assert_eq!(of(&stream, SDS), params("z"));
-    assert_eq!(
-        of(&stream, CDS),
-        params("y"),
-        "one that is not subscribed to"
-    );
+    assert_eq!(of(&stream, EDS), env("y"));
+    assert_eq!(of(&stream, SDS), env("z"));
+    assert_eq!(of(&stream, CDS), env("y"), "one that is not subscribed to");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::kind::RTDS;
 use crate::message::{DeltaRequest, DeltaResponse, ErrorDetail, Mode, Node, Response};
 use crate::moment::Moment;
 use crate::name::Name;
+use crate::params::Params;
 use crate::resource::{Resource, Version};
 use crate::session::{Config, Session};
 
@@ -17,6 +18,17 @@ const ENDLESS: usize = 100;
 
 /// The type, name and body of a resource, and what it refers to.
 type Contents<'a> = (&'a str, &'a str, &'static str, &'a [(&'a str, &'a str)]);
+
+/// The parameter `env` with a value.
+pub(super) fn env(value: &str) -> Params {
+    Params::new([("env", value)]).unwrap()
+}
+
+/// The body of the first resource of a response.
+pub(super) fn first_body(response: &DeltaResponse) -> Option<&[u8]> {
+    let first = response.resources.first()?;
+    first.resource.body.as_deref()
+}
 
 /// See the module's documentation.
 pub(super) struct Stream {
@@ -41,6 +53,24 @@ impl Stream {
             db,
             now: Moment::START,
         }
+    }
+
+    /// A stream with the parameter `env`, over variants of the name `a` for the
+    /// values x, y and z: the body of each is its value.
+    pub(super) fn with_variants(value: &str, urls: &[&str]) -> Self {
+        let mut stream = Self::with(Config {
+            params: env(value),
+            ..Config::new(Mode::Delta)
+        });
+        for url in urls {
+            let variants = ["x", "y", "z"].map(|value| Resource {
+                constraints: Some(format!("env={value}").parse().unwrap()),
+                ..Resource::new("a".into(), value.into())
+            });
+            let changes = variants.map(|variant| Change::Upsert((*url).into(), Arc::new(variant)));
+            stream.db.apply(changes.into()).unwrap();
+        }
+        stream
     }
 
     /// Says that the client is an Envoy, in a first request for a type that
