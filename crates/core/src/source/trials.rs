@@ -73,6 +73,7 @@ impl TypeStream {
             return Vec::new();
         }
 
+        self.clear_accepted(db, &mut suspects);
         if let [first, _, ..] = &suspects[..] {
             self.quarantined_together
                 .insert(first.requested_name().clone());
@@ -81,6 +82,25 @@ impl TypeStream {
             .into_iter()
             .filter_map(|update| self.quarantine_update(db, update));
         quarantined.collect()
+    }
+
+    /// Clears suspects that the client accepted before in the same version:
+    /// another one is the reason of the NACK. Without another, they stay.
+    fn clear_accepted(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
+        let is_new = |update: &Update| {
+            let held = self.client_cache.held(db, update.name());
+            let mut accepted = held.iter().filter(|held| held.is_accepted());
+            let sent = update.resource.as_ref();
+            !accepted.any(|held| {
+                held.is_variant(&update.variant)
+                    && sent.is_some_and(|sent| sent.version == held.resource.version)
+            })
+        };
+        let new: Vec<bool> = suspects.iter().map(is_new).collect();
+        if new.contains(&true) {
+            let mut new = new.into_iter();
+            suspects.retain(|_| new.next().unwrap_or(true));
+        }
     }
 
     /// Sends the suspects again that came beside a resource in quarantine: it
