@@ -271,19 +271,28 @@ impl TypeStream {
     /// count as accepted, and are suspects of the next NACK unless the client
     /// had them before.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
-        let Some(pending_ack) = self.client_cache.pending_ack(nonce) else {
+        let pending_acks = self.client_cache.pending_acks();
+        let Some(index) = pending_acks.iter().position(|p| p.nonce == *nonce) else {
             return;
         };
-        let resources: Vec<_> = pending_ack.resources().cloned().collect();
+        let earlier = pending_acks.range(..index).flat_map(PendingAck::resources);
+        let earlier: Vec<Arc<Resource>> = earlier.cloned().collect();
+        let resources: Vec<_> = pending_acks[index].resources().cloned().collect();
         for resource in resources {
-            self.add_unverified(db, resource);
+            self.add_unverified(db, resource, &earlier);
         }
     }
 
     /// Makes a resource unverified, unless the client had it before. If an
     /// earlier version of it is unverified, the one before that is what the
-    /// client may still have.
-    fn add_unverified(&mut self, db: &mut Database, resource: Arc<Resource>) {
+    /// client may still have. `earlier` are the resources of responses before
+    /// this one, which count as ACKed with it.
+    fn add_unverified(
+        &mut self,
+        db: &mut Database,
+        resource: Arc<Resource>,
+        earlier: &[Arc<Resource>],
+    ) {
         let held = self.client_cache.held(db, &resource.name);
         let is_replaced = |held: &&CachedResource| {
             let same = held.has_unknown_body() || same_variant(&held.resource, &resource);
@@ -296,11 +305,17 @@ impl TypeStream {
         }
 
         let accepted = replaced.iter().find(|held| held.is_accepted());
-        let before = accepted.or(replaced.first()).copied();
+        let mut earlier = earlier.iter().rev();
+        let sent = earlier.find(|earlier| same_variant(earlier, &resource));
+        let before = match (accepted, sent) {
+            (Some(accepted), _) => Some((*accepted).clone()),
+            (None, Some(sent)) => Some(CachedResource::accepted(sent)),
+            (None, None) => replaced.first().copied().cloned(),
+        };
         let variant = variant_of(&resource);
         let before = match self.unverified.remove(&variant) {
             Some(older) => older.before,
-            None => before.cloned(),
+            None => before,
         };
         let unverified = Unverified { resource, before };
         self.unverified.insert(variant, unverified);
