@@ -156,7 +156,7 @@ impl TypeStream {
         let keeps_hosts = self.kind.on_demand && self.wildcard.is_on();
         for update in pending_ack.updates {
             let has_interest = self.has_interest(db, update.name());
-            if !has_interest {
+            if !has_interest && keeps_hosts {
                 self.dirty.insert(update.name().clone());
             }
             if update.is_removal() || has_interest || keeps_hosts {
