@@ -70,9 +70,8 @@ pub(crate) enum Command {
         trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
         trunkline apply -f clusters.yaml --dry-run\n  \
         trunkline apply -f a-million-hosts.pb\n\n\
-        A file of more than 10000 resources is not one change: it is applied in parts, each of\n\
-        which is applied or not, while the server goes on serving. Where one is refused, those\n\
-        before it stay, and it is said how many they are. --atomic makes it one change.\n\n\
+        A file of more than 10000 resources is sent in parts, and applied when the last of them\n\
+        has arrived.\n\n\
         The virtual hosts of a route configuration that has `vhds` become resources of their\n\
         own (vhds). Applied again, those that it no longer lists are gone.\n\n\
         A resource without constraints around it is all of its name: other variants are gone.\n\
@@ -224,9 +223,6 @@ pub(crate) struct Apply {
     /// A file of resources, in YAML, JSON or binary (.pb); `-` is standard input
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) file: String,
-    /// One change, however many resources; may take a larger --max-admin-body of the server
-    #[arg(long)]
-    pub(crate) atomic: bool,
     /// Only say what would change
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use trunkline_store::{Dangling, FileContents, Files, FilesStatus, Options};
+use trunkline::checked::Dangling;
+use trunkline_store::{FileContents, Files, FilesStatus, Options};
 
 use crate::settings::{OnDangling, Settings};
 
@@ -12,11 +13,17 @@ use crate::settings::{OnDangling, Settings};
 /// of dangling references.
 pub(crate) fn options(dangling: OnDangling) -> Options {
     Options {
-        dangling: match dangling {
-            OnDangling::Warn => Dangling::Warn,
-            OnDangling::Error => Dangling::Refuse,
-        },
+        dangling: dangling.into(),
         ..Options::default()
+    }
+}
+
+impl From<OnDangling> for Dangling {
+    fn from(setting: OnDangling) -> Self {
+        match setting {
+            OnDangling::Warn => Self::Warn,
+            OnDangling::Error => Self::Refuse,
+        }
     }
 }
 
@@ -30,8 +37,7 @@ pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
         rescan: settings.config_rescan,
         ..options(settings.dangling)
     };
-    let watcher = Files::new(&settings.config, options).watch()?;
-    Ok(FileContents::new(watcher))
+    FileContents::watch(Files::new(&settings.config, options))
 }
 
 /// Logs each problem when it comes and each file when it is good again, until

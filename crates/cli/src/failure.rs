@@ -49,12 +49,6 @@ impl Failure {
         Self { kind, message }
     }
 
-    /// Adds a text to the end of the message; the exit code stays.
-    pub(crate) fn with_more(mut self, more: impl fmt::Display) -> Self {
-        self.message.push_str(&more.to_string());
-        self
-    }
-
     /// Returns the exit code of the kind of failure.
     pub(crate) fn code(&self) -> ExitCode {
         match self.kind {

@@ -154,7 +154,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         guard,
         dangling: settings.dangling,
         body_limit: settings.limits.admin_body.0,
-        writes: Arc::default(),
+        stage: Arc::default(),
     };
     Ok((server, admin))
 }

@@ -80,7 +80,7 @@ fn what_get_shows_of_a_route_configuration_can_be_applied() {
     assert!(!yaml.contains("virtual_hosts"), "{yaml}");
     let again = server.ask_with(&["apply", "-f", "-"], &yaml);
     assert_eq!(good(&again), "1 unchanged\n");
-    let stay = "warning: \"r\" lists no virtual hosts: the 1 that came with it stay";
+    let stay = "resources[0]: \"r\" lists no virtual hosts: the 1 that came with it stay";
     assert!(said(&again).contains(stay), "{}", said(&again));
     let host = good(&server.ask(&["get", "vhds", "r/a", "-o", "yaml"]));
     assert_eq!(apply(&server, &host), "1 unchanged\n");
@@ -114,7 +114,7 @@ fn a_domain_that_another_host_has_is_refused_with_both_places() {
     ] {
         let error = bad(&server.ask_with(flags, &alone("r/b", "y, x")), 1);
         let expected = "standard input:2:3: resources[0]: virtual hosts \"r/b\", this one, and \
-                        \"r/a\", which the server has, both have the domain \"x\"";
+                        \"r/a\", at origin api, both have the domain \"x\"";
         assert!(error.contains(expected), "{error}");
     }
     let error = bad(&server.ask_with(&["apply", "-f", "-"], &alone("v", "v")), 1);
@@ -205,15 +205,20 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
     let left = names(&server, "vhds");
     assert_eq!(left.len(), MANY + 1);
     assert_eq!((left[0].as_str(), left[1].as_str()), ("r/own", "r/w00000"));
-    // A change in parts cannot be rehearsed.
-    let error = bad(&server.ask(&["apply", "-f", &file, "--dry-run"]), 1);
-    assert!(error.contains("give --atomic"), "{error}");
-    let same = good(&server.ask(&["apply", "-f", &file, "--dry-run", "--atomic"]));
-    assert!(same.starts_with("10501 unchanged\n"), "{same}");
+    // A change in parts can be rehearsed.
+    let same = good(&server.ask(&["apply", "-f", &file, "--dry-run"]));
+    assert!(same.contains("0 deleted, 10501 unchanged"), "{same}");
+    let file = inside(&path, all("v", "d"));
+    let other = good(&server.ask(&["apply", "-f", &file, "--dry-run"]));
+    assert!(
+        other.contains("10500 created, 0 changed, 10500 deleted"),
+        "{other}"
+    );
+    assert_eq!(names(&server, "vhds"), left);
 }
 
 #[test]
-fn a_part_that_is_refused_says_where_and_what_was_applied() {
+fn of_a_change_in_parts_nothing_is_applied_if_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("many.pb");
     let server = Server::start(&[]);
@@ -229,15 +234,12 @@ fn a_part_that_is_refused_says_where_and_what_was_applied() {
     let file = write(&path, (0..10_500).map(one).collect());
     let error = bad(&server.ask(&["apply", "-f", &file]), 1);
     let place = format!(
-        "{file}: resources[9000]: virtual hosts \"r/v9000\", this one, and \"r/v4000\", which \
-         the server has, both have the domain \"d4000\""
+        "{file}: resources[9000]: virtual hosts \"r/v9000\", this one, and \"r/v4000\", at \
+         resources[4000], both have the domain \"d4000\""
     );
     assert!(error.contains(&place), "{error}");
-    assert!(
-        error.contains("8000 of the 10500 resources were applied before that and stay"),
-        "{error}"
-    );
-    assert_eq!(names(&server, "vhds").len(), 8000);
+    assert!(error.contains("nothing was changed"), "{error}");
+    assert_eq!(names(&server, "vhds"), [""; 0]);
 
     let mut twice: Vec<Any> = (10_000..20_500).map(|n| one(n + 1)).collect();
     twice.push(one(11_000));
@@ -247,7 +249,7 @@ fn a_part_that_is_refused_says_where_and_what_was_applied() {
         "{file}: resources[10500]: \"r/v11000\" is there already, at {file}: resources[999]"
     );
     assert!(error.contains(&place), "{error}");
-    assert_eq!(names(&server, "vhds").len(), 8000, "nothing was sent");
+    assert_eq!(names(&server, "vhds"), [""; 0], "nothing was sent");
 }
 
 #[test]

@@ -303,7 +303,8 @@ fn dangling_references_are_warned_of_or_refused() {
     let server = Server::start(&[]);
     let output = server.ask_with(&["apply", "-f", "-"], routes);
     good(&output);
-    let warning = "standard input:2:3: resources[0]: \"routes\" refers to cds \"backend\", which is not there";
+    let warning =
+        "standard input:2:3: resources[0]: refers to cluster \"backend\", which is not there";
     assert!(said(&output).contains(warning), "{}", said(&output));
     good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
     let output = server.ask_with(&["apply", "-f", "-"], routes);
@@ -314,6 +315,10 @@ fn dangling_references_are_warned_of_or_refused() {
     assert!(error.contains(warning), "{error}");
     let both = format!("{CLUSTER}{}", routes.replace("resources:\n", ""));
     good(&strict.ask_with(&["apply", "-f", "-"], &both));
+    let error = bad(&strict.ask(&["delete", "cds", "backend"]), 1);
+    let needed = "no longer has cluster \"backend\", to which route configuration \"routes\", at \
+                  origin api, refers";
+    assert!(error.contains(needed), "{error}");
     // A collection may be empty, also where there are others of its type.
     let collection = r#"resources:
 - "@type": type.googleapis.com/envoy.service.discovery.v3.Resource

@@ -160,7 +160,7 @@ fn who_writes_without_constraints_writes_all_of_it() {
     assert!(
         beside.contains(
             "resources[0].resource: a client with env=prod would match two \
-             variants of rds \"r\", this one [env=prod] and the one that the server has [always]; \
+             variants of route configuration \"r\", this one [env=prod] and the one at origin api [always]; \
              make their constraints exclude each other"
         ),
         "{beside}"
@@ -252,17 +252,17 @@ fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     let warned = support::said(&ask(&apply, &other));
     assert_eq!(
         warned,
-        "warning: no variant of cds \"c\" serves env=qa (cds \"d\" has a variant \
+        "warning: no variant of cluster \"c\" serves env=qa (cluster \"d\", at 11:13, has a variant \
          that speaks of it): clients with it are told that it does not exist\n"
     );
     let dry = ["apply", "-f", "-", "--dry-run"];
     let warned = support::said(&ask(&dry, &file(&[("env=prod", "x")])));
-    let at = "warning: standard input:6:13: resources[0].resource: no variant of cds \"c\" serves env=qa";
+    let at = "warning: standard input:6:13: resources[0].resource: no variant of cluster \"c\" serves env=qa";
     assert!(warned.starts_with(at), "{warned}");
     quiet(ask(&dry, &file(&[("env=qa", "x")])));
     quiet(ask(&apply, &file(&[("env=qa", "x")])));
     let warned = support::said(&ask(&["delete", "cds", "c", "--variant", "env=qa"], ""));
-    assert!(warned.contains("cds \"c\" serves env=qa"), "{warned}");
+    assert!(warned.contains("cluster \"c\" serves env=qa"), "{warned}");
     // A value that no variant mentions any more is not known.
     quiet(ask(&["delete", "cds", "d"], ""));
     quiet(ask(&apply, &file(&[("env=prod", "y")])));

@@ -178,9 +178,9 @@ impl Drop for Serving {
 /// When the system gives no thread.
 #[must_use]
 pub fn of_files(folder: &Path) -> Builder {
-    let watcher = Files::new([folder], Options::default()).watch();
-    let watcher = watcher.unwrap_or_else(|error| panic!("files are not watched: {error}"));
-    Server::builder().contents(FileContents::new(watcher))
+    let contents = FileContents::watch(Files::new([folder], Options::default()));
+    let contents = contents.unwrap_or_else(|error| panic!("files are not watched: {error}"));
+    Server::builder().contents(contents)
 }
 
 /// The server before on this port may not have let go of it yet.

@@ -27,11 +27,14 @@ pub(crate) struct File {
     pub(crate) half_written_since: Option<Instant>,
     /// Its new state, if that is not the one served.
     pub(crate) new_state: Option<NewState>,
+    /// While it is settled, the number of resources in its new state; `None` if
+    /// it is removed.
+    pub(crate) settled: Option<usize>,
     /// Whether its new state was turned down before.
     pub(crate) was_turned_down: bool,
-    /// Its last state without a mistake. In the index, except while files are
-    /// settled.
-    pub(crate) served: Option<Arc<Document>>,
+    /// The number of its resources that are served: those of its last state
+    /// without a mistake. `None` if it had none so far.
+    pub(crate) served: Option<usize>,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
     pub(crate) dangling: Vec<Finding>,
@@ -42,21 +45,12 @@ pub(crate) struct File {
 
 /// The new state of a file.
 pub(crate) enum NewState {
-    Contents(Arc<Document>),
+    Contents(Document),
     /// The file does not exist any more.
     Removed,
 }
 
 impl File {
-    /// Returns the new contents of the file, which are not served yet; `None`
-    /// if it did not change, or is gone.
-    pub(crate) fn candidate(&self) -> Option<&Arc<Document>> {
-        match &self.new_state {
-            Some(NewState::Contents(document)) => Some(document),
-            _ => None,
-        }
-    }
-
     /// Marks the file as bad, with these mistakes. Its served contents stay,
     /// and so does the time since which it is bad, if it was bad before.
     pub(crate) fn mark_bad(&mut self, errors: Vec<Finding>) {
@@ -66,9 +60,9 @@ impl File {
         self.errors = errors;
     }
 
-    /// Marks the file as good, with the contents that are served from now on.
-    pub(crate) fn mark_good(&mut self, document: Arc<Document>) {
-        self.served = Some(document);
+    /// Marks the file as good: so many resources of it are served from now on.
+    pub(crate) fn mark_good(&mut self, resources: usize) {
+        self.served = Some(resources);
         self.errors.clear();
         self.was_turned_down = false;
         self.since = Some(SystemTime::now());

@@ -1,4 +1,4 @@
-//! All files: scans them, reads those that changed, and computes the changes.
+//! All files: scans them, reads those that changed, and proposes what they hold.
 //!
 //! Nothing here waits or watches.
 
@@ -7,29 +7,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use trunkline::checked::{Decoded, Document, Fault, Finding, Index};
-use trunkline::{Change, Resource, TypeUrl};
+use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Proposal, Rejection};
+use trunkline::{Resource, TypeUrl};
 
-use crate::diff;
 use crate::file::{File, FileId, FileKey, NewState};
 use crate::options::Options;
 use crate::read::Outcome;
 use crate::read_all::read_all;
 use crate::scan::{Found, Scan, absolute, scan};
-use crate::steps::Step;
+use crate::target::Target;
 
 /// All files below some paths.
 pub struct Files {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) options: Options,
     pub(crate) files: BTreeMap<FileId, File>,
-    /// The served resources of all files.
-    pub(crate) index: Index<FileId>,
+    /// Where the files are settled.
+    pub(crate) target: Target,
     /// Paths that could not be scanned, and since when.
     pub(crate) failed: BTreeMap<PathBuf, (Finding, SystemTime)>,
     pub(crate) loaded: bool,
-    /// The steps of the last update.
-    pub(crate) steps: Vec<Step>,
 }
 
 /// The resources of files, read once.
@@ -56,17 +53,8 @@ struct Reread {
     retry: bool,
 }
 
-/// The result of a refresh.
-pub(crate) struct Refresh {
-    /// The changes to apply, if any.
-    pub(crate) changes: Option<Vec<Change>>,
-    /// The files that changed.
-    pub(crate) files: Vec<Arc<str>>,
-    /// Whether everything is good for the first time.
-    pub(crate) first: bool,
-    /// Whether some file looks half written and should be read again soon.
-    pub(crate) retry: bool,
-}
+/// The origin of all files.
+pub(crate) const ORIGIN: &str = "files";
 
 impl Files {
     /// Makes the files of some paths, each a file or a directory; nothing is
@@ -76,10 +64,9 @@ impl Files {
             roots: paths.into_iter().map(Into::into).collect(),
             options,
             files: BTreeMap::new(),
-            index: Index::default(),
+            target: Target::Set(Box::default()),
             failed: BTreeMap::new(),
             loaded: false,
-            steps: Vec::new(),
         }
     }
 
@@ -92,58 +79,31 @@ impl Files {
         self.refresh(&mut || scan(&roots), &HashSet::new(), last_try);
 
         let status = self.status();
-        let items = self.served_documents().flat_map(|document| &document.items);
-        let resources = items.map(|item| (item.type_url.clone(), Arc::clone(&item.resource)));
         Loaded {
-            resources: resources.collect(),
+            resources: self.target.read(|set| set.resources(ORIGIN)),
             files: self.files.len(),
             errors: status.errors().cloned().collect(),
             warnings: status.warnings().cloned().collect(),
         }
     }
 
-    /// Returns the served contents of each file that has some: those of a good
-    /// file, and the last good ones of a bad file.
-    fn served_documents(&self) -> impl Iterator<Item = &Document> {
-        let files = self.files.values();
-        files.filter_map(|file| file.served.as_deref())
-    }
-
-    /// Reads the files that changed, settles all files, and computes the
-    /// changes since the last refresh. Before every file has been good once,
-    /// there are none; then they create all resources. Files are scanned with
-    /// `scan_files`. Those at `touched`, as absolute paths, are read even if
-    /// they look the same. On the last try, a file that looks half written is
-    /// bad.
+    /// Reads the files that changed, and settles them. Until every file has
+    /// been good once, nothing is applied. Files are scanned with `scan_files`.
+    /// Those at `touched`, as absolute paths, are read even if they look the
+    /// same. On the last try, a file that looks half written is bad. Returns
+    /// whether one looks so, and should be read again soon.
     pub(crate) fn refresh(
         &mut self,
         scan_files: &mut dyn FnMut() -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
-    ) -> Refresh {
+    ) -> bool {
         let retry = self.scan_until_stable(scan_files, touched, last_try);
         self.settle();
-
-        let first = !self.loaded && self.is_all_good();
-        self.loaded |= first;
-        let changes = if first {
-            Some(diff::upserts(self.served_documents()))
-        } else if self.loaded {
-            Some(self.changes()).filter(|changes| !changes.is_empty())
-        } else {
-            None
-        };
-
-        let changed: Vec<_> = match first {
-            true => self.files.keys().collect(),
-            false => self.steps.iter().map(|step| &step.id).collect(),
-        };
-        Refresh {
-            changes,
-            files: changed.iter().map(|id| Arc::clone(&id.name)).collect(),
-            first,
-            retry,
+        if !self.loaded && self.is_all_good() {
+            self.apply_first();
         }
+        retry
     }
 
     /// Scans and reads the files until none changes meanwhile, so that a swap
@@ -185,6 +145,117 @@ impl Files {
             retry |= self.note_read(&id, outcome, last_try);
         }
         Reread { any_changed, retry }
+    }
+
+    /// Proposes the new states of files. One that is rejected is bad, and is
+    /// proposed again the next time.
+    fn settle(&mut self) {
+        let mut changed: Vec<_> = self
+            .files
+            .iter()
+            .filter(|(_, file)| file.new_state.is_some())
+            .map(|(id, file)| (file.was_turned_down, FileId::clone(id)))
+            .collect();
+        // The first of two that contradict each other wins: a file that was
+        // turned down before comes last.
+        changed.sort();
+        let ids: Vec<FileId> = changed.into_iter().map(|(_, id)| id).collect();
+
+        let edits = ids.iter().filter_map(|id| self.take_edit(id)).collect();
+        let effect = match self.loaded {
+            true => Effect::Applied,
+            false => Effect::Held,
+        };
+        let names: Vec<&Arc<str>> = ids.iter().map(|id| &id.name).collect();
+        let proposal = Proposal {
+            origin: ORIGIN,
+            edits,
+            dangling: self.options.dangling,
+            is_complete: self.failed.is_empty() && self.is_all_known(&ids),
+            effect,
+        };
+        let settlement = self.target.settle(&names, proposal);
+        self.note_settlement(&ids, settlement.rejections);
+        self.update_findings();
+    }
+
+    /// Takes the new state of a file as an edit, and marks the file as good.
+    fn take_edit(&mut self, id: &FileId) -> Option<Edit> {
+        let file = self.files.get_mut(id)?;
+        let document = match file.new_state.take()? {
+            NewState::Contents(document) => Some(document),
+            NewState::Removed => None,
+        };
+        file.settled = document.as_ref().map(|document| document.items.len());
+        Some(Edit::File {
+            root: id.root,
+            name: Arc::clone(&id.name),
+            document,
+        })
+    }
+
+    /// Returns whether the contents of all files are known: those that are not
+    /// served so far are about to be proposed.
+    fn is_all_known(&self, proposed: &[FileId]) -> bool {
+        let proposed: HashSet<&FileId> = proposed.iter().collect();
+        let mut files = self.files.iter();
+        files.all(|(id, file)| file.served.is_some() || proposed.contains(id))
+    }
+
+    /// Records which of the proposed files were accepted, and which were
+    /// rejected. Removed files are dropped.
+    fn note_settlement(&mut self, proposed: &[FileId], rejections: Vec<Rejection>) {
+        let mut rejected: BTreeMap<usize, Rejection> = BTreeMap::new();
+        for rejection in rejections {
+            rejected.insert(rejection.edit, rejection);
+        }
+        for (nth, id) in proposed.iter().enumerate() {
+            let Some(file) = self.files.get_mut(id) else {
+                continue;
+            };
+            match (rejected.remove(&nth), file.settled.take()) {
+                (Some(rejection), _) => {
+                    file.mark_bad(rejection.findings);
+                    file.was_turned_down = true;
+                    file.new_state = Some(match rejection.document {
+                        Some(document) => NewState::Contents(document),
+                        None => NewState::Removed,
+                    });
+                }
+                (None, Some(resources)) => file.mark_good(resources),
+                (None, None) => drop(self.files.remove(id)),
+            }
+        }
+    }
+
+    /// Replaces the findings about all files together: dangling references, and
+    /// values that no variant serves.
+    fn update_findings(&mut self) {
+        let Self { files, target, .. } = self;
+        target.read(|set| {
+            for (id, file) in files {
+                file.dangling = set.dangling_of_file(ORIGIN, id.root, &id.name);
+                file.unserved = set.unserved_of_file(ORIGIN, id.root, &id.name);
+            }
+        });
+    }
+
+    /// Applies the contents of all files, which are all good for the first
+    /// time.
+    fn apply_first(&mut self) {
+        let names: Vec<&Arc<str>> = self.files.keys().map(|id| &id.name).collect();
+        match self.target.apply_first(&names) {
+            Ok(()) => self.loaded = true,
+            Err(error) => {
+                let fault = Fault::Refused(error);
+                let now = SystemTime::now();
+                for root in &self.roots {
+                    let name = root.display().to_string().into();
+                    let finding = Finding::whole(&name, fault.clone());
+                    self.failed.insert(root.clone(), (finding, now));
+                }
+            }
+        }
     }
 
     /// Returns whether every path could be scanned, and every file is good and
@@ -280,26 +351,22 @@ impl Files {
         }
 
         file.hash = outcome.hash;
-        take_decoded(id, file, outcome.decoded);
+        take_decoded(file, outcome.decoded);
         false
     }
 }
 
 /// Makes the decoded contents the new state of a file. With mistakes in them
 /// the file has no new state, and is bad.
-fn take_decoded(id: &FileId, file: &mut File, decoded: Decoded) {
-    file.warnings = decoded.warnings;
-    let document = Arc::new(decoded.document);
+fn take_decoded(file: &mut File, mut decoded: Decoded) {
+    file.warnings = std::mem::take(&mut decoded.warnings);
     if decoded.errors.is_empty() {
-        file.new_state = Some(NewState::Contents(document));
+        file.new_state = Some(NewState::Contents(decoded.document));
         return;
     }
 
     // Contradictions within the file are reported with its other mistakes.
-    let mut errors = decoded.errors;
-    if let Err(clash) = Index::default().insert(id, &document) {
-        errors.extend(clash.findings);
-    }
+    let errors = decoded.into_all_errors();
     file.new_state = None;
     file.mark_bad(errors);
 }
@@ -307,8 +374,7 @@ fn take_decoded(id: &FileId, file: &mut File, decoded: Decoded) {
 /// Returns whether a file may have been read in the middle of being written: it
 /// has a mistake, or has lost all of its resources.
 fn looks_half_written(file: &File, outcome: &Outcome) -> bool {
-    let served = file.served.as_ref();
-    let had_items = served.is_some_and(|document| !document.items.is_empty());
+    let had_items = file.served.is_some_and(|resources| resources > 0);
     let is_emptied = had_items && outcome.decoded.document.items.is_empty();
     is_emptied || !outcome.decoded.errors.is_empty()
 }

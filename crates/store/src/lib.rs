@@ -3,34 +3,29 @@
 //! ```text
 //! paths ── scan ──▶ which files ── read ──▶ resources with their places
 //!            ▲                                   │
-//!          watch                               settle: all files together
-//!  (notify, and a slow rescan)                   │
-//!                                                ▼
-//!                     status ◀── files ──▶ update: one transaction
+//!          watch                                 ▼
+//!  (notify, and a slow rescan)       target: a server settles them with all
+//!                                    other contents, as one transaction
 //! ```
 //!
 //! | module | concern |
 //! |---|---|
 //! | `scan` | finds files, and those that changed |
 //! | `read`, `read_all` | the resources of one file, or of several at once |
-//! | `coverage` | values of a key that no variant serves |
-//! | `settle` | the files that can be served together; dangling references |
 //! | `file`, `files`, `status` | good and bad files, and since when |
-//! | `steps`, `diff` | the changes of an update, and how it is undone |
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
-//! | `contents` | the way to a server |
+//! | `contents`, `target` | the way to a server |
 //!
 //! The rules:
 //!
-//! - An update is one transaction, from the served resources to those of the
-//!   files.
+//! - The files that changed are settled as one transaction.
 //! - A file with a mistake changes nothing: its last good contents stay, and
 //!   other files go on. A contradiction of two files is a mistake of one of
 //!   them: of the one that changed, or else of the later one.
 //! - A file that is removed from a directory takes its resources with it. A
 //!   configured path that does not exist is a mistake: a slip in a mount must
 //!   not remove a fleet's configuration.
-//! - No update is handed out before every file is good (S51).
+//! - Nothing is applied before every file has been good (S51).
 //!
 //! A number in parentheses, such as S51 or TP2, names a rule of the protocol;
 //! `docs/rules.md` in the repository lists them.
@@ -48,8 +43,6 @@
 #![forbid(unsafe_code)]
 
 mod contents;
-mod coverage;
-mod diff;
 mod file;
 mod files;
 mod mailbox;
@@ -58,13 +51,11 @@ mod options;
 mod read;
 mod read_all;
 mod scan;
-mod settle;
 mod status;
-mod steps;
+mod target;
 mod watch;
 
 pub use contents::FileContents;
 pub use files::{Files, Loaded};
-pub use options::{Dangling, Options};
+pub use options::Options;
 pub use status::{FileStatus, FilesStatus};
-pub use watch::{Update, Watcher};

@@ -7,8 +7,6 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use trunkline::ApplyError;
-
 /// The maximum of remembered paths; beyond it every file is checked by its
 /// stamp.
 const MOST_PATHS: usize = 10_000;
@@ -20,8 +18,6 @@ pub(crate) struct Mail {
     pub(crate) touched: HashSet<PathBuf>,
     /// Whether there were changes at unknown paths.
     pub(crate) at_unknown_path: bool,
-    /// The result of the last update.
-    result: Option<Result<(), ApplyError>>,
     stop: bool,
     /// Grows with every change.
     count: u64,
@@ -34,7 +30,7 @@ pub(crate) struct Mailbox {
     bell: Condvar,
 }
 
-/// The watcher was dropped.
+/// The contents were dropped.
 pub(crate) struct Stopped;
 
 impl Mailbox {
@@ -64,35 +60,14 @@ impl Mailbox {
         });
     }
 
-    /// Records the result of the last update.
-    pub(crate) fn set_result(&self, result: Result<(), ApplyError>) {
-        self.update(|mail| mail.result = Some(result));
-    }
-
     /// Makes the thread stop: every wait of it ends with [`Stopped`].
     pub(crate) fn stop(&self) {
         self.update(|mail| mail.stop = true);
     }
 
-    /// Waits for the result of an update, and takes it out. Events that come
-    /// meanwhile stay for [`wait_for_events`](Self::wait_for_events).
-    pub(crate) fn wait_for_result(&self) -> Result<Result<(), ApplyError>, Stopped> {
-        let mut mail = self.lock();
-        loop {
-            if mail.stop {
-                return Err(Stopped);
-            }
-            if let Some(result) = mail.result.take() {
-                return Ok(result);
-            }
-            mail = self.bell.wait(mail).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
     /// Waits for an event, at most until the deadline; then until no event
     /// comes during `quiet`, though not longer than `patience` after the first.
-    /// Takes the events out, of which there may be none. A result stays for
-    /// [`wait_for_result`](Self::wait_for_result).
+    /// Takes the events out, of which there may be none.
     pub(crate) fn wait_for_events(
         &self,
         deadline: Instant,
@@ -113,13 +88,10 @@ impl Mailbox {
             return Err(Stopped);
         }
 
-        let result = mail.result.take();
-        let events = std::mem::take(&mut *mail);
-        mail.result = result;
-        Ok(events)
+        Ok(std::mem::take(&mut *mail))
     }
 
-    /// Sleeps until a time or until the watcher is dropped; if `wake_on_event`,
+    /// Sleeps until a time or until the contents are dropped; if `wake_on_event`,
     /// not longer than until there is an event, and not at all if there is one.
     /// The mail is unlocked meanwhile.
     fn sleep<'a>(

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use trunkline::checked::Dangling;
 use trunkline::wire;
 use trunkline_proto::text;
 
 /// Options of reading and watching files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The treatment of a reference to a resource that no file has.
+    /// The treatment of a reference to a resource that does not exist.
     pub dangling: Dangling,
     /// Options of reading text, with limits.
     pub text: text::Options,
@@ -40,19 +41,4 @@ impl Default for Options {
             rescan: Duration::from_secs(10),
         }
     }
-}
-
-/// The treatment of a reference to a resource that no file has.
-///
-/// References to routes and clusters are always checked. Endpoints, secrets,
-/// scopes and the like often come from another server: references to such a
-/// type are checked if the files have some of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dangling {
-    /// A warning: an Envoy may have the resource from its bootstrap.
-    #[default]
-    Warn,
-    /// A mistake, of the file with the reference or of the one that removed the
-    /// resource.
-    Refuse,
 }

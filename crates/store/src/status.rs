@@ -5,8 +5,7 @@ use std::time::SystemTime;
 
 use crate::file::{File, FileId};
 use crate::files::Files;
-use crate::options::Dangling;
-use trunkline::checked::Finding;
+use trunkline::checked::{Dangling, Finding};
 
 /// All files; cheap to share, never changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,11 +117,10 @@ impl Files {
     /// Returns the status of one file. A file that was neither good nor bad so
     /// far is in its state since now.
     fn file_status(&self, id: &FileId, file: &File) -> FileStatus {
-        let served = file.served.as_ref();
         FileStatus {
             path: Arc::clone(&id.name),
             since: file.since.unwrap_or_else(SystemTime::now),
-            resources: served.map_or(0, |document| document.items.len()),
+            resources: file.served.unwrap_or_default(),
             errors: self.errors(file).into(),
             warnings: self.warnings(file).into(),
         }

@@ -30,7 +30,7 @@ async fn s51_a_server_is_ready_when_its_files_are_good() {
     let file = place.path().join("c.yaml");
     std::fs::write(&file, "resources: [").unwrap();
     let files = Files::new([place.path()], Options::default());
-    let contents = FileContents::new(files.watch().unwrap());
+    let contents = FileContents::watch(files).unwrap();
     let mut status = contents.status();
     let server = Server::builder().contents(contents).build();
     server.start();

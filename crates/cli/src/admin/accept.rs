@@ -1,83 +1,42 @@
-//! A body of resources: decoded and checked as a file is.
+//! A body of resources: decoded as a file is.
 
 use std::io::Cursor;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::Server;
-use trunkline::checked::{Document, Form, Index, MOST_FINDINGS, decode};
+use trunkline::checked::{Decoded, Document, Fault, Finding, Form, decode};
 use trunkline::wire;
 use trunkline_proto::redact::REDACTED;
 
-use super::dangling::find_dangling;
-use super::error::{Detail, Refusal};
-use crate::settings::OnDangling;
+use super::error::Refusal;
+use super::outcome::refusal;
 
-/// The contents of a body without a mistake, and warnings.
-pub(super) struct Accepted {
-    pub(super) document: Arc<Document>,
-    pub(super) warnings: Vec<Detail>,
-}
-
-/// Decodes a body and checks it: each resource, the resources against each
-/// other, and their references against the resources of the server.
+/// Decodes a body and checks each resource. The document comes with warnings.
 ///
 /// # Errors
-/// There is a mistake. The details are all that were found, at most
-/// [`MOST_FINDINGS`].
-pub(super) fn accept(
-    server: &Server,
-    body: Bytes,
-    form: Form,
-    on_dangling: OnDangling,
-) -> Result<Accepted, Refusal> {
+/// There is a mistake.
+pub(super) fn accept(body: Bytes, form: Form) -> Result<(Document, Vec<Finding>), Refusal> {
     let decoded = decode(&"".into(), form, Cursor::new(body), &wire::text_options());
-    let decoded = decoded.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
-    let document = Arc::new(decoded.document);
+    let mut decoded = decoded.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
+    let redacted = find_redacted(&decoded.document);
+    decoded.errors.extend(redacted);
 
-    let details = |findings: Vec<_>| findings.into_iter().map(Detail::from);
-    let mut errors: Vec<Detail> = details(decoded.errors).collect();
-    let mut warnings: Vec<Detail> = details(decoded.warnings).collect();
-    errors.extend(find_redacted(&document));
-    if let Err(clash) = Index::default().insert(&(), &document) {
-        errors.extend(details(clash.findings));
+    if !decoded.errors.is_empty() {
+        return Err(refusal(decoded.into_all_errors()));
     }
-    let dangling = find_dangling(server, &document);
-    match on_dangling {
-        OnDangling::Error => errors.extend(dangling),
-        OnDangling::Warn => warnings.extend(dangling),
-    }
-
-    if !errors.is_empty() {
-        errors.truncate(MOST_FINDINGS);
-        return Err(refusal(errors));
-    }
-    Ok(Accepted { document, warnings })
-}
-
-/// Makes the error of a body with mistakes, which says how many there are.
-fn refusal(mistakes: Vec<Detail>) -> Refusal {
-    let count = match mistakes.len() {
-        1 => "1 mistake".to_owned(),
-        MOST_FINDINGS => format!("{MOST_FINDINGS} mistakes or more"),
-        count => format!("{count} mistakes"),
-    };
-    Refusal::invalid(format!("{count}; nothing was changed"), mistakes)
+    let Decoded {
+        document, warnings, ..
+    } = decoded;
+    Ok((document, warnings))
 }
 
 /// Finds resources with redacted secrets, as `get` shows them: these must not
 /// replace the secrets.
-fn find_redacted(document: &Document) -> Vec<Detail> {
+fn find_redacted(document: &Document) -> Vec<Finding> {
     let redacted = document.items.iter().filter(|item| {
         let body = item.resource.body.as_deref().unwrap_or_default();
         contains(body, REDACTED.as_bytes())
     });
-    let mistakes = redacted.map(|item| {
-        let message = format!(
-            "holds {REDACTED:?}, which stands for a secret that was not shown; put the secret in"
-        );
-        Detail::at(document, item, message)
-    });
+    let mistakes = redacted.map(|item| document.finding(item, Fault::Redacted));
     mistakes.collect()
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may read, who may write |
 //! | `resources`, `view` | resources, shown without secrets |
-//! | `write`, `remove`, `accept`, `body`, `clash`, `dangling`, `domains`, `coverage`, `derived`, `replace`, `outcome` | changes |
+//! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -12,11 +12,6 @@
 
 mod accept;
 mod body;
-mod clash;
-mod coverage;
-mod dangling;
-mod derived;
-mod domains;
 mod dump;
 mod error;
 mod explain;
@@ -26,8 +21,8 @@ mod outcome;
 mod pages;
 mod query;
 mod remove;
-mod replace;
 mod resources;
+mod stage;
 mod status;
 mod variant;
 mod view;
@@ -46,10 +41,9 @@ use tokio::sync::{Mutex, watch};
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
-use self::coverage::KnownValues;
-use self::derived::Derived;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
+pub(crate) use self::stage::Stage;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
 
@@ -62,16 +56,8 @@ pub(crate) struct Admin {
     pub(crate) guard: Guard,
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
-    /// One change after the other: each is checked against the state that it
-    /// finds.
-    pub(crate) writes: Arc<Mutex<Writes>>,
-}
-
-/// The state that outlives a change.
-#[derive(Debug, Default)]
-pub(crate) struct Writes {
-    derived: Derived,
-    known: KnownValues,
+    /// The parts of changes that are not complete.
+    pub(crate) stage: Arc<Mutex<Stage>>,
 }
 
 type Shared = Arc<Admin>;

@@ -2,11 +2,14 @@
 
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
-use trunkline::checked::Document;
-use trunkline::{ApplyError, Change, Changed, Name, Server, TypeUrl, kind};
+use trunkline::Changed;
+use trunkline::checked::{Edit, Effect, Finding, MOST_FINDINGS, Proposal, ResourceEdit};
 
 use super::error::{Detail, Refusal};
-use super::{Admin, Who, clash, domains, resources};
+use super::{Admin, Who};
+
+/// The origin of resources that are written over the API.
+const ORIGIN: &str = "api";
 
 /// The effect of a change.
 #[derive(Debug, Serialize)]
@@ -79,117 +82,75 @@ pub(super) struct Options {
     pub(super) summary: bool,
 }
 
-/// The request for a change.
+/// A request for a change.
 pub(super) struct ChangeRequest<'a> {
     pub(super) admin: &'a Admin,
     pub(super) who: &'a Who,
-    /// The body.
-    pub(super) document: &'a Document,
     pub(super) options: Options,
 }
 
-/// A change that was made, or rehearsed.
-pub(super) struct Made {
-    pub(super) changed: Vec<Changed>,
-    /// A server with the change made, if it was only rehearsed.
-    pub(super) scratch: Option<Server>,
-    /// The number of variants that the request mentions, changed or not.
-    requested: usize,
-}
-
 impl ChangeRequest<'_> {
-    /// Makes the changes, all or none. In a dry run they are made to a scratch
-    /// server instead.
+    /// Makes the change, all of it or nothing, or rehearses it. Responds with
+    /// its effect, and with the warnings about it.
     ///
     /// # Errors
-    /// The server refuses one; the error has its place in the body.
-    pub(super) fn make(&self, changes: Vec<Change>) -> Result<Made, Refusal> {
-        let requested = changes.len();
-        let server = &self.admin.server;
-        let refusal = |error| {
-            let detail = clash::describe_clash(&error, self.document);
-            Refusal::invalid("nothing was changed", vec![detail])
+    /// There is a mistake. The details are all that were found, at most
+    /// [`MOST_FINDINGS`].
+    pub(super) fn make(
+        &self,
+        edit: ResourceEdit,
+        warnings: Vec<Finding>,
+    ) -> Result<Response, Refusal> {
+        let proposal = Proposal {
+            origin: ORIGIN,
+            edits: vec![Edit::Resources(edit)],
+            dangling: self.admin.dangling.into(),
+            is_complete: true,
+            effect: match self.options.dry_run {
+                true => Effect::Rehearsed,
+                false => Effect::Applied,
+            },
         };
-
-        if self.options.dry_run {
-            let (scratch, changed) = rehearse(server, changes).map_err(refusal)?;
-            return Ok(Made {
-                changed,
-                scratch: Some(scratch),
-                requested,
-            });
+        let mut settlement = self.admin.server.settle(&self.who.0, proposal);
+        if let Some(rejection) = settlement.rejections.pop() {
+            return Err(refusal(rejection.findings));
         }
-        let changed = server.apply_as(&self.who.0, changes).map_err(refusal)?;
-        Ok(Made {
-            changed,
-            scratch: None,
-            requested,
-        })
-    }
 
-    /// Makes the response to the request: the effect of the change, and the
-    /// warnings about it. A summary has the numbers of changes and not each of
-    /// them.
-    pub(super) fn response(&self, made: &Made, warnings: Vec<Detail>) -> Response {
-        let changed = &made.changed;
+        let changed = settlement.applied.unwrap_or_default();
+        let warnings = warnings.into_iter().chain(settlement.warnings);
         let list = || changed.iter().map(ChangedVariant::from).collect();
         let outcome = Outcome {
             changed: (!self.options.summary).then(list),
-            counts: Counts::of(changed),
-            unchanged: made.requested.saturating_sub(changed.len()),
-            warnings,
+            counts: Counts::of(&changed),
+            unchanged: settlement.unchanged,
+            warnings: warnings.map(Detail::from).collect(),
             dry_run: self.options.dry_run,
         };
-        axum::Json(outcome).into_response()
+        Ok(axum::Json(outcome).into_response())
     }
 }
 
-/// Makes changes to a new server, which has a copy of the resources that the
-/// changes concern: those of the same names, and virtual hosts that have a
-/// domain of an added one. Returns that server, and the changes that took
-/// effect.
-fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Changed>), ApplyError> {
-    let mut names = changed_names(&changes);
-    names.extend(domain_holders(server, &changes));
-    names.sort();
-    names.dedup();
-
-    let scratch = Server::default();
-    let copies = names.iter().flat_map(|(url, name)| {
-        let held = resources::variants_of(server, url, name).into_iter();
-        held.map(|resource| Change::Upsert(url.clone(), resource))
-    });
-    scratch.apply(copies.collect())?;
-
-    let changed = scratch.apply(changes)?;
-    Ok((scratch, changed))
+/// Responds to a part of a change that is not the last one: nothing was changed
+/// so far.
+pub(super) fn staged_response(warnings: Vec<Finding>) -> Response {
+    let outcome = Outcome {
+        changed: None,
+        counts: Counts::default(),
+        unchanged: 0,
+        warnings: warnings.into_iter().map(Detail::from).collect(),
+        dry_run: false,
+    };
+    axum::Json(outcome).into_response()
 }
 
-/// Returns the names that changes add, change or remove; one for each change.
-fn changed_names(changes: &[Change]) -> Vec<(TypeUrl, Name)> {
-    let names = changes.iter().filter_map(|change| match change {
-        Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
-        Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
-            Some((url.clone(), name.clone()))
-        }
-        _ => None,
-    });
-    names.collect()
-}
-
-/// Returns the server's virtual hosts that have a domain of an added one. A
-/// rehearsal needs them, because the server refuses two hosts of one domain.
-fn domain_holders(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
-    let vhds = TypeUrl::from(kind::VHDS);
-    let hosts = changes.iter().filter_map(|change| match change {
-        Change::Upsert(url, resource) if *url == vhds => Some(resource),
-        _ => None,
-    });
-    server.read(|db| {
-        let Some(id) = db.find_type(&vhds) else {
-            return Vec::new();
-        };
-        let holders = hosts.flat_map(|host| domains::holders(db, id, host));
-        holders.map(|name| (vhds.clone(), name)).collect()
-    })
+/// Makes the error of a body with mistakes, which says how many there are.
+pub(super) fn refusal(mut mistakes: Vec<Finding>) -> Refusal {
+    mistakes.truncate(MOST_FINDINGS);
+    let count = match mistakes.len() {
+        1 => "1 mistake".to_owned(),
+        MOST_FINDINGS => format!("{MOST_FINDINGS} mistakes or more"),
+        count => format!("{count} mistakes"),
+    };
+    let details = mistakes.into_iter().map(Detail::from).collect();
+    Refusal::invalid(format!("{count}; nothing was changed"), details)
 }

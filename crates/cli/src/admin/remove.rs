@@ -6,16 +6,15 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{StatusCode, Uri};
-use trunkline::checked::Document;
-use trunkline::{Change, Name, Resource, TypeUrl};
+use trunkline::checked::{Document, Removal, ResourceEdit};
+use trunkline::{Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use super::body::VariantId;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, Options};
 use super::query::Query;
 use super::write::check_writable;
-use super::{Admin, Shared, Who, Writes, resources};
+use super::{Admin, Shared, Who, resources};
 use crate::kinds;
 
 /// The maximum of variants that are listed in the error about an unknown one.
@@ -23,17 +22,6 @@ const MOST_LISTED: usize = 10;
 
 /// The constraints of a variant; `None` is for all clients.
 type Clients = Option<Constraints>;
-
-/// The resources that are removed.
-#[derive(Default)]
-struct Removals {
-    /// Names of which nothing is left.
-    names: Vec<Name>,
-    /// Variants of names that keep others.
-    variants: Vec<VariantId>,
-    /// All variants that are removed, of both.
-    all: Vec<VariantId>,
-}
 
 /// `DELETE /api/v1/resources/{type}?name=...`: removes all named resources of a
 /// type, or one variant of each; or none, if one does not exist.
@@ -50,7 +38,6 @@ pub(super) async fn delete(
     check_writable(&admin)?;
     let names = required_names(&query)?;
 
-    let mut writes = Arc::clone(&admin.writes).lock_owned().await;
     super::run_blocking(move || {
         let selection = Selection {
             admin: &admin,
@@ -66,10 +53,13 @@ pub(super) async fn delete(
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            document: &Document::empty(&"".into()),
             options,
         };
-        make_removals(&request, &selection.type_url, removals, &mut writes)
+        let edit = ResourceEdit {
+            removals,
+            ..ResourceEdit::of_document(Document::empty(&"".into()))
+        };
+        request.make(edit, Vec::new())
     })
     .await?
 }
@@ -86,36 +76,6 @@ fn required_names(query: &Query) -> Result<Vec<String>, Refusal> {
         )),
         false => Ok(names),
     }
-}
-
-/// Makes the removals of a request, or rehearses them, and responds with their
-/// effect. Virtual hosts that came with a removed route configuration are
-/// removed too. Only removals that were made are kept in `writes` and warned
-/// of.
-fn make_removals(
-    request: &ChangeRequest<'_>,
-    type_url: &TypeUrl,
-    removals: Removals,
-    writes: &mut Writes,
-) -> Result<Response, Refusal> {
-    let Writes { derived, known } = writes;
-    let mut plan = derived.plan_delete(type_url, &removals.names, &removals.all);
-
-    let mut changes = std::mem::take(&mut plan.removed);
-    let names = removals.names.into_iter();
-    changes.extend(names.map(|name| Change::Remove(type_url.clone(), name)));
-    let variants = removals.variants.into_iter();
-    changes.extend(variants.map(|variant| variant.removal(type_url.clone())));
-
-    let made = request.make(changes)?;
-    let mut warnings = Vec::new();
-    if !request.options.dry_run {
-        derived.commit(plan);
-        let names = known.note(&made.changed);
-        let variants = |url: &_, name: &_| resources::variants_of(&request.admin.server, url, name);
-        warnings = known.warn(&names, None, variants);
-    }
-    Ok(request.response(&made, warnings))
 }
 
 /// Parses a variant as people write it; the one for all clients is `always`.
@@ -137,13 +97,12 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Returns the removals of all selected variants of these names. Names of
-    /// which nothing is left are told from those that keep other variants.
+    /// Returns the removals of these names, or of the selected variant of each.
     ///
     /// # Errors
     /// A name, or the variant of it, does not exist.
-    fn removals(&self, names: &[String]) -> Result<Removals, Refusal> {
-        let mut removals = Removals::default();
+    fn removals(&self, names: &[String]) -> Result<Vec<Removal>, Refusal> {
+        let mut removals = Vec::new();
         let mut missing = Vec::new();
         for text in names {
             let name = Name::new(text);
@@ -152,20 +111,16 @@ impl Selection<'_> {
                 missing.push(text.as_str());
                 continue;
             }
-
-            let selected: Vec<VariantId> = held
-                .iter()
-                .filter(|resource| self.selects(resource))
-                .map(|resource| VariantId::of(resource))
-                .collect();
-            match &self.variant {
-                Some(clients) if selected.is_empty() => {
-                    return Err(self.no_variant(&name, clients, &held));
-                }
-                _ if selected.len() == held.len() => removals.names.push(name),
-                _ => removals.variants.extend(selected.iter().cloned()),
+            if let Some(clients) = &self.variant
+                && !held.iter().any(|resource| resource.constraints == *clients)
+            {
+                return Err(self.no_variant(&name, clients, &held));
             }
-            removals.all.extend(selected);
+            removals.push(Removal {
+                type_url: self.type_url.clone(),
+                name,
+                variant: self.variant.clone(),
+            });
         }
 
         match missing.is_empty() {
@@ -176,12 +131,6 @@ impl Selection<'_> {
                 &missing,
             )),
         }
-    }
-
-    /// Returns whether a variant is selected: each is, unless one is asked for.
-    fn selects(&self, resource: &Resource) -> bool {
-        let variant = self.variant.as_ref();
-        variant.is_none_or(|clients| *clients == resource.constraints)
     }
 
     /// Makes the error that a name has no such variant. It lists those that the

@@ -8,18 +8,15 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
-use trunkline::checked::{Form, Item};
-use trunkline::{Change, Name};
+use trunkline::checked::{FirstOfPart, Form, ResourceEdit};
 use trunkline_proto::text::Format;
 
-use super::accept::{self, Accepted};
-use super::coverage::{self, KnownValues};
-use super::derived::{Part, Plan};
-use super::error::{Detail, Refusal};
-use super::outcome::{ChangeRequest, Made, Options};
+use super::accept;
+use super::error::Refusal;
+use super::outcome::{ChangeRequest, Options, staged_response};
 use super::query::Query;
-use super::replace::replaced_variants;
-use super::{Admin, Shared, Who, Writes, resources};
+use super::stage::Part;
+use super::{Admin, Shared, Who};
 
 /// `POST /api/v1/resources`: applies the resources of the body, all of them or
 /// none. One change waits for the one before, because each is checked against
@@ -31,7 +28,7 @@ pub(super) async fn apply(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let query = Query::read(&uri, &["dry_run", "summary", "bulk", "part", "last"])?;
+    let query = Query::read(&uri, &QUERY)?;
     let options = Options {
         dry_run: query.is_on("dry_run")?,
         summary: query.is_on("summary")?,
@@ -39,90 +36,38 @@ pub(super) async fn apply(
     let part = read_part(&query)?;
     check_writable(&admin)?;
     let body = checked_body(&admin, body)?;
-    let form = form_of(&headers);
+    let form = match form_of(&headers) {
+        Form::Binary => Form::Part(read_first(&query)?),
+        text => text,
+    };
 
-    let mut writes = Arc::clone(&admin.writes).lock_owned().await;
+    let mut stage = Arc::clone(&admin.stage).lock_owned().await;
     super::run_blocking(move || {
-        let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
+        let accepted = accept::accept(body, form);
+        let (document, warnings) = accepted.inspect_err(|_| {
+            // Without one part the others are of no use.
+            if let Some(part) = &part {
+                stage.forget(&part.name);
+            }
+        })?;
+        let whole = match part {
+            None => Some(document),
+            Some(part) => {
+                let staged = stage.add(part, document);
+                staged.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?
+            }
+        };
+        let Some(document) = whole else {
+            return Ok(staged_response(warnings));
+        };
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            document: &accepted.document,
             options,
         };
-        let plan = writes.derived.plan(&accepted.document, part);
-        let plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
-        make_change(&request, &accepted, plan, &mut writes)
+        request.make(ResourceEdit::of_document(document), warnings)
     })
     .await?
-}
-
-/// Makes the change of a request, or rehearses it, and responds with its effect
-/// and the warnings about it. Only a change that was made is kept in `writes`.
-fn make_change(
-    request: &ChangeRequest<'_>,
-    accepted: &Accepted,
-    mut plan: Plan,
-    writes: &mut Writes,
-) -> Result<Response, Refusal> {
-    let Writes { derived, known } = writes;
-    let server = &request.admin.server;
-    let mut warnings = accepted.warnings.clone();
-    warnings.extend(plan.kept.iter().map(warn_of_kept_hosts));
-
-    derived.free_domains(&mut plan, request.document, server);
-    // Removals make room for additions.
-    let mut changes = std::mem::take(&mut plan.removed);
-    changes.extend(replaced_variants(server, request.document, &changes));
-    let upsert = |item: &Item| Change::Upsert(item.type_url.clone(), Arc::clone(&item.resource));
-    changes.extend(request.document.items.iter().map(upsert));
-
-    let made = request.make(changes)?;
-    warnings.extend(coverage_warnings(request, &made, known));
-    let is_rehearsed = made.scratch.is_some();
-    if !is_rehearsed {
-        derived.commit(plan);
-    }
-    Ok(request.response(&made, warnings))
-}
-
-/// Warns that the virtual hosts of a route configuration stay although it lists
-/// none: the route configuration, and their number.
-fn warn_of_kept_hosts((route, hosts): &(Name, usize)) -> Detail {
-    Detail::new(format!(
-        "{route:?} lists no virtual hosts: the {hosts} that came with it stay; \
-         delete them by name"
-    ))
-}
-
-/// Warns of values that no variant serves after the change. A rehearsed change
-/// is noted in a copy of the known values, and checked for its own names only,
-/// for the scratch server has no others.
-fn coverage_warnings(
-    request: &ChangeRequest<'_>,
-    made: &Made,
-    known: &mut KnownValues,
-) -> Vec<Detail> {
-    let document = Some(request.document);
-    let written = coverage::names_with_variants(request.document);
-
-    match &made.scratch {
-        None => {
-            let mut names = known.note(&made.changed);
-            names.extend(written);
-
-            let variants =
-                |url: &_, name: &_| resources::variants_of(&request.admin.server, url, name);
-            known.warn(&names, document, variants)
-        }
-        Some(scratch) => {
-            let mut known = known.clone();
-            known.note(&made.changed);
-
-            let variants = |url: &_, name: &_| resources::variants_of(scratch, url, name);
-            known.warn(&written.collect(), document, variants)
-        }
-    }
 }
 
 /// Reads which part of a change this request is, from the parameters `bulk`,
@@ -155,6 +100,34 @@ fn read_part(query: &Query) -> Result<Option<Part>, Refusal> {
         last: query.is_on("last")?,
     }))
 }
+
+/// Reads the position of the first resource in the whole change, from the
+/// parameters `first` and `first_host`; zero without them.
+fn read_first(query: &Query) -> Result<FirstOfPart, Refusal> {
+    let read = |name: &str| match query.one(name)? {
+        None => Ok(0),
+        Some(number) => number.parse().map_err(|_| {
+            Refusal::bad(format!(
+                "{name}: expected a number from 0, found {number:?}"
+            ))
+        }),
+    };
+    Ok(FirstOfPart {
+        resource: read("first")?,
+        host: read("first_host")?,
+    })
+}
+
+/// The parameters of a change.
+const QUERY: [&str; 7] = [
+    "dry_run",
+    "summary",
+    "bulk",
+    "part",
+    "last",
+    "first",
+    "first_host",
+];
 
 /// The longest name of a change, in bytes.
 const LONGEST_NAME: usize = 64;

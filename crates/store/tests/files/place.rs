@@ -1,4 +1,4 @@
-//! A directory of files, and a watcher of it.
+//! A directory of files, and a server of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
-use trunkline::Change;
-use trunkline_store::{Files, FilesStatus, Loaded, Options, Update, Watcher};
+use trunkline::{Changed, Hooks, Server};
+use trunkline_store::{FileContents, Files, FilesStatus, Loaded, Options};
 
 /// Far more than anything here takes, so that only a fault waits that long.
 const LONG: Duration = Duration::from_secs(30);
@@ -75,11 +76,33 @@ pub(crate) fn clusters<'a>(names: impl IntoIterator<Item = (&'a str, usize)>) ->
 
 pub(crate) const BROKEN: &str = "resources:\n- \"@type\": \n  nonsense: [";
 
-/// The state of a database that takes every update: version by name and
+/// A server of files, and every change of its contents: version by name and
 /// variant.
 pub(crate) struct Watched {
-    pub(crate) watcher: Watcher,
+    pub(crate) server: Server,
+    status: watch::Receiver<Arc<FilesStatus>>,
+    updates: mpsc::UnboundedReceiver<Update>,
     pub(crate) held: BTreeMap<(String, String), String>,
+}
+
+/// One transaction.
+#[derive(Debug)]
+pub(crate) struct Update {
+    /// The files that it came from, as they are named in the log.
+    pub(crate) files: String,
+    pub(crate) changes: Vec<Changed>,
+}
+
+/// Tells every change of a server.
+struct Tell(mpsc::UnboundedSender<Update>);
+
+impl Hooks for Tell {
+    fn changed(&self, origin: &str, changed: &[Changed]) {
+        let _ = self.0.send(Update {
+            files: origin.to_owned(),
+            changes: changed.to_vec(),
+        });
+    }
 }
 
 impl Watched {
@@ -89,46 +112,64 @@ impl Watched {
     ) -> Self {
         let paths = paths.into_iter().map(|path| path.as_ref().to_owned());
         let paths: Vec<PathBuf> = paths.collect();
-        let watcher = Files::new(paths, options).watch().unwrap();
-        let held = BTreeMap::new();
-        Self { watcher, held }
-    }
-
-    /// The next update, not yet applied.
-    pub(crate) async fn peek(&mut self) -> Update {
-        let update = timeout(LONG, self.watcher.next()).await;
-        update.expect("an update in time").expect("a watcher")
-    }
-
-    /// The next update, applied.
-    pub(crate) async fn next(&mut self) -> Update {
-        let update = self.peek().await;
-        for change in &update.changes {
-            match change {
-                Change::Upsert(_, resource) => {
-                    let key = key(resource.name.as_str(), resource.constraints.as_ref());
-                    self.held.insert(key, resource.version.to_string());
-                }
-                Change::RemoveVariant(_, name, constraints) => {
-                    let key = key(name.as_str(), constraints.as_ref());
-                    assert!(self.held.remove(&key).is_some(), "{key:?} was held");
-                }
-                other => panic!("not a change of files: {other:?}"),
-            }
+        let contents = FileContents::watch(Files::new(paths, options)).unwrap();
+        let status = contents.status();
+        let (tell, updates) = mpsc::unbounded_channel();
+        let server = Server::builder().hooks(Tell(tell)).contents(contents);
+        let server = server.build();
+        server.start();
+        Self {
+            server,
+            status,
+            updates,
+            held: BTreeMap::new(),
         }
+    }
+
+    /// Waits until the first contents are loaded.
+    pub(crate) async fn loaded(&mut self) {
+        timeout(LONG, self.server.ready())
+            .await
+            .expect("ready in time");
+        while let Ok(update) = self.updates.try_recv() {
+            self.hold(&update);
+        }
+    }
+
+    /// The next update, whoever made it.
+    pub(crate) async fn any_update(&mut self) -> Update {
+        let update = timeout(LONG, self.updates.recv()).await;
+        let update = update.expect("an update in time").expect("a server");
+        self.hold(&update);
         update
     }
 
-    /// Waits until the status satisfies `is`. An update that comes in the
-    /// meantime stays where it is.
+    /// The next update of files. The status that comes with it is there, too.
+    pub(crate) async fn next(&mut self) -> Update {
+        let update = self.any_update().await;
+        let status = timeout(LONG, self.status.changed()).await;
+        status.expect("a status in time").expect("a thread");
+        update
+    }
+
+    fn hold(&mut self, update: &Update) {
+        for change in &update.changes {
+            let key = key(change.name.as_str(), change.constraints.as_ref());
+            match &change.to {
+                Some(version) => drop(self.held.insert(key, version.to_string())),
+                None => assert!(self.held.remove(&key).is_some(), "{key:?} was held"),
+            }
+        }
+    }
+
+    /// Waits until the status satisfies `is`. No update may come in the
+    /// meantime.
     pub(crate) async fn status(&mut self, is: impl Fn(&FilesStatus) -> bool) -> Arc<FilesStatus> {
-        let mut status = self.watcher.status();
-        // Asking for the next update would mean that the last one was applied.
         let waiting = async {
             tokio::select! {
                 biased;
-                found = status.wait_for(|status| is(status)) => Arc::clone(&found.unwrap()),
-                update = self.watcher.next() => panic!("no update was expected: {update:?}"),
+                found = self.status.wait_for(|status| is(status)) => Arc::clone(&found.unwrap()),
+                update = self.updates.recv() => panic!("no update was expected: {update:?}"),
             }
         };
         timeout(LONG, waiting).await.expect("a status in time")
@@ -149,14 +190,15 @@ fn key(name: &str, constraints: Option<&impl ToString>) -> (String, String) {
     (name.to_owned(), constraints)
 }
 
-/// The changes as text: `+a` or `-a`.
+/// The changes as text: `+a` or `-a`, in this order.
 pub(crate) fn said(update: &Update) -> Vec<String> {
-    let said = update.changes.iter().map(|change| match change {
-        Change::Upsert(_, resource) => format!("+{}", resource.name),
-        Change::RemoveVariant(_, name, _) => format!("-{name}"),
-        other => format!("{other:?}"),
+    let said = update.changes.iter().map(|change| match change.to {
+        Some(_) => format!("+{}", change.name),
+        None => format!("-{}", change.name),
     });
-    said.collect()
+    let mut said: Vec<String> = said.collect();
+    said.sort();
+    said
 }
 
 /// Every error, without the directory in it.

@@ -40,7 +40,7 @@ async fn what_is_held_is_what_the_files_last_said() {
         let place = Place::new();
         let mut good = BTreeMap::new();
         let mut watched = place.watch();
-        watched.next().await;
+        watched.loaded().await;
         for round in 0..6 {
             // Each once: a state that is overwritten unread was never good.
             for file in 0..FILES.len() {

@@ -1,6 +1,7 @@
 //! Files as a set: duplicate names, overlapping variants, dangling references.
 
-use trunkline_store::{Dangling, Files, Loaded, Options};
+use trunkline::checked::Dangling;
+use trunkline_store::{Files, Loaded, Options};
 
 use crate::place::{Place, Watched, cluster, clusters, errors, options, said};
 
@@ -164,7 +165,7 @@ fn a_reference_that_leads_nowhere_is_a_warning() {
     assert_eq!(
         warnings(&place),
         [
-            "l.yaml:2:3: resources[0]: refers to route configuration \"r\", which no file has; \
+            "l.yaml:2:3: resources[0]: refers to route configuration \"r\", which is not there; \
              add it or correct the name"
         ]
     );
@@ -172,13 +173,14 @@ fn a_reference_that_leads_nowhere_is_a_warning() {
     assert_eq!(
         warnings(&place),
         [
-            "r.yaml:2:3: resources[0]: refers to cluster \"c\", which no file has; \
+            "r.yaml:2:3: resources[0]: refers to cluster \"c\", which is not there; \
              add it or correct the name"
         ]
     );
-    // Endpoints may come from elsewhere, unless some are here.
     place.write("c.yaml", EDS_CLUSTER);
-    assert_eq!(warnings(&place), Vec::<String>::new());
+    let missing_endpoints = "c.yaml:2:3: resources[0]: refers to endpoints \"c\", which is not \
+                             there; add it or correct the name";
+    assert_eq!(warnings(&place), [missing_endpoints]);
     let other = "resources:\n- {\"@type\": \
                  type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment, \
                  cluster_name: other}\n";
@@ -202,7 +204,6 @@ async fn a_reference_that_leads_nowhere_may_be_an_error() {
     assert!(!status.loaded);
     place.write("c.yaml", clusters([("c", 1)]));
     let update = watched.next().await;
-    assert!(update.first);
     assert_eq!(said(&update), ["+c", "+r"]);
     // The file that removes a needed resource is at fault, by an edit or by
     // removal.
@@ -211,8 +212,8 @@ async fn a_reference_that_leads_nowhere_may_be_an_error() {
     assert_eq!(
         errors(&status, &place),
         [
-            "c.yaml: no longer has cluster \"c\", to which r.yaml:2:3 refers; \
-             take the reference away first"
+            "c.yaml: no longer has cluster \"c\", to which route configuration \"r\", at \
+             r.yaml:2:3, refers; take the reference away first"
         ]
     );
     place.remove("c.yaml");

@@ -12,7 +12,7 @@ use trunkline_proto::discovery::Any;
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
 use trunkline_proto::text;
 
-use super::decode::{Decoded, text_finding};
+use super::decode::{Decoded, FirstOfPart, text_finding};
 use super::document::{Document, Item};
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::place::At;
@@ -25,9 +25,14 @@ const BATCH_BYTES: usize = 8 << 20;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// Decodes a binary document. Its length is the caller's to limit.
-pub(super) fn decode(file: &Arc<str>, source: impl Read + Seek) -> io::Result<Decoded> {
-    Reading::new(file).read_all(source)
+/// Decodes a binary document, or a part of one. Its length is the caller's to
+/// limit.
+pub(super) fn decode(
+    file: &Arc<str>,
+    source: impl Read + Seek,
+    first: FirstOfPart,
+) -> io::Result<Decoded> {
+    Reading::new(file).read_all(source, first)
 }
 
 /// Makes an intake for each thread: one for each core, but [`MOST_THREADS`] at
@@ -81,11 +86,15 @@ impl<'a> Reading<'a> {
 
     /// Reads all pieces of the document, up to the first that is malformed:
     /// that one is a finding, and the resources before it are kept.
-    fn read_all(mut self, source: impl Read + Seek) -> io::Result<Decoded> {
+    fn read_all(mut self, source: impl Read + Seek, first: FirstOfPart) -> io::Result<Decoded> {
         let mut pieces = Pieces::new(source);
         loop {
             match pieces.next() {
-                Ok(Some((index, piece))) => self.add_piece(index, piece),
+                Ok(Some((0, Piece::Host(host, body)))) => {
+                    let piece = Piece::Host(first.host + host, body);
+                    self.add_piece(first.resource, piece);
+                }
+                Ok(Some((index, piece))) => self.add_piece(first.resource + index, piece),
                 Ok(None) => break,
                 Err(PiecesError::Io(error)) => return Err(error),
                 Err(error) => {

@@ -9,8 +9,10 @@ use trunkline_proto::text::{self, Format, TextError};
 
 use super::binary;
 use super::document::Document;
+use super::edit::Edit;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::place::At;
+use super::set::{ContentSet, Dangling, Effect, Proposal, Settlement};
 use crate::wire::Intake;
 
 /// The form of a document.
@@ -23,6 +25,19 @@ pub enum Form {
     Text(Format),
     /// A binary `DiscoveryResponse`, whatever its name.
     Binary,
+    /// A part of a binary `DiscoveryResponse` that was split, with the position
+    /// of its first resource in the whole: findings tell places in the whole.
+    Part(FirstOfPart),
+}
+
+/// The position of the first resource of a part in the whole document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirstOfPart {
+    /// The index of the resource.
+    pub resource: usize,
+    /// The index of its first virtual host in the part: zero, unless the
+    /// resource is a route configuration that an earlier part began.
+    pub host: usize,
 }
 
 /// The result of decoding a document.
@@ -50,8 +65,11 @@ pub fn decode(
     options: &text::Options,
 ) -> io::Result<Decoded> {
     let format = match form {
-        Form::Binary => return binary::decode(file, source),
-        Form::ByName if text::is_binary(file) => return binary::decode(file, source),
+        Form::Binary => return binary::decode(file, source, FirstOfPart::default()),
+        Form::Part(first) => return binary::decode(file, source, first),
+        Form::ByName if text::is_binary(file) => {
+            return binary::decode(file, source, FirstOfPart::default());
+        }
         Form::ByName => None,
         Form::Text(format) => Some(format),
     };
@@ -91,6 +109,32 @@ impl Decoded {
         let mut decoded = Self::empty(&finding.place.file);
         decoded.errors.push(finding);
         decoded
+    }
+
+    /// Returns all mistakes, with the contradictions among the resources.
+    #[must_use]
+    pub fn into_all_errors(self) -> Vec<Finding> {
+        let Self {
+            document,
+            mut errors,
+            ..
+        } = self;
+        let edit = Edit::File {
+            root: 0,
+            name: Arc::clone(&document.file),
+            document: Some(document),
+        };
+        let proposal = Proposal {
+            origin: "",
+            edits: vec![edit],
+            dangling: Dangling::Warn,
+            is_complete: false,
+            effect: Effect::Held,
+        };
+        let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
+        let rejections = settlement.rejections.into_iter();
+        errors.extend(rejections.flat_map(|rejection| rejection.findings));
+        errors
     }
 
     /// Adds a mistake, unless there are [`MOST_FINDINGS`] already.

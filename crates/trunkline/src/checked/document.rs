@@ -98,7 +98,7 @@ impl Document {
     }
 
     /// Adds all resources of another document, after its own.
-    pub(super) fn append(&mut self, mut other: Self) {
+    pub fn append(&mut self, mut other: Self) {
         self.items.append(&mut other.items);
         self.empty.append(&mut other.empty);
         self.constrained |= other.constrained;
@@ -108,9 +108,7 @@ impl Document {
     /// lines.
     #[must_use]
     pub fn place(&self, item: &Item) -> Place {
-        let place = item.at.place(&self.file);
-        let field = (place.line == 0).then(|| item.at.field());
-        Place { field, ..place }
+        item.at.full_place(&self.file)
     }
 
     /// Reports a fault of one of its items.

@@ -9,6 +9,7 @@ use trunkline_core::kind::Kind;
 use trunkline_core::name::Name;
 use trunkline_core::params::{ConstraintError, Params};
 use trunkline_core::resource::TypeUrl;
+use trunkline_proto::redact::REDACTED;
 use trunkline_proto::{descriptor, text};
 
 use super::place::Place;
@@ -49,6 +50,21 @@ pub enum Fault {
         /// Its name.
         name: Name,
         /// The place of the other one.
+        first: Place,
+    },
+    /// The name belongs to another origin.
+    #[error(
+        "{} {name:?} belongs to origin {origin:?}, at {first}; change it there, or take it over",
+        type_label(.type_url)
+    )]
+    Owned {
+        /// Its type.
+        type_url: TypeUrl,
+        /// Its name.
+        name: Name,
+        /// The origin.
+        origin: Arc<str>,
+        /// The place of the owner's.
         first: Place,
     },
     /// A client could match two variants of one name (TP2).
@@ -105,29 +121,47 @@ pub enum Fault {
         /// The virtual host.
         name: Name,
     },
+    /// A secret was not shown, and the text in its place is not the secret.
+    #[error("holds {REDACTED:?}, which stands for a secret that was not shown; put the secret in")]
+    Redacted,
     /// A value that some variant is for, and no variant of this name.
     #[error(transparent)]
     Unserved(Box<Unserved>),
-    /// A reference to a resource that no file has.
-    #[error("refers to {} {name:?}, which no file has; add it or correct the name", type_label(.type_url))]
+    /// A reference to a resource that does not exist.
+    #[error("refers to {} {name:?}, which is not there; add it or correct the name", type_label(.type_url))]
     Dangling {
         /// The type that is referred to.
         type_url: TypeUrl,
         /// The name.
         name: Name,
     },
-    /// A resource that another file refers to would be removed.
+    /// A resource that another refers to would be removed.
     #[error(
-        "no longer has {} {name:?}, to which {by} refers; take the reference away first",
-        type_label(.type_url)
+        "no longer has {} {name:?}, to which {} {by_name:?}, at {by}, refers; take the reference \
+         away first",
+        type_label(.type_url), type_label(.by_type)
     )]
     StillNeeded {
         /// The type of the resource.
         type_url: TypeUrl,
         /// Its name.
         name: Name,
-        /// The place of the reference.
+        /// The type of the resource that refers to it.
+        by_type: TypeUrl,
+        /// Its name.
+        by_name: Name,
+        /// Its place.
         by: Place,
+    },
+    /// A route configuration was written without its virtual hosts.
+    #[error(
+        "{name:?} lists no virtual hosts: the {count} that came with it stay; delete them by name"
+    )]
+    KeptHosts {
+        /// The route configuration.
+        name: Name,
+        /// The number of virtual hosts.
+        count: usize,
     },
     /// A configured path does not exist.
     #[error("does not exist; create it, or name another path")]

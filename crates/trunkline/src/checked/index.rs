@@ -1,175 +1,181 @@
-//! The names and domains of all documents.
-//!
-//! Holds exactly the resources of the documents that are in it, and no two that
-//! contradict each other. There may be a million, so each is kept as a number:
-//! the place of its item.
+//! The items of all units, found by name and by domain. No two contradict each
+//! other: no client could see both.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasher as _;
-use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use trunkline_core::facts::Reference;
 use trunkline_core::name::Name;
 use trunkline_core::params::{ConstraintError, Params};
 use trunkline_core::resource::{Resource, TypeUrl};
 
-use super::document::{Document, Item};
+use super::document::Item;
 use super::domains::{Domains, count_domains};
-use super::finding::{Fault, Finding, MOST_FINDINGS};
-use super::slots::{ItemId, Key, Slots};
+use super::finding::Fault;
+use super::slots::{ItemId, SlotItem, Slots};
+use super::unit::UnitId;
 
-/// Finds the resources of all documents by name, and refuses those that
-/// contradict each other. `K` is what a document is known by.
-#[derive(Debug)]
-pub struct Index<K> {
-    slots: Slots<K>,
+/// Finds items, and refuses those that contradict another.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) slots: Slots,
     hasher: DefaultHashBuilder,
     /// Every item, by the hash of its type and name.
     names: HashTable<ItemId>,
     domains: Domains,
-    /// The number of resources of each type.
-    types: HashMap<TypeUrl, usize>,
-    /// How many resources have an alias.
-    aliases: HashMap<(TypeUrl, Name), usize>,
+    /// How many items have an alias.
+    aliases: HashMap<Reference, usize>,
+    /// How many items refer to a name.
+    references: HashMap<Reference, usize>,
 }
 
-impl<K> Default for Index<K> {
-    fn default() -> Self {
-        Self {
-            slots: Slots::default(),
-            hasher: DefaultHashBuilder::default(),
-            names: HashTable::new(),
-            domains: Domains::default(),
-            types: HashMap::new(),
-            aliases: HashMap::new(),
-        }
-    }
+/// An item that contradicts another.
+#[derive(Debug)]
+pub(super) struct Contradiction {
+    pub(super) item: Item,
+    /// The unit of the other one.
+    pub(super) other: Option<UnitId>,
+    pub(super) fault: Fault,
 }
 
-impl<K: Key> Index<K> {
-    /// Inserts all resources of a document.
-    ///
-    /// # Errors
-    /// If one contradicts another, of this document or of one in the index;
-    /// none is inserted then.
-    pub fn insert(&mut self, key: &K, document: &Arc<Document>) -> Result<(), Clash<K>> {
-        self.slots.add(key, document);
-        self.reserve(document);
-        let mut clash = Clash {
-            findings: Vec::new(),
-            with: Vec::new(),
-        };
-        for id in self.slots.item_ids(key) {
-            if let Err((other_id, fault)) = self.insert_item(id) {
-                let own = self.slots.get(id);
-                let finding = own.map(|own| own.document.finding(own.item, fault));
-                let other_key = self.slots.get(other_id).map(|other| other.key.clone());
-                clash.add(other_key, finding);
-            }
-        }
-
-        if clash.findings.is_empty() {
-            return Ok(());
-        }
-        self.remove(key);
-        Err(clash)
-    }
-
-    /// Reserves room for the resources of a document, so that the tables do not
-    /// grow step by step.
-    fn reserve(&mut self, document: &Document) {
+impl Index {
+    /// Reserves room for these items, so that the tables do not grow step by
+    /// step.
+    pub(super) fn reserve(&mut self, items: &[Item]) {
+        self.slots.reserve(items.len());
         let Self { slots, hasher, .. } = self;
-        let rehash = |id: &ItemId| hash_item(hasher, slots, *id);
-        self.names.reserve(document.items.len(), rehash);
-        let domain_count = document.items.iter().map(count_domains).sum();
+        self.names
+            .reserve(items.len(), |id| hash_item(hasher, slots, *id));
+        let domain_count = items
+            .iter()
+            .map(|item| count_domains(&item.type_url, &item.resource))
+            .sum();
         self.domains.reserve(domain_count, slots);
     }
 
-    /// Inserts one item with its domains, and counts its type and its aliases.
-    /// If an item contradicts it, nothing is inserted, and that item is
-    /// returned with the reason.
-    fn insert_item(&mut self, id: ItemId) -> Result<(), (ItemId, Fault)> {
-        let Some(found) = self.slots.get(id) else {
+    /// Inserts an item of a unit.
+    ///
+    /// # Errors
+    /// If another item contradicts it; then it is not inserted.
+    pub(super) fn insert(
+        &mut self,
+        unit: UnitId,
+        item: Item,
+    ) -> Result<ItemId, Box<Contradiction>> {
+        let id = self.slots.add(unit, item);
+        if let Err((other, fault)) = self.insert_keys(id) {
+            let other = self.slots.get(other).map(|other| other.unit);
+            let taken = self.slots.take(id);
+            return match taken {
+                Some((_, item)) => Err(Box::new(Contradiction { item, other, fault })),
+                None => Ok(id),
+            };
+        }
+        Ok(id)
+    }
+
+    /// Inserts the name and the domains of an item, and counts its aliases and
+    /// references. If another item contradicts it, nothing is inserted, and
+    /// that item is returned with the reason.
+    fn insert_keys(&mut self, id: ItemId) -> Result<(), (ItemId, Fault)> {
+        let Some(item) = self.slots.get(id) else {
             return Ok(());
         };
-        let (item, resource) = (found.item, &found.item.resource);
 
-        let hash = hash_name(&self.hasher, item);
-        for other_id in self.names.iter_hash(hash) {
-            if let Some(fault) = contradiction(item, &self.slots, *other_id) {
-                return Err((*other_id, fault));
+        let hash = hash_name(&self.hasher, item.type_url, &item.resource.name);
+        for other in self.names.iter_hash(hash) {
+            if let Some(fault) = contradiction(item, &self.slots, *other) {
+                return Err((*other, fault));
             }
         }
         self.domains.insert(id, &self.slots)?;
 
         let rehash = |id: &ItemId| hash_item(&self.hasher, &self.slots, *id);
         self.names.insert_unique(hash, id, rehash);
-        *self.types.entry(item.type_url.clone()).or_default() += 1;
-        for alias in &resource.aliases {
-            let key = (item.type_url.clone(), alias.clone());
-            *self.aliases.entry(key).or_default() += 1;
+        for alias in aliases_of(item) {
+            *self.aliases.entry(alias).or_default() += 1;
+        }
+        for reference in &item.resource.facts().references {
+            increment(&mut self.references, reference);
         }
         Ok(())
     }
 
-    /// Removes a document and all its items, as far as they were inserted.
-    pub fn remove(&mut self, key: &K) {
-        for id in self.slots.item_ids(key) {
-            let Some(found) = self.slots.get(id) else {
-                continue;
-            };
-            let hash = hash_name(&self.hasher, found.item);
-            // An item without an entry was not inserted, nor was a part of it.
-            let Ok(entry) = self.names.find_entry(hash, |other| *other == id) else {
-                continue;
-            };
+    /// Removes an item, and returns it with its unit; `None` if there is no
+    /// such item.
+    pub(super) fn remove(&mut self, id: ItemId) -> Option<(UnitId, Item)> {
+        let item = self.slots.get(id)?;
+        let hash = hash_name(&self.hasher, item.type_url, &item.resource.name);
+        if let Ok(entry) = self.names.find_entry(hash, |other| *other == id) {
             entry.remove();
-            self.domains.remove(id, &self.slots);
-
-            let type_url = &found.item.type_url;
-            decrement(&mut self.types, type_url.clone());
-            for alias in &found.item.resource.aliases {
-                decrement(&mut self.aliases, (type_url.clone(), alias.clone()));
-            }
         }
-        self.slots.remove(key);
+        self.domains.remove(id, &self.slots);
+        for alias in aliases_of(item) {
+            decrement(&mut self.aliases, alias);
+        }
+        for reference in &item.resource.facts().references {
+            decrement(&mut self.references, reference.clone());
+        }
+        self.slots.take(id)
     }
 
-    /// Returns whether a resource of this type has this name or alias.
-    #[must_use]
-    pub fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
-        let hash = self.hasher.hash_one((type_url, name));
-        let has_name = |id: &ItemId| {
-            let item = self.slots.get(*id).map(|found| found.item);
-            item.is_some_and(|item| item.type_url == *type_url && item.resource.name == *name)
-        };
-        if self.names.find(hash, has_name).is_some() {
-            return true;
-        }
-        // Most contents have no alias, and need no key to look for one.
-        !self.aliases.is_empty() && self.aliases.contains_key(&(type_url.clone(), name.clone()))
+    /// Returns the items of this type and name: its variants.
+    pub(super) fn variants<'a>(
+        &'a self,
+        type_url: &'a TypeUrl,
+        name: &'a Name,
+    ) -> impl Iterator<Item = (ItemId, SlotItem<'a>)> {
+        let hash = hash_name(&self.hasher, type_url, name);
+        let same_hash = self.names.iter_hash(hash);
+        let items = same_hash.filter_map(|id| Some((*id, self.slots.get(*id)?)));
+        items.filter(move |(_, item)| item.type_url == type_url && item.resource.name == *name)
     }
 
-    /// Whether there is a resource of a type.
-    #[must_use]
-    pub fn has_type(&self, type_url: &TypeUrl) -> bool {
-        self.types.contains_key(type_url)
+    /// Returns whether an item has this name or alias.
+    pub(super) fn answers(&self, reference: &Reference) -> bool {
+        let mut variants = self.variants(&reference.type_url, &reference.name);
+        variants.next().is_some() || self.aliases.contains_key(reference)
+    }
+
+    /// Returns whether an item refers to this name.
+    pub(super) fn is_referred_to(&self, target: &Reference) -> bool {
+        self.references.contains_key(target)
     }
 }
 
-fn hash_name(hasher: &DefaultHashBuilder, item: &Item) -> u64 {
-    hasher.hash_one((&item.type_url, &item.resource.name))
+fn hash_name(hasher: &DefaultHashBuilder, type_url: &TypeUrl, name: &Name) -> u64 {
+    hasher.hash_one((type_url, name))
 }
 
 /// Hashes an item again, when the table of names grows.
-fn hash_item<K: Key>(hasher: &DefaultHashBuilder, slots: &Slots<K>, id: ItemId) -> u64 {
-    let found = slots.get(id);
-    found.map_or(0, |found| hash_name(hasher, found.item))
+fn hash_item(hasher: &DefaultHashBuilder, slots: &Slots, id: ItemId) -> u64 {
+    let item = slots.get(id);
+    item.map_or(0, |item| {
+        hash_name(hasher, item.type_url, &item.resource.name)
+    })
+}
+
+/// Returns the aliases of an item, as references to it.
+fn aliases_of(item: SlotItem<'_>) -> Vec<Reference> {
+    let aliases = item.resource.aliases.iter().map(|alias| Reference {
+        type_url: item.type_url.clone(),
+        name: alias.clone(),
+    });
+    aliases.collect()
+}
+
+/// Increments a count, and copies the key for the first one only.
+fn increment(counts: &mut HashMap<Reference, usize>, key: &Reference) {
+    match counts.get_mut(key) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(key.clone(), 1)),
+    }
 }
 
 /// Decrements a count, and removes it at zero.
-fn decrement<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: K) {
+fn decrement(counts: &mut HashMap<Reference, usize>, key: Reference) {
     if let Entry::Occupied(mut count) = counts.entry(key) {
         *count.get_mut() -= 1;
         if *count.get() == 0 {
@@ -178,55 +184,34 @@ fn decrement<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: K) {
     }
 }
 
-/// Why a document cannot be inserted.
-#[derive(Debug)]
-pub struct Clash<K> {
-    /// The contradictions, each at the item that came later.
-    pub findings: Vec<Finding>,
-    /// The documents that it contradicts; itself, if it does.
-    pub with: Vec<K>,
-}
-
-impl<K: Key> Clash<K> {
-    /// Adds a contradiction with a document. Beyond [`MOST_FINDINGS`] only the
-    /// document is added. Variants that were made of one resource are at one
-    /// place, and only the first of them is reported.
-    fn add(&mut self, other: Option<K>, finding: Option<Finding>) {
-        let is_at_last_place = |finding: &Finding| {
-            let last = self.findings.last();
-            last.is_some_and(|last| last.place == finding.place && last.field == finding.field)
-        };
-        if self.findings.len() < MOST_FINDINGS {
-            let finding = finding.filter(|finding| !is_at_last_place(finding));
-            self.findings.extend(finding);
-        }
-
-        if let Some(other) = other
-            && !self.with.contains(&other)
-        {
-            self.with.push(other);
-        }
-    }
-}
-
-/// Returns why an item and one of the index cannot both exist: they have one
-/// name, and a client could see both. `None` if they can.
-fn contradiction<K: Key>(item: &Item, slots: &Slots<K>, other_id: ItemId) -> Option<Fault> {
-    let other = slots.get(other_id)?;
-    let (own_resource, other_resource) = (&*item.resource, &*other.item.resource);
+/// Returns why an item and another cannot both exist: they have one name, and
+/// belong to two origins, or a client could see both. `None` if they can.
+fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fault> {
+    let other = slots.get(other)?;
+    let (own_resource, other_resource) = (&**item.resource, &**other.resource);
     // Other names may have the same hash.
-    if item.type_url != other.item.type_url || own_resource.name != other_resource.name {
+    if item.type_url != other.type_url || own_resource.name != other_resource.name {
         return None;
     }
 
     let type_url = item.type_url.clone();
     let name = own_resource.name.clone();
-    let first = other.document.place(other.item);
+    let first = || slots.place(other);
+    let origin_of = |unit| slots.units.get(unit).map(|unit| unit.origin);
+    let owner = origin_of(other.unit);
+    if let Some(owner) = owner.filter(|owner| Some(*owner) != origin_of(item.unit)) {
+        return Some(Fault::Owned {
+            type_url,
+            name,
+            origin: slots.origin_name(owner),
+            first: first(),
+        });
+    }
     if own_resource.constraints == other_resource.constraints {
         return Some(Fault::Duplicate {
             type_url,
             name,
-            first,
+            first: first(),
         });
     }
 
@@ -235,13 +220,13 @@ fn contradiction<K: Key>(item: &Item, slots: &Slots<K>, other_id: ItemId) -> Opt
         Ok(Some(witness)) => Some(Fault::Overlap {
             type_url,
             name,
-            first,
+            first: first(),
             clients: Box::new([own_resource, other_resource].map(|r| r.clients().to_string())),
             witness,
         }),
         Err(source) => Some(Fault::Undecided {
             name,
-            first,
+            first: first(),
             source,
         }),
     }

@@ -1,29 +1,47 @@
-//! Contents on their way to a server: decoded, and checked.
+//! Contents on their way to a server: decoded, checked, and settled with each
+//! other.
 //!
 //! ```text
 //! a file, a body ── decode ──▶ Document: resources with their places
 //!                         └──▶ Finding: place, field, cause, remedy
+//!
+//! edits of an origin ── settle ──▶ changes: one transaction
+//!       with all of ContentSet └──▶ rejections, warnings
 //! ```
 //!
 //! | file | concern |
 //! |---|---|
 //! | `decode`, `binary` | text and binary documents to resources |
 //! | `document`, `place` | the resources of a document, and their places |
-//! | `index`, `domains`, `slots` | names and domains over all documents; contradictions |
+//! | `set`, `settle` | all contents; which edits can be accepted together |
+//! | `edit`, `plan`, `unit` | what is written as one, and what it replaces |
+//! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
+//! | `references`, `coverage` | dangling references; values that no variant serves |
+//! | `diff` | the changes from some items to others |
 //! | `finding` | mistakes and warnings |
 
 mod binary;
+mod coverage;
 mod decode;
+mod diff;
 mod document;
 mod domains;
+mod edit;
 mod finding;
 mod index;
 mod place;
+mod plan;
+mod references;
+mod set;
+mod settle;
 mod slots;
+#[cfg(test)]
+mod tests;
+mod unit;
 
-pub use decode::{Decoded, Form, decode};
+pub use decode::{Decoded, FirstOfPart, Form, decode};
 pub use document::{Document, Item};
+pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
-pub use index::{Clash, Index};
 pub use place::{At, Place};
-pub use slots::Key;
+pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};

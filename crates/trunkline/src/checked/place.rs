@@ -108,6 +108,23 @@ impl At {
         }
     }
 
+    /// Returns the place in its document, with the field where there are no
+    /// lines.
+    pub(super) fn full_place(&self, file: &Arc<str>) -> Place {
+        let place = self.place(file);
+        let field = (place.line == 0).then(|| self.field());
+        Place { field, ..place }
+    }
+
+    /// Returns two numbers that sort the places of a document.
+    pub(super) fn order(&self) -> (u32, u32) {
+        match &self.0 {
+            Where::Text(at) => (at.line, at.column),
+            // A resource comes before the virtual hosts in it.
+            Where::Binary { index, host, .. } => (*index, host.wrapping_add(1)),
+        }
+    }
+
     /// Returns the field of the resource, such as `resources[2]`, or of the
     /// virtual host in it.
     #[must_use]

@@ -1,95 +1,223 @@
-//! The documents of an index, by number, so that an item can be identified in
-//! few bytes.
+//! The items of all units, by number, so that an item can be identified in few
+//! bytes: there may be a million.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
-use super::document::{Document, Item};
-use super::place::saturate;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::{Resource, TypeUrl};
 
-/// An item of a document in the index, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ItemId {
-    pub(super) document: u32,
-    pub(super) item: u32,
-}
+use super::document::Item;
+use super::finding::{Fault, Finding};
+use super::place::{At, Place, saturate};
+use super::unit::{OriginId, Unit, UnitId, UnitKey, Units};
 
-/// An item of the index, with its document and the document's key.
-pub(super) struct IndexedItem<'a, K> {
-    pub(super) key: &'a K,
-    pub(super) document: &'a Document,
-    pub(super) item: &'a Item,
-}
+/// The number of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ItemId(u32);
 
-/// What a document is known by, such as a path.
-pub trait Key: Clone + Eq + Hash {}
-
-impl<K: Clone + Eq + Hash> Key for K {}
-
-/// Gives numbers to documents and to their items.
+/// An item, as little of it as its unit does not know.
 #[derive(Debug)]
-pub(super) struct Slots<K> {
-    /// The documents by number; `None` for a number that is free.
-    slots: Vec<Option<(K, Arc<Document>)>>,
+struct Slot {
+    resource: Arc<Resource>,
+    at: At,
+    unit: UnitId,
+    /// Its position among the items of its unit.
+    position: u32,
+    type_index: u32,
+}
+
+/// An item in its slot.
+#[derive(Clone, Copy)]
+pub(super) struct SlotItem<'a> {
+    pub(super) type_url: &'a TypeUrl,
+    pub(super) resource: &'a Arc<Resource>,
+    pub(super) at: &'a At,
+    pub(super) unit: UnitId,
+}
+
+/// Gives numbers to items, and knows their units.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    numbers: HashMap<K, u32>,
+    /// Types, and the number of items of each.
+    types: Vec<(TypeUrl, usize)>,
+    pub(super) units: Units,
+    /// The names of the origins.
+    origins: Vec<Arc<str>>,
+    /// The current settlement.
+    pub(super) settlement: u64,
 }
 
-impl<K> Default for Slots<K> {
-    fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-            numbers: HashMap::new(),
-        }
+impl Slots {
+    /// Reserves room for so many more items.
+    pub(super) fn reserve(&mut self, count: usize) {
+        let more = count.saturating_sub(self.free.len());
+        self.slots.reserve(more);
     }
-}
 
-impl<K: Key> Slots<K> {
-    /// Gives a document a number, in place of the one that had its key.
-    pub(super) fn add(&mut self, key: &K, document: &Arc<Document>) {
-        self.remove(key);
-        let slot = Some((key.clone(), Arc::clone(document)));
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.slots[number as usize] = slot;
-                number
-            }
-            None => {
-                self.slots.push(slot);
-                saturate(self.slots.len() - 1)
-            }
+    /// Puts an item into a slot, as the last of its unit.
+    pub(super) fn add(&mut self, unit_id: UnitId, item: Item) -> ItemId {
+        let type_index = self.count_type(item.type_url);
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            saturate(self.slots.len() - 1)
+        });
+        let id = ItemId(number);
+
+        let mut position = 0;
+        if let Some(unit) = self.units.get_mut(unit_id) {
+            position = saturate(unit.items.len());
+            unit.items.push(id);
+        }
+        self.slots[number as usize] = Some(Slot {
+            resource: item.resource,
+            at: item.at,
+            unit: unit_id,
+            position,
+            type_index,
+        });
+        id
+    }
+
+    /// Takes an item out of its slot, and returns it with its unit. `None` if
+    /// the slot is empty.
+    pub(super) fn take(&mut self, id: ItemId) -> Option<(UnitId, Item)> {
+        let slot = self.slots.get_mut(id.0 as usize)?.take()?;
+        self.free.push(id.0);
+        let (type_url, count) = &mut self.types[slot.type_index as usize];
+        *count -= 1;
+        let type_url = type_url.clone();
+
+        let unit = self.units.get_mut(slot.unit)?;
+        unit.items.swap_remove(slot.position as usize);
+        let moved = unit.items.get(slot.position as usize).copied();
+        let (written, inside) = unit.describe(&type_url);
+        if let Some(moved) = moved.and_then(|id| self.slots[id.0 as usize].as_mut()) {
+            moved.position = slot.position;
+        }
+        let item = Item {
+            type_url,
+            resource: slot.resource,
+            at: slot.at,
+            written,
+            inside,
         };
-        self.numbers.insert(key.clone(), number);
+        Some((slot.unit, item))
     }
 
-    /// Frees the number of a document, if it has one, for the next document.
-    pub(super) fn remove(&mut self, key: &K) {
-        if let Some(number) = self.numbers.remove(key) {
-            self.slots[number as usize] = None;
-            self.free.push(number);
+    /// Counts one more item of a type, and returns the index of the type.
+    fn count_type(&mut self, type_url: TypeUrl) -> u32 {
+        let known = self.types.iter().position(|(known, _)| *known == type_url);
+        let index = known.unwrap_or_else(|| {
+            self.types.push((type_url, 0));
+            self.types.len() - 1
+        });
+        self.types[index].1 += 1;
+        saturate(index)
+    }
+
+    /// Returns an item by its number; `None` if the slot is empty.
+    pub(super) fn get(&self, id: ItemId) -> Option<SlotItem<'_>> {
+        let slot = self.slots.get(id.0 as usize)?.as_ref()?;
+        Some(self.describe(slot))
+    }
+
+    fn describe<'a>(&'a self, slot: &'a Slot) -> SlotItem<'a> {
+        SlotItem {
+            type_url: &self.types[slot.type_index as usize].0,
+            resource: &slot.resource,
+            at: &slot.at,
+            unit: slot.unit,
         }
     }
 
-    /// Returns the ids of all items of a document; none if no document has the
-    /// key.
-    pub(super) fn item_ids(&self, key: &K) -> impl Iterator<Item = ItemId> + use<K> {
-        let number = self.numbers.get(key).copied();
-        let slot = number.and_then(|number| self.slots[number as usize].as_ref());
-        let items = slot.map_or(0, |(_, document)| saturate(document.items.len()));
-        let document = number.unwrap_or_default();
-        (0..items).map(move |item| ItemId { document, item })
+    /// Returns all items.
+    pub(super) fn iter(&self) -> impl Iterator<Item = SlotItem<'_>> {
+        self.slots.iter().flatten().map(|slot| self.describe(slot))
     }
 
-    /// Returns an item by its id; `None` if its document is not in the index.
-    pub(super) fn get(&self, id: ItemId) -> Option<IndexedItem<'_, K>> {
-        let (key, document) = self.slots.get(id.document as usize)?.as_ref()?;
-        let item = document.items.get(id.item as usize)?;
-        Some(IndexedItem {
-            key,
-            document,
-            item,
+    /// Returns the unit of an item.
+    pub(super) fn unit_of(&self, id: ItemId) -> Option<&Unit> {
+        self.units.get(self.get(id)?.unit)
+    }
+
+    /// Returns the number of items of a type.
+    pub(super) fn count_of_type(&self, type_url: &TypeUrl) -> usize {
+        let known = self.types.iter().find(|(known, _)| known == type_url);
+        known.map_or(0, |(_, count)| *count)
+    }
+
+    /// Returns all types of which there are items.
+    pub(super) fn types(&self) -> Vec<TypeUrl> {
+        let used = self.types.iter().filter(|(_, count)| *count > 0);
+        used.map(|(type_url, _)| type_url.clone()).collect()
+    }
+
+    /// Finds the number of an origin; `None` if it has none.
+    pub(super) fn find_origin(&self, name: &str) -> Option<OriginId> {
+        let index = self.origins.iter().position(|known| **known == *name)?;
+        Some(OriginId(saturate(index)))
+    }
+
+    /// Finds the number of an origin, or gives it one.
+    pub(super) fn origin_id(&mut self, name: &str) -> OriginId {
+        self.find_origin(name).unwrap_or_else(|| {
+            self.origins.push(name.into());
+            OriginId(saturate(self.origins.len() - 1))
         })
+    }
+
+    /// Returns the name of an origin.
+    pub(super) fn origin_name(&self, id: OriginId) -> Arc<str> {
+        let name = self.origins.get(id.0 as usize);
+        name.map_or_else(Arc::default, Arc::clone)
+    }
+
+    /// Returns the name of the document that a unit was read from. A body of the
+    /// current settlement has no name, so it is empty; of an earlier one
+    /// nothing is left, so it is `None`.
+    pub(super) fn document_of(&self, unit: UnitId) -> Option<Arc<str>> {
+        let unit = self.units.get(unit)?;
+        match &unit.key {
+            UnitKey::File { name, .. } => Some(Arc::clone(name)),
+            UnitKey::Resource { .. } => (unit.settlement == self.settlement).then(Arc::default),
+        }
+    }
+
+    /// Returns the place of an item, with the field where there are no lines.
+    /// Without a document, it is the origin.
+    pub(super) fn place(&self, item: SlotItem<'_>) -> Place {
+        if let Some(document) = self.document_of(item.unit) {
+            return item.at.full_place(&document);
+        }
+        let unit = self.units.get(item.unit);
+        let origin = unit.map(|unit| self.origin_name(unit.origin));
+        let origin = origin.unwrap_or_default();
+        Place::whole(format!("origin {origin}").into())
+    }
+
+    /// Reports a fault at a place of a unit. Without a document, the place is
+    /// not known.
+    pub(super) fn finding(&self, unit: UnitId, at: &At, fault: Fault) -> Finding {
+        match self.document_of(unit) {
+            Some(document) => at.finding(&document, fault),
+            None => Finding::whole(&Arc::default(), fault),
+        }
+    }
+}
+
+impl Unit {
+    /// Returns what an item of this type has from its unit: the constraints in
+    /// the wrapper, and whether it is written in a route configuration.
+    fn describe(&self, item_type: &TypeUrl) -> (Option<Constraints>, bool) {
+        match &self.key {
+            UnitKey::File { .. } => (None, false),
+            UnitKey::Resource {
+                type_url,
+                constraints,
+                ..
+            } => (constraints.clone(), type_url != item_type),
+        }
     }
 }

@@ -11,6 +11,7 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use super::hooks::BoxFuture;
 use super::shared::Shared;
+use crate::checked::{ContentSet, Proposal, Settlement};
 
 /// A source of a server's resources: files, a database, another server.
 ///
@@ -100,6 +101,27 @@ impl Writer {
     /// If the resources that would result are not sound; nothing has changed.
     pub fn apply(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
         self.shared.apply(origin, changes)
+    }
+
+    /// Settles changes that an origin proposes with the contents of all origins,
+    /// and applies them. The author is whoever made the changes: hooks are told,
+    /// for logs.
+    pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Vec<Changed>> {
+        self.shared.settle(author, proposal)
+    }
+
+    /// Applies all resources of an origin, whose proposals were
+    /// [held](crate::checked::Effect::Held) so far.
+    ///
+    /// # Errors
+    /// If the resources that would result are not sound; nothing has changed.
+    pub fn apply_held(&self, author: &str, origin: &str) -> Result<(), ApplyError> {
+        self.shared.apply_held(author, origin)
+    }
+
+    /// Reads the contents of all origins.
+    pub fn read_set<T>(&self, look: impl FnOnce(&ContentSet) -> T) -> T {
+        look(&self.shared.lock_set())
     }
 
     /// Declares the first load complete. With that of all other contents the

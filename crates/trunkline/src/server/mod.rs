@@ -20,6 +20,7 @@
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
 //! | `stream`, `stream_state`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
+//! | `settle` | contents of all origins, settled with each other |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `push_budget`, `pace` | how much at once, how fast |
 //! | `builder`, `contents`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
@@ -51,6 +52,7 @@ mod requests;
 mod revisions;
 mod service;
 mod services;
+mod settle;
 mod shared;
 mod status;
 mod stream;
@@ -64,6 +66,7 @@ use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
 use trunkline_core::resource::{Resource, TypeUrl};
 
+use crate::checked::{Proposal, Settlement};
 use crate::listen::Listening;
 use crate::load::Load;
 use crate::tls::Tls;
@@ -123,6 +126,14 @@ impl Server {
     /// If the resources that would result are not sound; nothing has changed.
     pub fn apply_as(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
         self.shared.apply(origin, changes)
+    }
+
+    /// Settles changes that an origin proposes with the contents of all origins,
+    /// and applies them. The author is whoever made the changes: hooks are told,
+    /// for logs. Contents with many resources take long; one proposal waits for
+    /// the one before.
+    pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Vec<Changed>> {
+        self.shared.settle(author, proposal)
     }
 
     /// Reads the database. Streams wait meanwhile, so be quick: resources are

@@ -23,6 +23,7 @@ use super::options::Options;
 use super::push_budget::PushBudget;
 use super::services;
 use super::stream::Stream;
+use crate::checked::ContentSet;
 use crate::health::Health;
 use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
@@ -33,6 +34,8 @@ use crate::wire::KnownVersions;
 pub(super) struct Shared {
     pub(super) hub: Hub<Stream>,
     loading: Mutex<Loading>,
+    /// The contents of all origins that settle theirs.
+    pub(super) set: Mutex<ContentSet>,
     numbers: AtomicU64,
     /// Streams that were admitted and have not ended.
     pub(super) admitted: AtomicUsize,
@@ -86,6 +89,7 @@ impl Shared {
                 awaited: (0..contents.len()).collect(),
                 is_started: false,
             }),
+            set: Mutex::default(),
             numbers: AtomicU64::new(0),
             admitted: AtomicUsize::new(0),
             draining: CancellationToken::new(),

@@ -8,7 +8,7 @@ use http::Method;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 
-use super::parts::{Part, Parts};
+use super::parts::{Origin, Part, Parts};
 use super::places::Places;
 use crate::client::{BINARY, Call, Client, Detail};
 use crate::command::{parse_body, print, start_runtime};
@@ -25,6 +25,7 @@ pub(super) struct Bulk<'a> {
     pub(super) places: &'a Places,
     /// The number of its resources.
     pub(super) total: usize,
+    pub(super) dry_run: bool,
 }
 
 /// The outcome of a part.
@@ -57,8 +58,7 @@ impl Bulk<'_> {
     /// it is the last.
     ///
     /// # Errors
-    /// A part is refused or not sent. Those before it stay applied, and the
-    /// failure says how many resources that are.
+    /// A part is refused or not sent. Nothing is applied then.
     pub(super) fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
         let runtime = start_runtime()?;
         // The server tells the parts of this change from those of others by it.
@@ -72,12 +72,18 @@ impl Bulk<'_> {
         while let Some(part) = next {
             next = self.read_part(&mut parts)?;
             let last = if next.is_none() { "&last=true" } else { "" };
-            let path = format!("/api/v1/resources?summary=true&bulk={id}&part={number}{last}");
-            let outcome = self
-                .send(&runtime, &path, &part)
-                .map_err(|failure| self.add_applied(&sum, failure))?;
+            let Origin {
+                resource,
+                first_host,
+            } = part.first;
+            let path = format!(
+                "/api/v1/resources?summary=true&dry_run={}&bulk={id}&part={number}{last}\
+                 &first={resource}&first_host={first_host}",
+                self.dry_run
+            );
+            let outcome = self.send(&runtime, &path, &part)?;
 
-            self.show_warnings(&outcome.warnings, &part, sum.warnings);
+            self.show_warnings(&outcome.warnings, sum.warnings);
             sum.add(&outcome, &part);
             progress.show(sum.resources);
             number += 1;
@@ -108,7 +114,7 @@ impl Bulk<'_> {
             body: part.body.clone(),
             file: &self.places.file,
         };
-        let locate = |detail| self.places.locate(detail, &part.origins);
+        let locate = |detail| self.places.locate(detail);
         let answer = runtime.block_on(self.client.call_in_part(call, &locate))?;
         parse_body(&answer)
     }
@@ -116,21 +122,12 @@ impl Bulk<'_> {
     /// Prints the warnings about a part to standard error, with their places in
     /// the file, until [`MOST_WARNINGS`] are shown of the whole file. `before`
     /// is the number of those about earlier parts.
-    fn show_warnings(&self, warnings: &[Detail], part: &Part, before: usize) {
+    fn show_warnings(&self, warnings: &[Detail], before: usize) {
         let room = MOST_WARNINGS.saturating_sub(before);
         for warning in warnings.iter().take(room) {
-            let warning = self.places.locate(warning.clone(), &part.origins);
+            let warning = self.places.locate(warning.clone());
             eprintln!("warning: {}", warning.in_file(&self.places.file));
         }
-    }
-
-    /// Adds to a failure how many resources were applied before it.
-    fn add_applied(&self, sum: &Sum, failure: Failure) -> Failure {
-        let (done, total) = (sum.resources, self.total);
-        failure.with_more(format!(
-            "\n{done} of the {total} resources were applied before that and stay; the others \
-             were not; put it right and apply the whole file again"
-        ))
     }
 
     /// Prints the number of changes, and of the warnings that were not shown.
@@ -155,19 +152,13 @@ impl Bulk<'_> {
 }
 
 impl Sum {
-    /// Adds the outcome of a part. A route configuration that takes several
-    /// parts counts once.
+    /// Adds the outcome of a part.
     fn add(&mut self, outcome: &Outcome, part: &Part) {
         self.resources += part.resources;
         self.counts.created += outcome.counts.created;
         self.counts.changed += outcome.counts.changed;
         self.counts.deleted += outcome.counts.deleted;
-
-        // A continued route configuration was counted with its first part.
-        let origins = part.origins.iter();
-        let continued = origins.filter(|origin| origin.first_host > 0).count();
-        self.unchanged += outcome.unchanged.saturating_sub(continued);
-
+        self.unchanged += outcome.unchanged;
         self.warnings += outcome.warnings.len();
     }
 }
@@ -203,7 +194,7 @@ impl Progress {
         self.has_shown = true;
 
         let percent = done * 100 / self.total.max(1);
-        let line = format!("applied {done} of {} resources ({percent}%)", self.total);
+        let line = format!("sent {done} of {} resources ({percent}%)", self.total);
         match self.is_terminal {
             true => eprint!("\r{line}"),
             false => eprintln!("{line}"),

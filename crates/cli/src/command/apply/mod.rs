@@ -1,6 +1,5 @@
 //! `trunkline apply`: the resources of a file, to a server. Few of them are one
-//! change; many are sent in parts, each a change of its own, so that a server
-//! goes on serving meanwhile.
+//! request; many are sent in parts, which the server applies together.
 
 mod bulk;
 mod parts;
@@ -25,9 +24,9 @@ use crate::cli;
 use crate::client::{BINARY, Call, Client, content_type};
 use crate::failure::{Failure, Result};
 
-/// The maximum of resources that are one change.
-const ONE_CHANGE: usize = 10_000;
-/// The size of texts that are one change in any case: they do not have more
+/// The maximum of resources that are sent as one request.
+const ONE_REQUEST: usize = 10_000;
+/// The size of texts that are one request in any case: they do not have more
 /// resources.
 const SMALL_TEXT: usize = 1 << 20;
 
@@ -61,28 +60,26 @@ impl Applying<'_> {
         Failure::wrong(format!("{}: {error}", self.file_name()))
     }
 
-    /// Applies a binary file: as one change if that is asked for or its
-    /// resources are few, and else in parts. In parts, it is never in memory as
-    /// a whole.
+    /// Applies a binary file: in one request if its resources are few, or else in
+    /// parts. In parts, it is never in memory as a whole.
     fn apply_binary(&self) -> Result<()> {
         let open = || File::open(&self.args.file).map_err(|error| self.failure(error));
         let places = Places::binary(self.file_name());
         let found = survey::survey(open()?, &places)?;
-        if self.args.atomic || found <= ONE_CHANGE {
+        if found <= ONE_REQUEST {
             let bytes = self.read_all()?;
             return self.send_whole(BINARY, bytes);
         }
         self.send_parts(open()?, found, &places)
     }
 
-    /// Applies a file in YAML or JSON: as one change if that is asked for or
-    /// its resources are few, and else in parts. For these it is encoded as a
-    /// binary file.
+    /// Applies a file in YAML or JSON: in one request if its resources are few, or
+    /// else in parts. For these it is encoded as a binary file.
     fn apply_text(&self) -> Result<()> {
         let bytes = self.read_all()?;
         let format = Format::of(&self.args.file);
         let content_type = content_type(format);
-        if self.args.atomic || bytes.len() <= SMALL_TEXT {
+        if bytes.len() <= SMALL_TEXT {
             return self.send_whole(content_type, bytes);
         }
         let Ok(text) = std::str::from_utf8(&bytes) else {
@@ -94,7 +91,7 @@ impl Applying<'_> {
         let encoded = Bytes::from(encode(&document));
         let places = Places::text(self.file_name(), document);
         let found = survey::survey(Cursor::new(encoded.clone()), &places)?;
-        if found <= ONE_CHANGE {
+        if found <= ONE_REQUEST {
             return self.send_whole(content_type, bytes);
         }
         drop(bytes);
@@ -144,24 +141,18 @@ impl Applying<'_> {
     /// Sends a binary file in parts; `found` is the number of its resources.
     ///
     /// # Errors
-    /// It is a dry run, which parts cannot have, or a part is refused.
+    /// A part is refused.
     fn send_parts<R: std::io::Read + std::io::Seek>(
         &self,
         source: R,
         found: usize,
         places: &Places,
     ) -> Result<()> {
-        if self.args.dry_run {
-            return Err(self.failure(format!(
-                "has {found} resources, which are applied in parts, and it cannot be tried what \
-                 parts do together; check it with `trunkline validate`, or give --atomic"
-            )));
-        }
-
         let bulk = Bulk {
             client: &self.client,
             places,
             total: found,
+            dry_run: self.args.dry_run,
         };
         bulk.run(source)
     }

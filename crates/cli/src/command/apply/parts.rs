@@ -26,14 +26,14 @@ const VIRTUAL_HOSTS: u32 = 2;
 pub(super) struct Part {
     /// A binary `DiscoveryResponse`.
     pub(super) body: Vec<u8>,
-    /// The origin of each resource in it.
-    pub(super) origins: Vec<Origin>,
+    /// The origin of the first resource in it.
+    pub(super) first: Origin,
     /// The number of resources, virtual hosts included.
     pub(super) resources: usize,
 }
 
 /// The origin of a resource of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The index of the resource in the file.
     pub(super) resource: usize,
@@ -136,7 +136,9 @@ impl<R: Read + Seek> Parts<R> {
 impl Part {
     /// Adds a resource to the body.
     fn push(&mut self, origin: Origin, any: &Any) {
-        self.origins.push(origin);
+        if self.body.is_empty() {
+            self.first = origin;
+        }
         put_message(&mut self.body, RESOURCES, &any.encode_to_vec());
     }
 
@@ -175,17 +177,16 @@ mod tests {
     use trunkline_proto::descriptor::types;
     use trunkline_proto::discovery::{DiscoveryResponse, Resource};
 
-    /// All pieces of a file, with their numbers in it.
-    fn pieces(bytes: Vec<u8>, origins: &[Origin]) -> Vec<(usize, Piece)> {
+    /// All pieces of a part, with their numbers in the file.
+    fn pieces(bytes: Vec<u8>, first: Origin) -> Vec<(usize, Piece)> {
         let mut pieces = Pieces::new(Cursor::new(bytes));
         let mut all = Vec::new();
         while let Some((index, piece)) = pieces.next().unwrap() {
-            let (index, hosts) = origins
-                .get(index)
-                .map_or((index, 0), |origin| (origin.resource, origin.first_host));
             all.push(match piece {
-                Piece::Host(host, body) => (index, Piece::Host(host + hosts, body)),
-                other => (index, other),
+                Piece::Host(host, body) if index == 0 => {
+                    (first.resource, Piece::Host(first.first_host + host, body))
+                }
+                other => (first.resource + index, other),
             });
         }
         all
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn parts_are_the_whole_whatever_their_size() {
-        let whole = pieces(file(), &[]);
+        let whole = pieces(file(), Origin::default());
         assert_eq!(whole.len(), 14);
         for each in 1..16 {
             let mut parts = Parts::new(Cursor::new(file()));
@@ -231,7 +232,7 @@ mod tests {
                 assert!(part.resources <= each + 1);
                 resources += part.resources;
                 // A route configuration is in every part that has some of it.
-                let fresh = pieces(part.body, &part.origins).into_iter();
+                let fresh = pieces(part.body, part.first).into_iter();
                 let fresh: Vec<_> = fresh.filter(|piece| !all.contains(piece)).collect();
                 all.extend(fresh);
             }

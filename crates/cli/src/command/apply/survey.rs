@@ -1,6 +1,5 @@
 //! Surveys a whole file before any of it is sent: whether it is valid, how many
-//! resources it has, and whether a name is in it twice. A mistake that only the
-//! server finds is found after earlier parts were applied.
+//! resources it has, and whether a name is in it twice.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

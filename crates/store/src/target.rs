@@ -1,0 +1,65 @@
+//! Where files are settled: in a server, or in a set of their own.
+
+use std::sync::Arc;
+
+use trunkline::checked::{ContentSet, Proposal, Settlement};
+use trunkline::{ApplyError, Changed, Writer};
+
+use crate::files::ORIGIN;
+
+/// The maximum of files that are named as the authors of a change.
+const MOST_NAMED: usize = 3;
+
+/// See the module's documentation.
+pub(crate) enum Target {
+    /// A set of their own: files are only checked.
+    Set(Box<ContentSet>),
+    /// A server, which serves them.
+    Server(Writer),
+}
+
+impl Target {
+    /// Settles a proposal of these files.
+    pub(crate) fn settle(
+        &mut self,
+        files: &[&Arc<str>],
+        proposal: Proposal<'_>,
+    ) -> Settlement<Vec<Changed>> {
+        match self {
+            Self::Set(set) => set.settle(proposal, |_| Ok(Vec::new())),
+            Self::Server(writer) => writer.settle(&author(files), proposal),
+        }
+    }
+
+    /// Applies the resources of all files for the first time. After that, they
+    /// are loaded.
+    ///
+    /// # Errors
+    /// The server refuses one; none is applied then.
+    pub(crate) fn apply_first(&mut self, files: &[&Arc<str>]) -> Result<(), ApplyError> {
+        if let Self::Server(writer) = self {
+            writer.apply_held(&author(files), ORIGIN)?;
+            writer.loaded();
+        }
+        Ok(())
+    }
+
+    /// Reads the set.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&ContentSet) -> T) -> T {
+        match self {
+            Self::Set(set) => look(set),
+            Self::Server(writer) => writer.read_set(look),
+        }
+    }
+}
+
+/// Names files as the author of a change: all of a few; of many, the first
+/// [`MOST_NAMED`] and the number of the others.
+fn author(files: &[&Arc<str>]) -> String {
+    let named = files.iter().take(MOST_NAMED).map(|name| &***name);
+    let named: Vec<&str> = named.collect();
+    match files.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}

@@ -1,0 +1,267 @@
+//! Values that some variants are for, and that no variant of another name
+//! serves: clients with such a value would be told that the other name does not
+//! exist.
+//!
+//! Known values and warnings are kept from settlement to settlement, so that
+//! one costs as much as its own constraints and what they concern.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::{Resource, TypeUrl};
+
+use super::finding::{Fault, Finding, MOST_FINDINGS, Unserved};
+use super::index::Index;
+use super::slots::SlotItem;
+use super::unit::UnitId;
+
+/// Names that are checked again when a new value comes up.
+const MOST_NAMES: usize = 1000;
+
+/// A variant of a name of a type.
+type Variant = (TypeUrl, Name, Constraints);
+/// A name of a type.
+type Key = (TypeUrl, Name);
+/// A resource and its type.
+pub(super) type TypedResource = (TypeUrl, Arc<Resource>);
+
+/// The known values: by key of a parameter and value, the variants that mention
+/// the value.
+#[derive(Debug, Default)]
+struct KnownValues(BTreeMap<String, BTreeMap<String, Mentions>>);
+
+/// Variants that mention a value.
+#[derive(Debug, Default)]
+struct Mentions {
+    count: usize,
+    /// Not all, if there are many.
+    some: BTreeSet<Variant>,
+}
+
+/// Warns of values that no variant of a name serves.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    known: KnownValues,
+    warnings: BTreeMap<Key, NameWarnings>,
+    /// The number of findings in `warnings`, at most [`MOST_FINDINGS`].
+    count: usize,
+}
+
+/// The warnings about one name.
+#[derive(Debug)]
+struct NameWarnings {
+    /// The unit of its first variant.
+    unit: UnitId,
+    findings: Vec<Finding>,
+}
+
+impl Coverage {
+    /// Returns the warnings about names whose first variants are in this unit.
+    pub(super) fn of_unit(&self, unit: UnitId) -> impl Iterator<Item = &Finding> {
+        let warnings = self.warnings.values();
+        let own = warnings.filter(move |warnings| warnings.unit == unit);
+        own.flat_map(|warnings| &warnings.findings)
+    }
+
+    /// Returns the warnings about a name.
+    pub(super) fn of_name(&self, type_url: &TypeUrl, name: &Name) -> &[Finding] {
+        let key = (type_url.clone(), name.clone());
+        self.warnings.get(&key).map_or(&[], |w| &w.findings)
+    }
+
+    /// Notes the variants that a settlement added and removed, and checks the
+    /// names that they concern. Returns those of them that have warnings.
+    pub(super) fn update(
+        &mut self,
+        index: &Index,
+        added: &[TypedResource],
+        removed: &[TypedResource],
+    ) -> BTreeSet<Key> {
+        let mut concerned = BTreeSet::new();
+        let mut grown_keys = BTreeSet::new();
+        // A variant that is replaced is in both, and its values stay known.
+        for variant in added.iter().filter_map(variant_of) {
+            grown_keys.extend(self.known.add_variant(&variant));
+            concerned.insert((variant.0, variant.1));
+        }
+        for variant in removed.iter().filter_map(variant_of) {
+            self.known.forget_variant(&variant);
+            concerned.insert((variant.0, variant.1));
+        }
+        if concerned.is_empty() {
+            return concerned;
+        }
+
+        for key in grown_keys {
+            concerned.extend(self.known.names_with_key(&key));
+        }
+        // A value that other names do not serve may be gone.
+        let warned = self.warnings.keys().cloned();
+        self.check_names(index, &concerned.iter().cloned().chain(warned).collect());
+        concerned.retain(|key| self.warnings.contains_key(key));
+        concerned
+    }
+
+    /// Replaces the warnings about these names. Beyond [`MOST_FINDINGS`] in all
+    /// there are no more.
+    fn check_names(&mut self, index: &Index, names: &BTreeSet<Key>) {
+        for key in names {
+            if let Some(old) = self.warnings.remove(key) {
+                self.count -= old.findings.len();
+            }
+        }
+
+        // Many names have the same variants.
+        let mut unserved_by: HashMap<Vec<Constraints>, Vec<(String, String)>> = HashMap::new();
+        for key in names {
+            let room = MOST_FINDINGS - self.count;
+            if room == 0 {
+                return;
+            }
+            let mut variants: Vec<_> = index.variants(&key.0, &key.1).collect();
+            variants.sort_by_key(|(_, item)| index.sort_key(*item));
+            let constraints = variants.iter().map(|(_, item)| &item.resource.constraints);
+            let mut constraints: Vec<Constraints> = constraints.flatten().cloned().collect();
+            if constraints.len() < 2 {
+                continue;
+            }
+            constraints.sort();
+
+            let unserved = unserved_by
+                .entry(constraints)
+                .or_insert_with_key(|constraints| self.known.unserved(constraints));
+            let first = variants[0].1;
+            let findings = unserved.iter().filter_map(|(param, value)| {
+                let unserved = self.known.describe(index, key, param, value)?;
+                let fault = Fault::Unserved(Box::new(unserved));
+                Some(index.slots.finding(first.unit, first.at, fault))
+            });
+            let findings: Vec<Finding> = findings.take(room).collect();
+            if !findings.is_empty() {
+                self.count += findings.len();
+                let unit = first.unit;
+                self.warnings
+                    .insert(key.clone(), NameWarnings { unit, findings });
+            }
+        }
+    }
+}
+
+/// Returns a resource as a variant; `None` if it has no constraints.
+fn variant_of((type_url, resource): &TypedResource) -> Option<Variant> {
+    let constraints = resource.constraints.clone()?;
+    Some((type_url.clone(), resource.name.clone(), constraints))
+}
+
+impl KnownValues {
+    /// Adds a variant to each value that it mentions. Returns the keys with new
+    /// values.
+    fn add_variant(&mut self, variant: &Variant) -> BTreeSet<String> {
+        let mut grown_keys = BTreeSet::new();
+        for (key, value) in variant.2.values() {
+            if self.add(key, value, variant) {
+                grown_keys.insert(key.to_owned());
+            }
+        }
+        grown_keys
+    }
+
+    /// Adds a variant that mentions a value; returns whether the value is new.
+    /// Of many variants, those beyond [`MOST_NAMES`] are counted only.
+    fn add(&mut self, key: &str, value: &str, variant: &Variant) -> bool {
+        let values = self.0.entry(key.to_owned()).or_default();
+        let mentions = values.entry(value.to_owned()).or_default();
+        mentions.count += 1;
+        if mentions.some.len() < MOST_NAMES {
+            mentions.some.insert(variant.clone());
+        }
+        mentions.count == 1
+    }
+
+    /// Removes a variant from each value that it mentions.
+    fn forget_variant(&mut self, variant: &Variant) {
+        for (key, value) in variant.2.values() {
+            self.forget(key, value, variant);
+        }
+    }
+
+    /// Removes a variant that mentions a value, and with its last variant the
+    /// value, and with its last value the key.
+    fn forget(&mut self, key: &str, value: &str, variant: &Variant) {
+        let Some(values) = self.0.get_mut(key) else {
+            return;
+        };
+        if let Some(mentions) = values.get_mut(value) {
+            mentions.count -= 1;
+            mentions.some.remove(variant);
+            if mentions.count == 0 {
+                values.remove(value);
+            }
+        }
+        if values.is_empty() {
+            self.0.remove(key);
+        }
+    }
+
+    /// Returns the names of variants that mention a key, at most [`MOST_NAMES`]
+    /// of the variants.
+    fn names_with_key(&self, key: &str) -> impl Iterator<Item = Key> {
+        let values = self.0.get(key).into_iter().flat_map(BTreeMap::values);
+        let variants = values.flat_map(|mentions| &mentions.some).take(MOST_NAMES);
+        variants.map(|(url, name, _)| (url.clone(), name.clone()))
+    }
+
+    /// Returns the known values that no variant with these constraints serves,
+    /// each after its key. If that cannot be decided, there are none: a warning
+    /// must be certain.
+    fn unserved(&self, constraints: &[Constraints]) -> Vec<(String, String)> {
+        let constraints: Vec<&Constraints> = constraints.iter().collect();
+        let known_values = |key: &str| {
+            let values = self.0.get(key).into_iter();
+            values.flat_map(|values| values.keys().map(String::as_str))
+        };
+        let unserved = Constraints::unserved(&constraints, known_values).unwrap_or_default();
+        let owned = unserved
+            .into_iter()
+            .map(|(key, value)| (key, value.to_owned()));
+        owned.collect()
+    }
+
+    /// Describes that a name does not serve a value, with a variant that
+    /// mentions the value.
+    fn describe(
+        &self,
+        index: &Index,
+        (type_url, name): &Key,
+        param: &str,
+        value: &str,
+    ) -> Option<Unserved> {
+        let mentions = self.0.get(param)?.get(value)?;
+        let (by_type, by_name, by_constraints) = mentions.some.first()?;
+        let mut variants = index.variants(by_type, by_name);
+        let is_it =
+            |item: &SlotItem<'_>| item.resource.constraints.as_ref() == Some(by_constraints);
+        let by = variants.find_map(|(_, item)| Some(item).filter(is_it))?;
+        Some(Unserved {
+            type_url: type_url.clone(),
+            name: name.clone(),
+            key: param.to_owned(),
+            value: value.to_owned(),
+            by_type: by_type.clone(),
+            by_name: by_name.clone(),
+            by: index.slots.place(by),
+        })
+    }
+}
+
+impl Index {
+    /// Returns a key that sorts items by unit, and then by place. Items whose
+    /// place is not known come last.
+    fn sort_key<'a>(&'a self, item: SlotItem<'a>) -> impl Ord + use<'a> {
+        let unit = self.slots.units.get(item.unit);
+        let has_place = self.slots.document_of(item.unit).is_some();
+        (!has_place, unit.map(|unit| &unit.key), item.at.order())
+    }
+}

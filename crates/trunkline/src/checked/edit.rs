@@ -1,0 +1,165 @@
+//! Edits: changes of an origin that are accepted or rejected as one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::TypeUrl;
+
+use super::document::{Document, Item};
+use super::finding::Finding;
+use super::index::Index;
+use super::plan::Plan;
+use super::slots::ItemId;
+use super::unit::{OriginId, UnitId, UnitKey};
+
+/// A change of an origin, which is accepted or rejected as one.
+#[derive(Debug)]
+pub enum Edit {
+    /// A file has this document from now on; `None` if it does not exist any
+    /// more.
+    File {
+        /// The position of the configured path that it was found below.
+        root: usize,
+        /// Its path, as findings show it.
+        name: Arc<str>,
+        /// Its contents.
+        document: Option<Document>,
+    },
+    /// Resources are written and removed one by one.
+    Resources(ResourceEdit),
+}
+
+/// Resources that are written and removed one by one. A resource that is
+/// written again replaces what was written before:
+///
+/// - without constraints in its wrapper, all of its name; with constraints,
+///   that variant;
+/// - virtual hosts that came with a route configuration, and that it no longer
+///   lists. If it lists none at all, they stay.
+#[derive(Debug)]
+pub struct ResourceEdit {
+    /// The resources that are written.
+    pub document: Document,
+    /// The resources that are removed. A route configuration takes the virtual
+    /// hosts with it that came with it.
+    pub removals: Vec<Removal>,
+    /// Whether all other resources of the origin are removed.
+    pub replaces_origin: bool,
+    /// Whether names that belong to other origins are taken over.
+    pub takes_over: bool,
+}
+
+impl ResourceEdit {
+    /// An edit that writes the resources of a document.
+    #[must_use]
+    pub fn of_document(document: Document) -> Self {
+        Self {
+            document,
+            removals: Vec::new(),
+            replaces_origin: false,
+            takes_over: false,
+        }
+    }
+}
+
+/// A resource that is removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// Its type.
+    pub type_url: TypeUrl,
+    /// Its name.
+    pub name: Name,
+    /// The one variant that is removed, by its constraints; `None` is all of
+    /// the name.
+    pub variant: Option<Option<Constraints>>,
+}
+
+/// Items of one unit, which are not in the index.
+pub(super) type Group = (UnitId, Vec<Item>);
+
+/// An edit that is being settled. The items that it removes are taken out of
+/// the index; those that it adds are inserted, or wait to be.
+#[derive(Debug, Default)]
+pub(super) struct OpenEdit {
+    /// The items that it removed.
+    pub(super) old: Vec<Group>,
+    /// The items that it adds, as long as they are not in the index.
+    pub(super) new: Vec<Group>,
+    /// The items that it added.
+    pub(super) inserted: Vec<ItemId>,
+    /// The units in which it adds items.
+    pub(super) units: BTreeSet<UnitId>,
+    /// The document of a file, without its items.
+    pub(super) document: Option<Document>,
+    /// Whether it is about a file that had no contents before.
+    pub(super) is_new_file: bool,
+    /// Why it is rejected; empty if it is not.
+    pub(super) findings: Vec<Finding>,
+    pub(super) warnings: Vec<Finding>,
+}
+
+impl OpenEdit {
+    /// Returns whether the edit is rejected.
+    pub(super) fn is_rejected(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
+    /// Takes items out of the index.
+    pub(super) fn take_out(&mut self, index: &mut Index, ids: impl IntoIterator<Item = ItemId>) {
+        let mut groups: BTreeMap<UnitId, Vec<Item>> = BTreeMap::new();
+        for id in ids {
+            if let Some((unit, item)) = index.remove(id) {
+                groups.entry(unit).or_default().push(item);
+            }
+        }
+        self.old.extend(groups);
+    }
+}
+
+impl Edit {
+    /// Opens an edit of an origin: takes the items that it removes out of the
+    /// index.
+    pub(super) fn open(self, index: &mut Index, origin: OriginId) -> OpenEdit {
+        match self {
+            Self::File {
+                root,
+                name,
+                document,
+            } => open_file(index, origin, UnitKey::File { root, name }, document),
+            Self::Resources(edit) => Plan::new(index, origin).open(edit),
+        }
+    }
+}
+
+/// Opens the edit of a file.
+fn open_file(
+    index: &mut Index,
+    origin: OriginId,
+    key: UnitKey,
+    document: Option<Document>,
+) -> OpenEdit {
+    let is_new_file = index.slots.units.find(origin, &key).is_none();
+    let settlement = index.slots.settlement;
+    let unit_id = index.slots.units.find_or_add(origin, key, settlement);
+    let unit = index.slots.units.get(unit_id);
+    let old = unit.map(|unit| unit.items.clone()).unwrap_or_default();
+
+    let mut open = OpenEdit {
+        units: BTreeSet::from([unit_id]),
+        is_new_file,
+        ..OpenEdit::default()
+    };
+    // From the last to the first, so that those that stay keep their positions.
+    open.take_out(index, old.into_iter().rev());
+    for (_, items) in &mut open.old {
+        items.reverse();
+    }
+    if let Some(mut document) = document {
+        let items = std::mem::take(&mut document.items);
+        open.new.push((unit_id, items));
+        open.document = Some(document);
+    }
+    open
+}

@@ -1,0 +1,157 @@
+//! References that lead to no item.
+//!
+//! What dangles is kept from settlement to settlement, so that one costs as
+//! much as its own items and what they concern.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use trunkline_core::facts::Reference;
+use trunkline_core::kind;
+use trunkline_core::resource::TypeUrl;
+
+use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::index::Index;
+use super::slots::SlotItem;
+use super::unit::UnitId;
+
+/// Types to which references are always checked. Others, such as secrets, often
+/// come from another server: references to them are checked if there are items
+/// of the type.
+const CHECKED_TYPES: [&str; 3] = [kind::RDS, kind::CDS, kind::EDS];
+
+/// A reference to a name that no item has.
+#[derive(Clone, Debug)]
+pub(super) struct DanglingReference {
+    /// The unit of the item that refers.
+    pub(super) unit: UnitId,
+    pub(super) target: Reference,
+    pub(super) finding: Finding,
+    /// The finding about whoever removes the target.
+    pub(super) still_needed: Fault,
+}
+
+/// The dangling references of all units.
+#[derive(Debug, Default)]
+pub(super) struct DanglingReferences {
+    /// Of each unit the first [`MOST_FINDINGS`].
+    by_unit: BTreeMap<UnitId, Vec<DanglingReference>>,
+    /// The types that had items when references were last checked; `None` if
+    /// they were not checked.
+    checked_with: Option<Vec<TypeUrl>>,
+}
+
+impl DanglingReferences {
+    /// Returns the dangling references of a unit.
+    pub(super) fn of_unit(&self, unit: UnitId) -> &[DanglingReference] {
+        self.by_unit.get(&unit).map_or(&[], Vec::as_slice)
+    }
+
+    /// Checks the units that a settlement concerns: those that it `touched`,
+    /// those that refer to names that it removed, which are `lost`, and those
+    /// with references that dangle no more.
+    pub(super) fn update(
+        &mut self,
+        index: &Index,
+        touched: &BTreeSet<UnitId>,
+        lost: &HashSet<Reference>,
+    ) {
+        let types = index.slots.types();
+        let units: BTreeSet<UnitId> = match self.checked_with.as_ref() == Some(&types) {
+            true => self.concerned_units(index, touched, lost),
+            false => index.slots.units.iter().map(|(id, _)| id).collect(),
+        };
+        self.checked_with = Some(types);
+
+        for unit in units {
+            let found = index.dangling_of_unit(unit);
+            match found.is_empty() {
+                true => drop(self.by_unit.remove(&unit)),
+                false => drop(self.by_unit.insert(unit, found)),
+            }
+        }
+    }
+
+    /// Forgets all dangling references: not all contents are known, and the
+    /// unknown ones may have the names.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn concerned_units(
+        &self,
+        index: &Index,
+        touched: &BTreeSet<UnitId>,
+        lost: &HashSet<Reference>,
+    ) -> BTreeSet<UnitId> {
+        let mut units = touched.clone();
+        for (unit, dangling) in &self.by_unit {
+            if dangling.iter().any(|d| !index.is_dangling(&d.target)) {
+                units.insert(*unit);
+            }
+        }
+        units.extend(index.referrers(lost).map(|item| item.unit));
+        units
+    }
+}
+
+impl Index {
+    /// Returns whether a reference is to a name that no item has, and one
+    /// should have.
+    pub(super) fn is_dangling(&self, to: &Reference) -> bool {
+        let is_checked = CHECKED_TYPES.contains(&to.type_url.as_str())
+            || self.slots.count_of_type(&to.type_url) > 0;
+        // A whole collection may be empty.
+        let is_collection = to.name.as_str().ends_with('*');
+        is_checked && !is_collection && !self.answers(to)
+    }
+
+    /// Returns the dangling references of an item.
+    pub(super) fn dangling_of<'a>(
+        &'a self,
+        item: SlotItem<'a>,
+    ) -> impl Iterator<Item = DanglingReference> + 'a {
+        let references = item.resource.facts().references.iter();
+        let dangling = references.filter(|to| self.is_dangling(to));
+        dangling.map(move |to| {
+            let fault = Fault::Dangling {
+                type_url: to.type_url.clone(),
+                name: to.name.clone(),
+            };
+            DanglingReference {
+                unit: item.unit,
+                target: to.clone(),
+                finding: self.slots.finding(item.unit, item.at, fault),
+                still_needed: Fault::StillNeeded {
+                    type_url: to.type_url.clone(),
+                    name: to.name.clone(),
+                    by_type: item.type_url.clone(),
+                    by_name: item.resource.name.clone(),
+                    by: self.slots.place(item),
+                },
+            }
+        })
+    }
+
+    /// Returns the first [`MOST_FINDINGS`] dangling references of a unit.
+    fn dangling_of_unit(&self, unit: UnitId) -> Vec<DanglingReference> {
+        let Some(unit) = self.slots.units.get(unit) else {
+            return Vec::new();
+        };
+        let items = unit.items.iter().filter_map(|id| self.slots.get(*id));
+        let dangling = items.flat_map(|item| self.dangling_of(item));
+        dangling.take(MOST_FINDINGS).collect()
+    }
+
+    /// Returns the items that refer to one of these names. All items are
+    /// visited, unless there are no names.
+    pub(super) fn referrers<'a>(
+        &'a self,
+        targets: &'a HashSet<Reference>,
+    ) -> impl Iterator<Item = SlotItem<'a>> {
+        let items = (!targets.is_empty()).then(|| self.slots.iter());
+        items.into_iter().flatten().filter(|item| {
+            let references = &item.resource.facts().references;
+            references.iter().any(|to| targets.contains(to))
+        })
+    }
+}

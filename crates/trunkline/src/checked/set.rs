@@ -1,0 +1,307 @@
+//! All contents of a server: checked, and settled with each other.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use trunkline_core::change::Change;
+use trunkline_core::database::ApplyError;
+use trunkline_core::facts::Reference;
+use trunkline_core::resource::{Resource, TypeUrl};
+
+use super::coverage::{Coverage, TypedResource};
+use super::document::Document;
+use super::edit::{Edit, OpenEdit};
+use super::finding::{Finding, MOST_FINDINGS};
+use super::index::Index;
+use super::references::DanglingReferences;
+use super::settle::Settling;
+use super::unit::{OriginId, UnitId, UnitKey};
+
+/// The treatment of a reference to a resource that does not exist.
+///
+/// References to routes, clusters and endpoints are always checked. Secrets,
+/// scopes and the like often come from another server: references to such a
+/// type are checked if there are some of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dangling {
+    /// A warning: an Envoy may have the resource from its bootstrap.
+    #[default]
+    Warn,
+    /// A mistake, of the edit that adds the reference or of the one that
+    /// removes the resource.
+    Refuse,
+}
+
+/// Changes that an origin proposes.
+#[derive(Debug)]
+pub struct Proposal<'a> {
+    /// The name of the origin.
+    pub origin: &'a str,
+    /// Its edits. Of two that contradict each other, the earlier one wins.
+    pub edits: Vec<Edit>,
+    /// The treatment of dangling references.
+    pub dangling: Dangling,
+    /// Whether all contents of the origin are known. If not, no reference is
+    /// checked: the unknown contents may have the resource.
+    pub is_complete: bool,
+    /// What becomes of its changes.
+    pub effect: Effect,
+}
+
+/// What becomes of the changes of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// They are applied.
+    Applied,
+    /// They are settled, but applied later: the contents are not all good yet.
+    Held,
+    /// Nothing is changed; only the result is wanted.
+    Rehearsed,
+}
+
+/// The result of settling a proposal.
+#[derive(Debug)]
+pub struct Settlement<T> {
+    /// The result of applying the changes; `None` if there were none.
+    pub applied: Option<T>,
+    /// How many resources were written that are as they were.
+    pub unchanged: usize,
+    /// The edits that were rejected.
+    pub rejections: Vec<Rejection>,
+    /// Warnings about the edits that were accepted.
+    pub warnings: Vec<Finding>,
+}
+
+/// An edit that was rejected.
+#[derive(Debug)]
+pub struct Rejection {
+    /// Its number in the proposal.
+    pub edit: usize,
+    /// The reasons.
+    pub findings: Vec<Finding>,
+    /// Its document, which can be proposed again.
+    pub document: Option<Document>,
+}
+
+/// All contents, by origin. No two resources contradict each other.
+///
+/// ```
+/// use std::io::Cursor;
+/// use trunkline::checked::{
+///     ContentSet, Dangling, Edit, Effect, Form, Proposal, ResourceEdit, decode,
+/// };
+///
+/// let text = "resources: [{'@type': type.googleapis.com/envoy.config.cluster.v3.Cluster, name: a}]";
+/// let options = trunkline::wire::text_options();
+/// let decoded = decode(&"".into(), Form::ByName, Cursor::new(text), &options)?;
+/// let mut set = ContentSet::default();
+/// let settlement = set.settle(
+///     Proposal {
+///         origin: "example",
+///         edits: vec![Edit::Resources(ResourceEdit::of_document(decoded.document))],
+///         dangling: Dangling::Warn,
+///         is_complete: true,
+///         effect: Effect::Applied,
+///     },
+///     |changes| Ok(changes.len()),
+/// );
+/// assert_eq!(settlement.applied, Some(1));
+/// assert!(settlement.rejections.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct ContentSet {
+    index: Index,
+    dangling: DanglingReferences,
+    coverage: Coverage,
+    /// Origins whose contents are not all known.
+    incomplete: BTreeSet<OriginId>,
+}
+
+impl ContentSet {
+    /// Settles a proposal with all other contents, and applies the changes that
+    /// it amounts to with `apply`. If that refuses them, the edits at fault are
+    /// rejected, and the changes of the others applied.
+    pub fn settle<T>(
+        &mut self,
+        proposal: Proposal<'_>,
+        mut apply: impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
+    ) -> Settlement<T> {
+        let origin = self.index.slots.origin_id(proposal.origin);
+        match proposal.is_complete {
+            true => self.incomplete.remove(&origin),
+            false => self.incomplete.insert(origin),
+        };
+        self.index.slots.settlement += 1;
+
+        let edits = proposal.edits.into_iter();
+        let edits = edits
+            .map(|edit| edit.open(&mut self.index, origin))
+            .collect();
+        let mut settling = Settling::new(&mut self.index, edits);
+        settling.try_edits();
+        let checks_references = self.incomplete.is_empty() && !settling.has_unknown_contents();
+        if checks_references && proposal.dangling == Dangling::Refuse {
+            settling.reject_dangling();
+        }
+        let (applied, unchanged) = apply_changes(&mut settling, &mut apply);
+
+        let lost = match checks_references {
+            true => settling.lost_names(),
+            false => HashSet::new(),
+        };
+        let variants = ChangedVariants::of(&settling);
+        let uncovered = self
+            .coverage
+            .update(settling.index, &variants.added, &variants.removed);
+        let mut warnings = match checks_references {
+            true => reference_warnings(&settling, &lost),
+            false => Vec::new(),
+        };
+        for (_, edit) in settling.accepted() {
+            warnings.extend(edit.warnings.iter().cloned());
+        }
+        for (type_url, name) in &uncovered {
+            warnings.extend_from_slice(self.coverage.of_name(type_url, name));
+        }
+        warnings.truncate(MOST_FINDINGS);
+
+        let touched = settling.touched_units();
+        if proposal.effect == Effect::Rehearsed {
+            settling.undo();
+            self.coverage
+                .update(settling.index, &variants.removed, &variants.added);
+        } else if checks_references {
+            self.dangling.update(settling.index, &touched, &lost);
+        } else {
+            self.dangling.clear();
+        }
+
+        let edits = std::mem::take(&mut settling.edits);
+        for unit in &touched {
+            self.index.slots.units.remove_if_empty(*unit);
+        }
+        Settlement {
+            applied,
+            unchanged,
+            rejections: edits
+                .into_iter()
+                .enumerate()
+                .filter_map(rejection)
+                .collect(),
+            warnings,
+        }
+    }
+
+    /// Returns the dangling references of a file.
+    #[must_use]
+    pub fn dangling_of_file(&self, origin: &str, root: usize, name: &Arc<str>) -> Vec<Finding> {
+        let unit = self.find_file(origin, root, name);
+        let dangling = unit.map(|unit| self.dangling.of_unit(unit));
+        let findings = dangling.into_iter().flatten();
+        findings
+            .map(|reference| reference.finding.clone())
+            .collect()
+    }
+
+    /// Returns the warnings about values that no variant serves, of names whose
+    /// first variants are in a file.
+    #[must_use]
+    pub fn unserved_of_file(&self, origin: &str, root: usize, name: &Arc<str>) -> Vec<Finding> {
+        let unit = self.find_file(origin, root, name);
+        let unserved = unit.map(|unit| self.coverage.of_unit(unit));
+        unserved.into_iter().flatten().cloned().collect()
+    }
+
+    fn find_file(&self, origin: &str, root: usize, name: &Arc<str>) -> Option<UnitId> {
+        let origin = self.index.slots.find_origin(origin)?;
+        let name = Arc::clone(name);
+        self.index
+            .slots
+            .units
+            .find(origin, &UnitKey::File { root, name })
+    }
+
+    /// Returns all resources of an origin with their types.
+    #[must_use]
+    pub fn resources(&self, origin: &str) -> Vec<(TypeUrl, Arc<Resource>)> {
+        let slots = &self.index.slots;
+        let origin = slots.find_origin(origin);
+        let units = slots.units.iter().map(|(_, unit)| unit);
+        let own = units.filter(|unit| Some(unit.origin) == origin);
+        let items = own
+            .flat_map(|unit| &unit.items)
+            .filter_map(|id| slots.get(*id));
+        let resources = items.map(|item| (item.type_url.clone(), Arc::clone(item.resource)));
+        resources.collect()
+    }
+}
+
+/// Applies the changes of the accepted edits. If they are refused, the edits at
+/// fault are rejected, and the changes of the others are tried. Returns the
+/// result, and how many resources were written that are as they were.
+fn apply_changes<T>(
+    settling: &mut Settling<'_>,
+    apply: &mut impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
+) -> (Option<T>, usize) {
+    loop {
+        let changes = settling.changes();
+        let upserts = changes.iter().filter(|c| matches!(c, Change::Upsert(..)));
+        let unchanged = settling.added_items().count() - upserts.count();
+        if changes.is_empty() {
+            return (None, unchanged);
+        }
+        match apply(changes) {
+            Ok(applied) => return (Some(applied), unchanged),
+            Err(error) if settling.reject_refused(&error) => {}
+            Err(_) => return (None, unchanged),
+        }
+    }
+}
+
+/// Returns the references that dangle by the accepted edits: of the resources
+/// that they write, and of others to resources that they remove.
+fn reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
+    let found = settling.dangling(lost).into_iter();
+    let findings = found.map(|reference| match lost.contains(&reference.target) {
+        true => Finding::whole(&Arc::default(), reference.still_needed),
+        false => reference.finding,
+    });
+    findings.collect()
+}
+
+/// The variants with constraints that a settlement adds and removes.
+struct ChangedVariants {
+    added: Vec<TypedResource>,
+    removed: Vec<TypedResource>,
+}
+
+impl ChangedVariants {
+    fn of(settling: &Settling<'_>) -> Self {
+        let added = settling.added_items();
+        let added = added.filter(|item| item.resource.constraints.is_some());
+        let removed = settling.removed_items();
+        let removed = removed.filter(|item| item.resource.constraints.is_some());
+        Self {
+            added: added
+                .map(|item| (item.type_url.clone(), Arc::clone(item.resource)))
+                .collect(),
+            removed: removed
+                .map(|item| (item.type_url.clone(), Arc::clone(&item.resource)))
+                .collect(),
+        }
+    }
+}
+
+/// Returns an edit as a rejection; `None` if it was accepted.
+fn rejection((nth, edit): (usize, OpenEdit)) -> Option<Rejection> {
+    if !edit.is_rejected() {
+        return None;
+    }
+    let items = edit.new.into_iter().flat_map(|(_, items)| items).collect();
+    Some(Rejection {
+        edit: nth,
+        findings: edit.findings,
+        document: edit.document.map(|document| Document { items, ..document }),
+    })
+}

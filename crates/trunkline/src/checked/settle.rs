@@ -1,0 +1,399 @@
+//! Decides which edits can be accepted together.
+//!
+//! All edits are tried at once, so that a resource can move from one file to
+//! another. An edit that is rejected leaves what it would have removed in
+//! place, and that may reject another.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use trunkline_core::change::Change;
+use trunkline_core::database::ApplyError;
+use trunkline_core::facts::Reference;
+use trunkline_core::name::Name;
+
+use super::diff::{self, Typed};
+use super::document::Item;
+use super::edit::{Group, OpenEdit};
+use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::index::Index;
+use super::references::DanglingReference;
+use super::slots::{ItemId, SlotItem};
+use super::unit::{UnitId, UnitKey};
+
+/// Edits that are being settled.
+pub(super) struct Settling<'a> {
+    pub(super) index: &'a mut Index,
+    pub(super) edits: Vec<OpenEdit>,
+    /// The edit that adds items in a unit.
+    edit_by_unit: HashMap<UnitId, usize>,
+}
+
+/// Items that cannot be inserted.
+struct Clash {
+    /// All items that were to be inserted.
+    groups: Vec<Group>,
+    /// The contradictions, each at the item that came later.
+    findings: Vec<Finding>,
+    /// The units with which they contradict.
+    with: BTreeSet<UnitId>,
+}
+
+impl<'a> Settling<'a> {
+    /// Begins to settle edits, which have taken out of the index what they
+    /// remove.
+    pub(super) fn new(index: &'a mut Index, edits: Vec<OpenEdit>) -> Self {
+        let numbered = edits.iter().enumerate();
+        let units =
+            numbered.flat_map(|(nth, edit)| edit.units.iter().map(move |unit| (*unit, nth)));
+        let edit_by_unit = units.collect();
+        Self {
+            index,
+            edits,
+            edit_by_unit,
+        }
+    }
+
+    /// Inserts the items of all edits, and rejects the edits that contradict
+    /// another. Of two that contradict each other, the later one is rejected.
+    pub(super) fn try_edits(&mut self) {
+        let mut rejected = Vec::new();
+        for nth in 0..self.edits.len() {
+            if !self.try_edit(nth) {
+                rejected.push(nth);
+            }
+        }
+        self.restore(rejected);
+    }
+
+    /// Inserts the items of an edit, or rejects it. Returns whether they are
+    /// inserted. What a rejected edit removed is not put back yet.
+    fn try_edit(&mut self, nth: usize) -> bool {
+        let groups = std::mem::take(&mut self.edits[nth].new);
+        let inserted = self.insert(groups);
+        let edit = &mut self.edits[nth];
+        match inserted {
+            Ok(inserted) => edit.inserted = inserted,
+            Err(clash) => {
+                edit.new = clash.groups;
+                edit.findings = clash.findings;
+            }
+        }
+        !edit.is_rejected()
+    }
+
+    /// Returns whether the contents of a file are unknown: they are rejected, and
+    /// there are none from before. They may have any resource.
+    pub(super) fn has_unknown_contents(&self) -> bool {
+        let mut rejected = self.edits.iter().filter(|edit| edit.is_rejected());
+        rejected.any(|edit| edit.is_new_file)
+    }
+
+    /// Puts back what rejected edits removed. These items stay, so an edit that
+    /// contradicts them is rejected as well, and what it removed is put back in
+    /// turn. This ends, because an edit is rejected once.
+    fn restore(&mut self, mut rejected: Vec<usize>) {
+        while let Some(nth) = rejected.pop() {
+            let old = std::mem::take(&mut self.edits[nth].old);
+            let Err(clash) = self.insert(old) else {
+                continue;
+            };
+
+            let evicted = self.evict(&clash.with);
+            // The old items were in the index together, so nothing else
+            // contradicts these.
+            let _ = self.insert(clash.groups);
+
+            // An evicted edit is tried again, which tells why it is rejected.
+            for other in evicted {
+                if !self.try_edit(other) {
+                    rejected.push(other);
+                }
+            }
+        }
+    }
+
+    /// Takes the items of the edits that added items in these units out of the
+    /// index, and returns the edits.
+    fn evict(&mut self, units: &BTreeSet<UnitId>) -> BTreeSet<usize> {
+        let edits = units.iter().filter_map(|unit| self.edit_by_unit.get(unit));
+        let edits = edits.filter(|nth| !self.edits[**nth].is_rejected());
+        let evicted: BTreeSet<usize> = edits.copied().collect();
+        for nth in &evicted {
+            self.take_back(*nth);
+        }
+        evicted
+    }
+
+    /// Takes the items that an edit added out of the index.
+    fn take_back(&mut self, nth: usize) {
+        let inserted = std::mem::take(&mut self.edits[nth].inserted);
+        self.edits[nth].new = self.remove(inserted);
+    }
+
+    /// Rejects an edit whose items are in the index.
+    fn reject(&mut self, nth: usize, mut findings: Vec<Finding>) {
+        findings.truncate(MOST_FINDINGS);
+        self.edits[nth].findings = findings;
+        self.take_back(nth);
+        self.restore(vec![nth]);
+    }
+
+    /// Inserts all items, or none.
+    fn insert(&mut self, groups: Vec<Group>) -> Result<Vec<ItemId>, Clash> {
+        let mut inserted = Vec::new();
+        let mut refused: Vec<Group> = Vec::new();
+        let mut findings = Vec::new();
+        let mut with = BTreeSet::new();
+        for (unit, items) in groups {
+            self.index.reserve(&items);
+            inserted.reserve(items.len());
+            let mut refused_items = Vec::new();
+            for item in items {
+                match self.index.insert(unit, item) {
+                    Ok(id) => inserted.push(id),
+                    Err(contradiction) => {
+                        let item = contradiction.item;
+                        let slots = &self.index.slots;
+                        let finding = slots.finding(unit, &item.at, contradiction.fault);
+                        add_finding(&mut findings, finding);
+                        with.extend(contradiction.other);
+                        refused_items.push(item);
+                    }
+                }
+            }
+            if !refused_items.is_empty() {
+                refused.push((unit, refused_items));
+            }
+        }
+
+        if findings.is_empty() {
+            return Ok(inserted);
+        }
+        let mut groups = self.remove(inserted);
+        groups.append(&mut refused);
+        Err(Clash {
+            groups,
+            findings,
+            with,
+        })
+    }
+
+    /// Takes items out of the index, in the order in which they were inserted.
+    fn remove(&mut self, ids: Vec<ItemId>) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        // From the last to the first, so that the others keep their positions.
+        for id in ids.into_iter().rev() {
+            let Some((unit, item)) = self.index.remove(id) else {
+                continue;
+            };
+            match groups.last_mut().filter(|(last, _)| *last == unit) {
+                Some((_, items)) => items.push(item),
+                None => groups.push((unit, vec![item])),
+            }
+        }
+        groups.reverse();
+        for (_, items) in &mut groups {
+            items.reverse();
+        }
+        groups
+    }
+
+    /// Rejects the edits that make references dangle: the edit that adds the
+    /// reference, or else the edit that removes the resource. Again and again,
+    /// because a rejected edit may leave other references dangling.
+    pub(super) fn reject_dangling(&mut self) {
+        loop {
+            let lost = self.lost_names();
+            let mut rejected: HashMap<usize, Vec<Finding>> = HashMap::new();
+            for reference in self.dangling(&lost) {
+                let referrer = self.edit_by_unit.get(&reference.unit).copied();
+                let referrer = referrer.filter(|nth| !self.edits[*nth].is_rejected());
+                if let Some(nth) = referrer {
+                    rejected.entry(nth).or_default().push(reference.finding);
+                } else if let Some(nth) = self.remover_of(&reference.target) {
+                    let finding = self.still_needed(nth, reference);
+                    rejected.entry(nth).or_default().push(finding);
+                }
+            }
+            if rejected.is_empty() {
+                return;
+            }
+            let mut rejected: Vec<_> = rejected.into_iter().collect();
+            rejected.sort_by_key(|(nth, _)| *nth);
+            for (nth, findings) in rejected {
+                // Another one that was rejected may have evicted it.
+                if !self.edits[nth].is_rejected() {
+                    self.reject(nth, findings);
+                }
+            }
+        }
+    }
+
+    /// Returns the references that dangle by these edits: those of the items
+    /// that they add, and those to `lost` names.
+    pub(super) fn dangling(&self, lost: &HashSet<Reference>) -> Vec<DanglingReference> {
+        let added = self.added_items();
+        let found = added.flat_map(|item| self.index.dangling_of(item));
+        let mut found: Vec<DanglingReference> = found.collect();
+
+        let is_added = |item: &SlotItem<'_>| {
+            let nth = self.edit_by_unit.get(&item.unit);
+            nth.is_some_and(|nth| !self.edits[*nth].is_rejected())
+        };
+        let referrers = self.index.referrers(lost).filter(|item| !is_added(item));
+        let dangling = referrers.flat_map(|item| self.index.dangling_of(item));
+        found.extend(dangling.filter(|reference| lost.contains(&reference.target)));
+        found
+    }
+
+    /// Returns the names that the edits remove, and to which some item refers.
+    pub(super) fn lost_names(&self) -> HashSet<Reference> {
+        let mut lost = HashSet::new();
+        for item in self.removed_items() {
+            for name in names_of(item) {
+                let target = Reference {
+                    type_url: item.type_url.clone(),
+                    name: name.clone(),
+                };
+                if self.index.is_referred_to(&target) && self.index.is_dangling(&target) {
+                    lost.insert(target);
+                }
+            }
+        }
+        lost
+    }
+
+    /// Returns the edit that removes a name.
+    fn remover_of(&self, target: &Reference) -> Option<usize> {
+        let removes = |edit: &OpenEdit| {
+            let items = edit.old.iter().flat_map(|(_, items)| items);
+            items
+                .filter(|item| item.type_url == target.type_url)
+                .any(|item| names_of(item).any(|name| *name == target.name))
+        };
+        let is_remover = |edit: &OpenEdit| !edit.is_rejected() && removes(edit);
+        self.edits.iter().position(is_remover)
+    }
+
+    /// Makes the finding about an edit that removes a name to which a reference
+    /// leads.
+    fn still_needed(&self, nth: usize, reference: DanglingReference) -> Finding {
+        let file = self.file_of(nth);
+        Finding::whole(&file, reference.still_needed)
+    }
+
+    /// Returns the name of the file that an edit is about; empty if it is about
+    /// resources.
+    fn file_of(&self, nth: usize) -> Arc<str> {
+        let mut units = self.edits[nth].units.iter();
+        let first = units.find_map(|unit| self.index.slots.units.get(*unit));
+        match first.map(|unit| &unit.key) {
+            Some(UnitKey::File { name, .. }) => Arc::clone(name),
+            _ => Arc::default(),
+        }
+    }
+
+    /// Rejects the edits that the database refuses: those with a name in the
+    /// error, or all, if none has such a name. Returns whether there were any.
+    pub(super) fn reject_refused(&mut self, error: &ApplyError) -> bool {
+        let names = names_of_error(error);
+        let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
+        let has_name = |nth: &usize| {
+            let ids = self.edits[*nth].inserted.iter();
+            let mut items = ids.filter_map(|id| self.index.slots.get(*id));
+            items.any(|item| names.contains(&&item.resource.name))
+        };
+        let named: Vec<usize> = accepted.iter().copied().filter(has_name).collect();
+        let refused = if named.is_empty() { accepted } else { named };
+
+        let any_refused = !refused.is_empty();
+        for nth in refused {
+            let fault = Fault::Refused(error.clone());
+            let finding = Finding::whole(&self.file_of(nth), fault);
+            if !self.edits[nth].is_rejected() {
+                self.reject(nth, vec![finding]);
+            }
+        }
+        any_refused
+    }
+
+    /// Takes everything back: what accepted edits added is removed, and what
+    /// they removed is added.
+    pub(super) fn undo(&mut self) {
+        let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
+        for nth in &accepted {
+            self.take_back(*nth);
+        }
+        for nth in accepted {
+            let old = std::mem::take(&mut self.edits[nth].old);
+            // The old items were in the index together.
+            let _ = self.insert(old);
+        }
+    }
+
+    /// Returns the edits that are not rejected, with their numbers.
+    pub(super) fn accepted(&self) -> impl Iterator<Item = (usize, &OpenEdit)> {
+        let edits = self.edits.iter().enumerate();
+        edits.filter(|(_, edit)| !edit.is_rejected())
+    }
+
+    /// Returns the items that accepted edits add.
+    pub(super) fn added_items(&self) -> impl Iterator<Item = SlotItem<'_>> {
+        let ids = self.accepted().flat_map(|(_, edit)| &edit.inserted);
+        ids.filter_map(|id| self.index.slots.get(*id))
+    }
+
+    /// Returns the items that accepted edits remove.
+    pub(super) fn removed_items(&self) -> impl Iterator<Item = &Item> {
+        let groups = self.accepted().flat_map(|(_, edit)| &edit.old);
+        groups.flat_map(|(_, items)| items)
+    }
+
+    /// Returns the units that edits add items in, or remove items from.
+    pub(super) fn touched_units(&self) -> BTreeSet<UnitId> {
+        let mut touched = BTreeSet::new();
+        for edit in &self.edits {
+            touched.extend(&edit.units);
+            touched.extend(edit.old.iter().map(|(unit, _)| *unit));
+        }
+        touched
+    }
+
+    /// Returns the changes that the accepted edits amount to, upserts first.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        let before = self.removed_items();
+        let before: Vec<Typed<'_>> = before
+            .map(|item| (&item.type_url, &item.resource))
+            .collect();
+        let after = self.added_items();
+        let after = after.map(|item| (item.type_url, item.resource)).collect();
+        diff::changes_between(before, after)
+    }
+}
+
+/// Adds a contradiction, unless there are enough. Variants that were made of
+/// one resource are at one place, and only the first of them is reported.
+fn add_finding(findings: &mut Vec<Finding>, finding: Finding) {
+    let last = findings.last();
+    let is_at_last_place =
+        last.is_some_and(|last| last.place == finding.place && last.field == finding.field);
+    if !is_at_last_place && findings.len() < MOST_FINDINGS {
+        findings.push(finding);
+    }
+}
+
+/// Returns the name of an item, and its aliases.
+fn names_of(item: &Item) -> impl Iterator<Item = &Name> {
+    std::iter::once(&item.resource.name).chain(&item.resource.aliases)
+}
+
+/// Returns the names of the resources for which the database refused changes.
+fn names_of_error(error: &ApplyError) -> Vec<&Name> {
+    match error {
+        ApplyError::Overlap { name, .. }
+        | ApplyError::Undecided { name, .. }
+        | ApplyError::NoBody { name } => vec![name],
+        ApplyError::Domain { first, second, .. } => vec![first, second],
+    }
+}

@@ -1,0 +1,265 @@
+//! Edits of several origins, settled with each other.
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+
+use trunkline_core::change::Change;
+use trunkline_core::kind;
+
+use super::*;
+
+/// A resource in text: its type, its name, other fields.
+fn resource(type_url: &str, fields: &str) -> String {
+    format!("- {{'@type': {type_url}, {fields}}}\n")
+}
+
+fn cluster(name: &str) -> String {
+    resource(kind::CDS, &format!("name: {name}"))
+}
+
+/// A cluster whose contents differ with `edition`.
+fn edition(name: &str, edition: usize) -> String {
+    resource(
+        kind::CDS,
+        &format!("name: {name}, alt_stat_name: e{edition}"),
+    )
+}
+
+/// A route configuration with these virtual hosts, each with a domain of its
+/// name.
+fn route(name: &str, hosts: &[&str]) -> String {
+    let hosts = hosts
+        .iter()
+        .map(|host| format!("{{name: {host}, domains: [{host}]}}"));
+    let hosts: Vec<String> = hosts.collect();
+    let fields = format!(
+        "name: {name}, vhds: {{config_source: {{ads: {{}}}}}}, virtual_hosts: [{}]",
+        hosts.join(", ")
+    );
+    resource(kind::RDS, &fields)
+}
+
+fn host(name: &str) -> String {
+    resource(kind::VHDS, &format!("name: {name}, domains: [other]"))
+}
+
+fn document(resources: &[String]) -> Document {
+    let text = format!("resources:\n{}", resources.concat());
+    let options = crate::wire::text_options();
+    let decoded = decode(&"".into(), Form::ByName, Cursor::new(text), &options).unwrap();
+    assert_eq!(decoded.errors, []);
+    decoded.document
+}
+
+fn write(resources: &[String]) -> ResourceEdit {
+    ResourceEdit::of_document(document(resources))
+}
+
+fn remove(type_url: &str, name: &str) -> ResourceEdit {
+    ResourceEdit {
+        removals: vec![Removal {
+            type_url: type_url.into(),
+            name: name.into(),
+            variant: None,
+        }],
+        ..write(&[])
+    }
+}
+
+/// A set, and the changes of the last settlement as text.
+#[derive(Default)]
+struct Fixture {
+    set: ContentSet,
+    dangling: Dangling,
+}
+
+impl Fixture {
+    fn propose(
+        &mut self,
+        origin: &str,
+        edit: ResourceEdit,
+        effect: Effect,
+    ) -> (Vec<String>, Settlement<()>) {
+        let mut changes = Vec::new();
+        let proposal = Proposal {
+            origin,
+            edits: vec![Edit::Resources(edit)],
+            dangling: self.dangling,
+            is_complete: true,
+            effect,
+        };
+        let settlement = self.set.settle(proposal, |applied| {
+            changes = applied.iter().map(describe).collect();
+            Ok(())
+        });
+        changes.sort();
+        (changes, settlement)
+    }
+
+    /// Settles an edit that must be accepted. Returns its changes.
+    fn good(&mut self, origin: &str, edit: ResourceEdit) -> Vec<String> {
+        let (changes, settlement) = self.propose(origin, edit, Effect::Applied);
+        let rejections = settlement.rejections;
+        assert!(rejections.is_empty(), "{:?}", rejections[0].findings);
+        changes
+    }
+
+    /// Settles an edit that must be rejected, and changes nothing. Returns the
+    /// first reason.
+    fn bad(&mut self, origin: &str, edit: ResourceEdit) -> String {
+        let before = self.contents();
+        let (changes, settlement) = self.propose(origin, edit, Effect::Applied);
+        assert_eq!(changes, [""; 0]);
+        assert_eq!(self.contents(), before);
+        settlement.rejections[0].findings[0].to_string()
+    }
+
+    fn contents(&self) -> BTreeSet<String> {
+        let origins = ["a", "b"];
+        let all = origins.iter().flat_map(|origin| {
+            let resources = self.set.resources(origin).into_iter();
+            resources.map(move |(_, r)| format!("{origin}: {} {}", r.name, r.version))
+        });
+        all.collect()
+    }
+}
+
+fn describe(change: &Change) -> String {
+    match change {
+        Change::Upsert(_, resource) => format!("+{}", resource.name),
+        Change::RemoveVariant(_, name, _) => format!("-{name}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn within_an_origin_the_last_wins_and_only_changes_count() {
+    let mut fixture = Fixture::default();
+    let both = write(&[cluster("x"), cluster("y")]);
+    assert_eq!(fixture.good("a", both), ["+x", "+y"]);
+    let again = write(&[cluster("x"), edition("y", 2)]);
+    assert_eq!(fixture.good("a", again), ["+y"]);
+    assert_eq!(fixture.good("a", remove(kind::CDS, "x")), ["-x"]);
+    let one = ResourceEdit {
+        replaces_origin: true,
+        ..write(&[cluster("z")])
+    };
+    assert_eq!(fixture.good("a", one), ["+z", "-y"]);
+}
+
+#[test]
+fn a_name_belongs_to_one_origin_until_another_takes_it_over() {
+    let mut fixture = Fixture::default();
+    fixture.good("a", write(&[cluster("x"), cluster("y")]));
+    let reason = fixture.bad("b", write(&[cluster("w"), edition("x", 2)]));
+    assert!(
+        reason.contains("cluster \"x\" belongs to origin \"a\", at origin a"),
+        "{reason}"
+    );
+    let over = ResourceEdit {
+        takes_over: true,
+        ..write(&[edition("x", 2)])
+    };
+    assert_eq!(fixture.good("b", over), ["+x"]);
+    // Now it is the other's.
+    assert_eq!(fixture.good("a", remove(kind::CDS, "x")), [""; 0]);
+    let none = ResourceEdit {
+        replaces_origin: true,
+        ..write(&[])
+    };
+    assert_eq!(fixture.good("a", none), ["-y"]);
+    assert_eq!(fixture.good("b", remove(kind::CDS, "x")), ["-x"]);
+}
+
+#[test]
+fn virtual_hosts_go_with_the_route_configuration_that_they_came_with() {
+    let mut fixture = Fixture::default();
+    let all = write(&[route("r", &["a", "b", "c"])]);
+    assert_eq!(fixture.good("a", all), ["+r", "+r/a", "+r/b", "+r/c"]);
+    let fewer = write(&[route("r", &["a", "b"])]);
+    assert_eq!(fixture.good("a", fewer), ["-r/c"]);
+    // One that is written on its own stays.
+    assert_eq!(fixture.good("a", write(&[host("r/b")])), ["+r/b"]);
+    assert_eq!(fixture.good("a", write(&[route("r", &["a"])])), [""; 0]);
+    let (changes, settlement) = fixture.propose("a", write(&[route("r", &[])]), Effect::Applied);
+    assert_eq!(changes, [""; 0]);
+    let warning = settlement.warnings[0].to_string();
+    assert!(
+        warning.contains("the 1 that came with it stay"),
+        "{warning}"
+    );
+    assert_eq!(fixture.good("a", remove(kind::RDS, "r")), ["-r", "-r/a"]);
+    assert_eq!(fixture.good("a", remove(kind::VHDS, "r/b")), ["-r/b"]);
+}
+
+#[test]
+fn a_reference_that_would_dangle_rejects_whoever_makes_it_so() {
+    let mut fixture = Fixture {
+        dangling: Dangling::Refuse,
+        ..Fixture::default()
+    };
+    let cluster = resource(
+        kind::CDS,
+        "name: e, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}",
+    );
+    let reason = fixture.bad("a", write(std::slice::from_ref(&cluster)));
+    assert!(reason.contains("refers to endpoints \"e\""), "{reason}");
+    let endpoints = resource(kind::EDS, "cluster_name: e");
+    fixture.good("b", write(&[endpoints]));
+    fixture.good("a", write(&[cluster]));
+    let reason = fixture.bad("b", remove(kind::EDS, "e"));
+    assert!(
+        reason.contains("no longer has endpoints \"e\", to which cluster \"e\""),
+        "{reason}"
+    );
+    fixture.good("a", remove(kind::CDS, "e"));
+    fixture.good("b", remove(kind::EDS, "e"));
+}
+
+/// The names and versions of contents.
+fn without_origins(contents: &BTreeSet<String>) -> BTreeSet<&str> {
+    let lines = contents.iter().filter_map(|line| line.split_once(": "));
+    lines.map(|(_, resource)| resource).collect()
+}
+
+/// An edit changes contents if it is applied and has changes, and else leaves
+/// all as it was.
+#[test]
+fn random_edits_change_what_they_say_or_nothing() {
+    for seed in 0..60 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut fixture = Fixture::default();
+        for _ in 0..40 {
+            let origin = ["a", "b"][rng.usize(..2)];
+            let name = ["x", "y", "z"][rng.usize(..3)];
+            let edit = match rng.usize(..6) {
+                0 => remove(kind::CDS, name),
+                1 => remove(kind::RDS, "r"),
+                2 => write(&[route("r", &["a", "b", "c"][..rng.usize(..4)])]),
+                3 => write(&[host(["r/a", "r/b", "r/d"][rng.usize(..3)])]),
+                _ => write(&[edition(name, rng.usize(..3))]),
+            };
+            let edit = ResourceEdit {
+                takes_over: rng.bool(),
+                replaces_origin: rng.usize(..8) == 0,
+                ..edit
+            };
+            let before = fixture.contents();
+            let effect = [Effect::Applied, Effect::Rehearsed][rng.usize(..2)];
+            let (changes, settlement) = fixture.propose(origin, edit, effect);
+            let after = fixture.contents();
+            if effect == Effect::Rehearsed || !settlement.rejections.is_empty() {
+                assert_eq!(after, before, "{seed}");
+            }
+            // A name that is taken over as it is changes its origin only.
+            let is_same = without_origins(&after) == without_origins(&before);
+            let is_applied = effect == Effect::Applied && !changes.is_empty();
+            assert_eq!(is_same, !is_applied, "{seed}: {changes:?}");
+            assert_eq!(
+                without_origins(&after).len(),
+                after.len(),
+                "{seed}: two origins"
+            );
+        }
+    }
+}

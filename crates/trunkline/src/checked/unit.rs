@@ -1,0 +1,147 @@
+//! Units: what is written as one, and so is replaced and rejected as one.
+
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::TypeUrl;
+
+use super::slots::ItemId;
+
+/// The key of a unit within its origin.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum UnitKey {
+    /// A file.
+    File {
+        /// The position of the configured path that it was found below.
+        root: usize,
+        /// Its path, as findings show it.
+        name: Arc<str>,
+    },
+    /// A resource as its author wrote it: with all variants that its conditions
+    /// make, and with the virtual hosts that are written in it.
+    Resource {
+        /// Its type.
+        type_url: TypeUrl,
+        /// Its name.
+        name: Name,
+        /// The constraints in its wrapper; `None` if it is the whole of its
+        /// name.
+        constraints: Option<Constraints>,
+    },
+}
+
+/// The number of an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct OriginId(pub(super) u32);
+
+/// The number of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct UnitId(u32);
+
+/// One unit.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) origin: OriginId,
+    pub(super) key: UnitKey,
+    /// Its items. An item knows its position here.
+    pub(super) items: Vec<ItemId>,
+    /// The settlement in which it was last written.
+    pub(super) settlement: u64,
+}
+
+/// All units, by number and by key.
+#[derive(Debug, Default)]
+pub(super) struct Units {
+    units: Vec<Option<Unit>>,
+    free: Vec<u32>,
+    hasher: DefaultHashBuilder,
+    by_key: HashTable<UnitId>,
+}
+
+impl Units {
+    /// Finds a unit by its key.
+    pub(super) fn find(&self, origin: OriginId, key: &UnitKey) -> Option<UnitId> {
+        let hash = self.hasher.hash_one((origin, key));
+        let is_it = |id: &UnitId| {
+            let unit = self.get(*id);
+            unit.is_some_and(|unit| unit.origin == origin && unit.key == *key)
+        };
+        self.by_key.find(hash, is_it).copied()
+    }
+
+    /// Finds a unit by its key, or adds it, without items. It is written in
+    /// this settlement.
+    pub(super) fn find_or_add(
+        &mut self,
+        origin: OriginId,
+        key: UnitKey,
+        settlement: u64,
+    ) -> UnitId {
+        let id = self.find(origin, &key).unwrap_or_else(|| {
+            let hash = self.hasher.hash_one((origin, &key));
+            let id = self.add(Unit {
+                origin,
+                key,
+                items: Vec::new(),
+                settlement,
+            });
+            let (units, hasher) = (&self.units, &self.hasher);
+            self.by_key.insert_unique(hash, id, |id| {
+                let unit = units[id.0 as usize].as_ref();
+                unit.map_or(0, |unit| hasher.hash_one((unit.origin, &unit.key)))
+            });
+            id
+        });
+        if let Some(unit) = self.get_mut(id) {
+            unit.settlement = settlement;
+        }
+        id
+    }
+
+    /// Gives a unit a number.
+    fn add(&mut self, unit: Unit) -> UnitId {
+        match self.free.pop() {
+            Some(number) => {
+                self.units[number as usize] = Some(unit);
+                UnitId(number)
+            }
+            None => {
+                let number = u32::try_from(self.units.len()).unwrap_or(u32::MAX);
+                self.units.push(Some(unit));
+                UnitId(number)
+            }
+        }
+    }
+
+    /// Removes a unit if it has no items.
+    pub(super) fn remove_if_empty(&mut self, id: UnitId) {
+        let Some(unit) = self.get(id).filter(|unit| unit.items.is_empty()) else {
+            return;
+        };
+        let hash = self.hasher.hash_one((unit.origin, &unit.key));
+        if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == id) {
+            entry.remove();
+        }
+        self.units[id.0 as usize] = None;
+        self.free.push(id.0);
+    }
+
+    /// Returns a unit by its number.
+    pub(super) fn get(&self, id: UnitId) -> Option<&Unit> {
+        self.units.get(id.0 as usize)?.as_ref()
+    }
+
+    /// Returns a unit by its number, to be changed.
+    pub(super) fn get_mut(&mut self, id: UnitId) -> Option<&mut Unit> {
+        self.units.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// Returns all units with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (UnitId, &Unit)> {
+        let units = self.units.iter().zip(0..);
+        units.filter_map(|(unit, number)| Some((UnitId(number), unit.as_ref()?)))
+    }
+}
