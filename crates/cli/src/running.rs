@@ -9,10 +9,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
+use trunkline::checked;
 use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
 use trunkline::{Builder, Server};
-use trunkline_proto::descriptor;
 use trunkline_store::FilesStatus;
 
 use crate::admin::{self, Admin, Guard};
@@ -57,7 +57,7 @@ impl Running {
     ) -> Result<Self> {
         let tls = load_tls(settings)?;
         // Loaded on first use, which should not be a client's.
-        let _ = descriptor::pool();
+        checked::warm_up();
 
         let (listen, xds) = bind_xds(settings).await?;
         let (admin, admin_listener) = bind(&settings.admin, "--admin").await?;

@@ -27,7 +27,7 @@ pub enum Change {
 impl Change {
     /// Returns the type that the change is about.
     #[must_use]
-    pub(crate) fn type_url(&self) -> &TypeUrl {
+    pub fn type_url(&self) -> &TypeUrl {
         match self {
             Self::Upsert(url, _)
             | Self::Remove(url, _)

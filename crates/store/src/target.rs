@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trunkline::checked::{ContentSet, Proposal, Settlement};
-use trunkline::{ApplyError, Changed, Writer};
+use trunkline::{Applied, ApplyError, Writer};
 
 use crate::files::ORIGIN;
 
@@ -24,9 +24,9 @@ impl Target {
         &mut self,
         files: &[&Arc<str>],
         proposal: Proposal<'_>,
-    ) -> Settlement<Vec<Changed>> {
+    ) -> Settlement<Applied> {
         match self {
-            Self::Set(set) => set.settle(proposal, |_| Ok(Vec::new())),
+            Self::Set(set) => set.settle(proposal, |_| Ok(Applied::default())),
             Self::Server(writer) => writer.settle(&author(files), proposal),
         }
     }

@@ -58,8 +58,8 @@ pub use trunkline_core as core;
 pub use trunkline_proto as proto;
 
 pub use server::{
-    Body, BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options,
-    Oversized, Peer, Report, Sent, Server, Service, Writer,
+    Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Connection, Contents, Hooks,
+    Limit, Options, Oversized, Peer, Report, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

@@ -2,8 +2,8 @@
 
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
-use trunkline::Changed;
 use trunkline::checked::{Edit, Effect, Finding, MOST_FINDINGS, Proposal, ResourceEdit};
+use trunkline::{Applied, ChangeCounts, Changed};
 
 use super::error::{Detail, Refusal};
 use super::{Admin, Who};
@@ -32,18 +32,13 @@ struct Counts {
     deleted: usize,
 }
 
-impl Counts {
-    /// Counts variants by whether there was a version before and is one now.
-    fn of(changed: &[Changed]) -> Self {
-        let mut counts = Self::default();
-        for change in changed {
-            match (&change.from, &change.to) {
-                (None, _) => counts.created += 1,
-                (Some(_), Some(_)) => counts.changed += 1,
-                (Some(_), None) => counts.deleted += 1,
-            }
+impl From<ChangeCounts> for Counts {
+    fn from(counts: ChangeCounts) -> Self {
+        Self {
+            created: counts.created,
+            changed: counts.changed,
+            deleted: counts.deleted,
         }
-        counts
     }
 }
 
@@ -116,12 +111,12 @@ impl ChangeRequest<'_> {
             return Err(refusal(rejection.findings));
         }
 
-        let changed = settlement.applied.unwrap_or_default();
+        let Applied { changed, counts } = settlement.applied.unwrap_or_default();
         let warnings = warnings.into_iter().chain(settlement.warnings);
         let list = || changed.iter().map(ChangedVariant::from).collect();
         let outcome = Outcome {
             changed: (!self.options.summary).then(list),
-            counts: Counts::of(&changed),
+            counts: counts.into(),
             unchanged: settlement.unchanged,
             warnings: warnings.map(Detail::from).collect(),
             dry_run: self.options.dry_run,

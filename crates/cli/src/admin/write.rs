@@ -44,7 +44,7 @@ pub(super) async fn apply(
     let mut stage = Arc::clone(&admin.stage).lock_owned().await;
     super::run_blocking(move || {
         let accepted = accept::accept(body, form);
-        let (document, warnings) = accepted.inspect_err(|_| {
+        let (mut document, warnings) = accepted.inspect_err(|_| {
             // Without one part the others are of no use.
             if let Some(part) = &part {
                 stage.forget(&part.name);
@@ -53,6 +53,7 @@ pub(super) async fn apply(
         let whole = match part {
             None => Some(document),
             Some(part) => {
+                admin.server.read_set(|set| set.share(&mut document));
                 let staged = stage.add(part, document);
                 staged.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?
             }

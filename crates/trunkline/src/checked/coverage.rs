@@ -261,7 +261,10 @@ impl Index {
     /// place is not known come last.
     fn sort_key<'a>(&'a self, item: SlotItem<'a>) -> impl Ord + use<'a> {
         let unit = self.slots.units.get(item.unit);
-        let has_place = self.slots.document_of(item.unit).is_some();
-        (!has_place, unit.map(|unit| &unit.key), item.at.order())
+        (
+            !item.at.is_known(),
+            unit.map(|unit| &unit.key),
+            item.at.order(),
+        )
     }
 }

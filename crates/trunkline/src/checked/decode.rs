@@ -1,9 +1,10 @@
 //! A document to resources, text or binary.
 
-use std::io::{self, Read, Seek};
+use std::io::{self, Cursor, Read, Seek};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use trunkline_core::kind;
 use trunkline_proto::Path;
 use trunkline_proto::text::{self, Format, TextError};
 
@@ -13,7 +14,7 @@ use super::edit::Edit;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::place::At;
 use super::set::{ContentSet, Dangling, Effect, Proposal, Settlement};
-use crate::wire::Intake;
+use crate::wire::{self, Intake};
 
 /// The form of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +83,17 @@ pub fn decode(
     let mut decoded = Decoded::empty(file);
     decoded.add_text(read);
     Ok(decoded)
+}
+
+/// Builds the tables that decoding needs, which are built once, so that the
+/// first document does not take longer than others.
+pub fn warm_up() {
+    let text = format!("resources: [{{'@type': {}, name: a}}]", kind::CDS);
+    let options = wire::text_options();
+    // A text in memory can be read, and what it holds does not matter.
+    let _ = decode(&"".into(), Form::ByName, Cursor::new(text), &options);
+    let any = b"\x12\x3c\x0a\x37type.googleapis.com/envoy.config.cluster.v3.Cluster\x12\x01a";
+    let _ = decode(&"".into(), Form::Binary, Cursor::new(any), &options);
 }
 
 /// Reads a text, but no more than one byte beyond the limit. The parser then

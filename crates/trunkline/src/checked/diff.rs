@@ -1,4 +1,4 @@
-//! The changes from some items to others.
+//! The difference between what edits remove and what they add.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,43 +8,54 @@ use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl};
 
+use super::slots::ItemId;
+
 /// A resource and its type.
 pub(super) type Typed<'a> = (&'a TypeUrl, &'a Arc<Resource>);
 
 /// The key of a resource: type, name and variant.
 type Key<'a> = (&'a TypeUrl, &'a Name, Option<&'a Constraints>);
 
-/// Returns the changes from some resources to others, upserts first. A resource
-/// that stays the same is no change. No two of either side have one key.
+/// The difference between some resources and others.
+#[derive(Debug, Default)]
+pub(super) struct Diff {
+    /// The changes, upserts first.
+    pub(super) changes: Vec<Change>,
+    /// Items that are as they were, each with the resource that it replaced.
+    pub(super) unchanged: Vec<(ItemId, Arc<Resource>)>,
+}
+
+/// Compares some resources with the items that replace them. No two of either
+/// side have one key.
 ///
 /// Both sides are walked in the order of their keys: a key of `before` that is
 /// less than the next one of `after` is in `before` only.
-pub(super) fn changes_between<'a>(before: Vec<Typed<'a>>, after: Vec<Typed<'a>>) -> Vec<Change> {
+pub(super) fn compare<'a>(before: Vec<Typed<'a>>, after: Vec<(ItemId, Typed<'a>)>) -> Diff {
+    let mut diff = Diff::default();
     if before.is_empty() {
-        return after.into_iter().map(upsert).collect();
+        diff.changes = after.into_iter().map(|(_, new)| upsert(new)).collect();
+        return diff;
     }
-    let mut before = sorted_by_key(before).into_iter().peekable();
-    let (mut upserts, mut removals) = (Vec::new(), Vec::new());
+    let mut before = before;
+    before.sort_by(|a, b| key(*a).cmp(&key(*b)));
+    let mut after = after;
+    after.sort_by(|(_, a), (_, b)| key(*a).cmp(&key(*b)));
 
-    for new in sorted_by_key(after) {
+    let mut before = before.into_iter().peekable();
+    let mut removals = Vec::new();
+    for (id, new) in after {
         while let Some(gone) = before.next_if(|old| key(*old) < key(new)) {
             removals.push(remove(gone));
         }
 
-        let old = before.next_if(|old| key(*old).cmp(&key(new)) == Ordering::Equal);
-        if old.is_none_or(|old| old.1 != new.1) {
-            upserts.push(upsert(new));
+        match before.next_if(|old| key(*old).cmp(&key(new)) == Ordering::Equal) {
+            Some(old) if old.1 == new.1 => diff.unchanged.push((id, Arc::clone(old.1))),
+            _ => diff.changes.push(upsert(new)),
         }
     }
-
     removals.extend(before.map(remove));
-    upserts.append(&mut removals);
-    upserts
-}
-
-fn sorted_by_key(mut resources: Vec<Typed<'_>>) -> Vec<Typed<'_>> {
-    resources.sort_by(|a, b| key(*a).cmp(&key(*b)));
-    resources
+    diff.changes.append(&mut removals);
+    diff
 }
 
 fn key<'a>((type_url, resource): Typed<'a>) -> Key<'a> {

@@ -93,6 +93,8 @@ pub(super) struct OpenEdit {
     pub(super) units: BTreeSet<UnitId>,
     /// The document of a file, without its items.
     pub(super) document: Option<Document>,
+    /// Whether it is about a file.
+    pub(super) is_file: bool,
     /// Whether it is about a file that had no contents before.
     pub(super) is_new_file: bool,
     /// Why it is rejected; empty if it is not.
@@ -141,13 +143,13 @@ fn open_file(
     document: Option<Document>,
 ) -> OpenEdit {
     let is_new_file = index.slots.units.find(origin, &key).is_none();
-    let settlement = index.slots.settlement;
-    let unit_id = index.slots.units.find_or_add(origin, key, settlement);
+    let unit_id = index.slots.units.find_or_add(origin, key);
     let unit = index.slots.units.get(unit_id);
     let old = unit.map(|unit| unit.items.clone()).unwrap_or_default();
 
     let mut open = OpenEdit {
         units: BTreeSet::from([unit_id]),
+        is_file: true,
         is_new_file,
         ..OpenEdit::default()
     };

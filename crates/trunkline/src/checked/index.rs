@@ -197,9 +197,9 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
     let type_url = item.type_url.clone();
     let name = own_resource.name.clone();
     let first = || slots.place(other);
-    let origin_of = |unit| slots.units.get(unit).map(|unit| unit.origin);
-    let owner = origin_of(other.unit);
-    if let Some(owner) = owner.filter(|owner| Some(*owner) != origin_of(item.unit)) {
+    let owner = slots.units.origin_of(other.unit);
+    let own_origin = slots.units.origin_of(item.unit);
+    if let Some(owner) = owner.filter(|_| owner != own_origin) {
         return Some(Fault::Owned {
             type_url,
             name,

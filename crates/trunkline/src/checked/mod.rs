@@ -17,7 +17,7 @@
 //! | `edit`, `plan`, `unit` | what is written as one, and what it replaces |
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
 //! | `references`, `coverage` | dangling references; values that no variant serves |
-//! | `diff` | the changes from some items to others |
+//! | `diff` | the difference between what edits remove and what they add |
 //! | `finding` | mistakes and warnings |
 
 mod binary;
@@ -39,7 +39,7 @@ mod slots;
 mod tests;
 mod unit;
 
-pub use decode::{Decoded, FirstOfPart, Form, decode};
+pub use decode::{Decoded, FirstOfPart, Form, decode, warm_up};
 pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};

@@ -54,12 +54,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// The place of a resource in its document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The place of a resource in its document. The default is a place that is not
+/// known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct At(Where);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Where {
+    /// Not known any more.
+    #[default]
+    Unknown,
     /// In a text.
     Text(Box<InText>),
     /// In a binary document.
@@ -94,12 +98,17 @@ impl At {
         })))
     }
 
+    /// Returns whether the place is known.
+    pub(super) fn is_known(&self) -> bool {
+        self.0 != Where::Unknown
+    }
+
     /// Returns the place in its document, without the field. In a binary
     /// document it has neither line nor column.
     pub(super) fn place(&self, file: &Arc<str>) -> Place {
         let (line, column) = match &self.0 {
             Where::Text(at) => (at.line, at.column),
-            Where::Binary { .. } => (0, 0),
+            Where::Binary { .. } | Where::Unknown => (0, 0),
         };
         Place {
             line,
@@ -122,6 +131,7 @@ impl At {
             Where::Text(at) => (at.line, at.column),
             // A resource comes before the virtual hosts in it.
             Where::Binary { index, host, .. } => (*index, host.wrapping_add(1)),
+            Where::Unknown => (0, 0),
         }
     }
 
@@ -130,6 +140,7 @@ impl At {
     #[must_use]
     pub fn field(&self) -> Box<str> {
         match self.0 {
+            Where::Unknown => Box::default(),
             Where::Text(ref at) => at.field.clone(),
             Where::Binary {
                 index,

@@ -37,18 +37,22 @@ impl<'a> Plan<'a> {
     /// of the index.
     pub(super) fn open(mut self, mut edit: ResourceEdit) -> OpenEdit {
         let items = std::mem::take(&mut edit.document.items);
-        let groups = group_by_unit(items);
+        let Groups { units, alone } = Groups::of(items);
         if edit.replaces_origin {
             self.replace_origin();
         } else {
-            for (key, items) in &groups {
+            for (key, items) in &units {
                 self.replace_unit(key, items);
+            }
+            for item in alone.iter().filter(|item| item.written.is_none()) {
+                self.replace_name(&item.type_url, &item.resource.name);
             }
         }
         for (type_url, name) in &edit.document.empty {
             self.replace_name(type_url, name);
         }
-        for item in groups.iter().flat_map(|(_, items)| items) {
+        let items = units.iter().flat_map(|(_, items)| items);
+        for item in items.chain(&alone) {
             self.replace_variant(item, edit.takes_over);
         }
         for removal in &edit.removals {
@@ -67,9 +71,10 @@ impl<'a> Plan<'a> {
             ..OpenEdit::default()
         };
         open.take_out(index, replaced);
-        let settlement = index.slots.settlement;
-        for (key, items) in groups {
-            let unit = index.slots.units.find_or_add(origin, key, settlement);
+        open.units.insert(UnitId::alone(origin));
+        open.new.push((UnitId::alone(origin), alone));
+        for (key, items) in units {
+            let unit = index.slots.units.find_or_add(origin, key);
             open.units.insert(unit);
             open.new.push((unit, items));
         }
@@ -78,12 +83,15 @@ impl<'a> Plan<'a> {
 
     /// Replaces all items of the origin.
     fn replace_origin(&mut self) {
-        let units = self.index.slots.units.iter();
-        let own = units.filter(|(_, unit)| unit.origin == self.origin);
-        let items: Vec<ItemId> = own
-            .flat_map(|(_, unit)| unit.items.iter().copied())
-            .collect();
-        self.replaced.extend(items);
+        let items = self.index.slots.iter();
+        let own = items.filter(|(_, item)| self.is_own(item.unit));
+        let ids: Vec<ItemId> = own.map(|(id, _)| id).collect();
+        self.replaced.extend(ids);
+    }
+
+    /// Returns whether a unit belongs to the origin.
+    fn is_own(&self, unit: UnitId) -> bool {
+        self.index.slots.units.origin_of(unit) == Some(self.origin)
     }
 
     /// Replaces what was written before under the key of a unit; without
@@ -98,22 +106,17 @@ impl<'a> Plan<'a> {
             return;
         };
         if constraints.is_none() {
-            let mut others = self.units_of_name(type_url, name);
-            others.retain(|unit| self.key_of(*unit) != Some(key));
-            for unit in others {
-                self.replace_items(unit);
-            }
+            self.replace_name(type_url, name);
         }
 
         let Some(unit) = self.index.slots.units.find(self.origin, key) else {
             return;
         };
-        let keeps_hosts = lists_no_hosts(type_url, items);
-        let hosts = match keeps_hosts {
+        self.replace_items(unit);
+        let hosts = match lists_no_hosts(type_url, items) {
             true => self.hosts_of(unit),
             false => BTreeSet::new(),
         };
-        self.replace_items(unit);
         if !hosts.is_empty() {
             self.warn_of_kept_hosts(items, name, hosts.len());
             self.replaced.retain(|id| !hosts.contains(id));
@@ -133,25 +136,18 @@ impl<'a> Plan<'a> {
             .extend(at.map(|at| at.finding(&Arc::from(""), fault)));
     }
 
-    fn key_of(&self, unit: UnitId) -> Option<&UnitKey> {
-        self.index.slots.units.get(unit).map(|unit| &unit.key)
-    }
-
-    /// Returns the units of the origin that are written under a name.
-    fn units_of_name(&self, type_url: &TypeUrl, name: &Name) -> BTreeSet<UnitId> {
-        let variants = self.index.variants(type_url, name);
-        let units = variants.map(|(_, item)| item.unit);
-        let is_own = |unit: &UnitId| {
-            let unit = self.index.slots.units.get(*unit);
-            unit.is_some_and(|unit| unit.origin == self.origin && is_written_as(unit, type_url))
-        };
-        units.filter(is_own).collect()
-    }
-
-    /// Replaces all units of a name.
+    /// Replaces all that the origin wrote under a name. A virtual host that came
+    /// with a route configuration was not written under its own name.
     fn replace_name(&mut self, type_url: &TypeUrl, name: &Name) {
-        for unit in self.units_of_name(type_url, name) {
-            self.replace_items(unit);
+        let variants = self.index.variants(type_url, name);
+        let own = variants.filter(|(_, item)| self.is_own(item.unit));
+        let own: Vec<(ItemId, UnitId)> = own.map(|(id, item)| (id, item.unit)).collect();
+        for (id, unit_id) in own {
+            match self.index.slots.units.get(unit_id) {
+                None => _ = self.replaced.insert(id),
+                Some(unit) if is_written_as(unit, type_url) => self.replace_items(unit_id),
+                Some(_) => {}
+            }
         }
     }
 
@@ -179,12 +175,9 @@ impl<'a> Plan<'a> {
     /// are taken over.
     fn replace_variant(&mut self, item: &Item, takes_over: bool) {
         let variants = self.index.variants(&item.type_url, &item.resource.name);
-        let replaced = variants.filter(|(id, other)| {
-            let unit = self.index.slots.unit_of(*id);
-            match unit.is_some_and(|unit| unit.origin == self.origin) {
-                true => other.resource.constraints == item.resource.constraints,
-                false => takes_over,
-            }
+        let replaced = variants.filter(|(_, other)| match self.is_own(other.unit) {
+            true => other.resource.constraints == item.resource.constraints,
+            false => takes_over,
         });
         let replaced: Vec<ItemId> = replaced.map(|(id, _)| id).collect();
         self.replaced.extend(replaced);
@@ -194,11 +187,10 @@ impl<'a> Plan<'a> {
     /// configuration the virtual hosts that came with it.
     fn remove(&mut self, removal: &Removal) {
         let variants = self.index.variants(&removal.type_url, &removal.name);
-        let removed = variants.filter(|(id, item)| {
-            let unit = self.index.slots.unit_of(*id);
-            let is_own = unit.is_some_and(|unit| unit.origin == self.origin);
+        let removed = variants.filter(|(_, item)| {
             let variant = removal.variant.as_ref();
-            is_own && variant.is_none_or(|variant| *variant == item.resource.constraints)
+            self.is_own(item.unit)
+                && variant.is_none_or(|variant| *variant == item.resource.constraints)
         });
         let removed: Vec<(ItemId, UnitId)> = removed.map(|(id, item)| (id, item.unit)).collect();
         self.replaced.extend(removed.iter().map(|(id, _)| *id));
@@ -234,28 +226,63 @@ fn lists_no_hosts(type_url: &TypeUrl, items: &[Item]) -> bool {
     is_route && !items.iter().any(|item| item.inside)
 }
 
-/// Groups items by the unit that they are written in.
-fn group_by_unit(items: Vec<Item>) -> Vec<(UnitKey, Vec<Item>)> {
-    let mut groups: Vec<(UnitKey, Vec<Item>)> = Vec::new();
-    let mut indexes: HashMap<UnitKey, usize> = HashMap::new();
-    let mut last = 0;
-    for item in items {
-        // The virtual hosts of a route configuration follow it.
-        let is_next = groups.get(last).is_some_and(|(key, _)| is_in(&item, key));
-        if !is_next {
-            let key = key_of(&item);
-            last = *indexes.entry(key.clone()).or_insert_with(|| {
-                groups.push((key, Vec::new()));
-                groups.len() - 1
-            });
-        }
-        groups[last].1.push(item);
-    }
-    groups
+/// Items by what they are written in.
+#[derive(Default)]
+struct Groups {
+    /// Items by unit.
+    units: Vec<(UnitKey, Vec<Item>)>,
+    /// Items that are written alone: each is all of its resource.
+    alone: Vec<Item>,
 }
 
-/// Returns whether an item is a virtual host that is written in the unit of
-/// this key.
+impl Groups {
+    /// Groups the items of a document. The items of a resource follow each
+    /// other there.
+    fn of(items: Vec<Item>) -> Self {
+        let mut groups = Self::default();
+        let mut indexes: HashMap<UnitKey, usize> = HashMap::new();
+        let mut items = items.into_iter().peekable();
+        while let Some(first) = items.next() {
+            let is_alone = is_all_of_resource(&first)
+                && items.peek().is_none_or(|next| !is_of_same(&first, next));
+            if is_alone {
+                groups.alone.push(first);
+                continue;
+            }
+
+            let key = key_of(&first);
+            let index = *indexes.entry(key.clone()).or_insert_with(|| {
+                groups.units.push((key.clone(), Vec::new()));
+                groups.units.len() - 1
+            });
+            let unit = &mut groups.units[index].1;
+            unit.push(first);
+            while let Some(next) = items.next_if(|next| is_in(next, &key)) {
+                unit.push(next);
+            }
+        }
+        groups
+    }
+}
+
+/// Returns whether an item may be all of its resource: neither was it made by
+/// conditions, nor is it written in another, nor can virtual hosts come with
+/// it.
+fn is_all_of_resource(item: &Item) -> bool {
+    let uses_vhds = item.resource.facts().vhds_version().is_some();
+    !item.inside && !uses_vhds && item.written == item.resource.constraints
+}
+
+/// Returns whether the item after another belongs to the same resource.
+fn is_of_same(item: &Item, next: &Item) -> bool {
+    let is_variant = next.type_url == item.type_url
+        && next.resource.name == item.resource.name
+        && next.written == item.written;
+    is_variant || is_in(next, &key_of(item))
+}
+
+/// Returns whether an item belongs to the unit of this key: as a variant of the
+/// resource, or as a virtual host that is written in it.
 fn is_in(item: &Item, key: &UnitKey) -> bool {
     let UnitKey::Resource {
         type_url,
@@ -265,12 +292,14 @@ fn is_in(item: &Item, key: &UnitKey) -> bool {
     else {
         return false;
     };
-    if type_url.as_str() != kind::RDS {
-        return false;
+    if !item.inside {
+        return item.type_url == *type_url
+            && item.resource.name == *name
+            && item.written == *constraints;
     }
     let host = HostName::split(item.resource.name.as_str());
     let is_of_route = host.is_some_and(|host| host.route == name.as_str());
-    item.inside && is_of_route && item.written == *constraints
+    type_url.as_str() == kind::RDS && is_of_route && item.written == *constraints
 }
 
 /// Returns the key of the unit that an item is written in: the route

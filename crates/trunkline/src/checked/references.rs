@@ -11,7 +11,7 @@ use trunkline_core::resource::TypeUrl;
 
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::index::Index;
-use super::slots::SlotItem;
+use super::slots::{ItemId, SlotItem};
 use super::unit::UnitId;
 
 /// Types to which references are always checked. Others, such as secrets, often
@@ -28,12 +28,14 @@ pub(super) struct DanglingReference {
     pub(super) finding: Finding,
     /// The finding about whoever removes the target.
     pub(super) still_needed: Fault,
+    /// Whether the item that refers is added by the settlement.
+    pub(super) is_added: bool,
 }
 
-/// The dangling references of all units.
+/// The dangling references of all files.
 #[derive(Debug, Default)]
 pub(super) struct DanglingReferences {
-    /// Of each unit the first [`MOST_FINDINGS`].
+    /// Of each file the first [`MOST_FINDINGS`].
     by_unit: BTreeMap<UnitId, Vec<DanglingReference>>,
     /// The types that had items when references were last checked; `None` if
     /// they were not checked.
@@ -41,12 +43,12 @@ pub(super) struct DanglingReferences {
 }
 
 impl DanglingReferences {
-    /// Returns the dangling references of a unit.
+    /// Returns the dangling references of a file.
     pub(super) fn of_unit(&self, unit: UnitId) -> &[DanglingReference] {
         self.by_unit.get(&unit).map_or(&[], Vec::as_slice)
     }
 
-    /// Checks the units that a settlement concerns: those that it `touched`,
+    /// Checks the files that a settlement concerns: those that it `touched`,
     /// those that refer to names that it removed, which are `lost`, and those
     /// with references that dangle no more.
     pub(super) fn update(
@@ -58,7 +60,7 @@ impl DanglingReferences {
         let types = index.slots.types();
         let units: BTreeSet<UnitId> = match self.checked_with.as_ref() == Some(&types) {
             true => self.concerned_units(index, touched, lost),
-            false => index.slots.units.iter().map(|(id, _)| id).collect(),
+            false => index.slots.units.files().collect(),
         };
         self.checked_with = Some(types);
 
@@ -83,14 +85,18 @@ impl DanglingReferences {
         touched: &BTreeSet<UnitId>,
         lost: &HashSet<Reference>,
     ) -> BTreeSet<UnitId> {
+        let files: BTreeSet<UnitId> = index.slots.units.files().collect();
+        if files.is_empty() {
+            return files;
+        }
         let mut units = touched.clone();
         for (unit, dangling) in &self.by_unit {
             if dangling.iter().any(|d| !index.is_dangling(&d.target)) {
                 units.insert(*unit);
             }
         }
-        units.extend(index.referrers(lost).map(|item| item.unit));
-        units
+        units.extend(index.referrers(lost).map(|(_, item)| item.unit));
+        units.intersection(&files).copied().collect()
     }
 }
 
@@ -128,6 +134,7 @@ impl Index {
                     by_name: item.resource.name.clone(),
                     by: self.slots.place(item),
                 },
+                is_added: false,
             }
         })
     }
@@ -147,9 +154,9 @@ impl Index {
     pub(super) fn referrers<'a>(
         &'a self,
         targets: &'a HashSet<Reference>,
-    ) -> impl Iterator<Item = SlotItem<'a>> {
+    ) -> impl Iterator<Item = (ItemId, SlotItem<'a>)> {
         let items = (!targets.is_empty()).then(|| self.slots.iter());
-        items.into_iter().flatten().filter(|item| {
+        items.into_iter().flatten().filter(|(_, item)| {
             let references = &item.resource.facts().references;
             references.iter().any(|to| targets.contains(to))
         })

@@ -9,6 +9,7 @@ use trunkline_core::facts::Reference;
 use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::coverage::{Coverage, TypedResource};
+use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
 use super::finding::{Finding, MOST_FINDINGS};
@@ -37,7 +38,8 @@ pub enum Dangling {
 pub struct Proposal<'a> {
     /// The name of the origin.
     pub origin: &'a str,
-    /// Its edits. Of two that contradict each other, the earlier one wins.
+    /// Its edits: of files, or one of resources. Of two that contradict each
+    /// other, the earlier one wins.
     pub edits: Vec<Edit>,
     /// The treatment of dangling references.
     pub dangling: Dangling,
@@ -132,7 +134,6 @@ impl ContentSet {
             true => self.incomplete.remove(&origin),
             false => self.incomplete.insert(origin),
         };
-        self.index.slots.settlement += 1;
 
         let edits = proposal.edits.into_iter();
         let edits = edits
@@ -178,6 +179,11 @@ impl ContentSet {
         }
 
         let edits = std::mem::take(&mut settling.edits);
+        for edit in edits.iter().filter(|edit| !edit.is_file) {
+            for id in &edit.inserted {
+                self.index.slots.forget_place(*id);
+            }
+        }
         for unit in &touched {
             self.index.slots.units.remove_if_empty(*unit);
         }
@@ -190,6 +196,21 @@ impl ContentSet {
                 .filter_map(rejection)
                 .collect(),
             warnings,
+        }
+    }
+
+    /// Lets the resources of a document that are already in the set be those of
+    /// the set, so that a document that waits to be proposed takes less memory.
+    pub fn share(&self, document: &mut Document) {
+        for item in &mut document.items {
+            let same = {
+                let mut variants = self.index.variants(&item.type_url, &item.resource.name);
+                let same = variants.find(|(_, held)| *held.resource == item.resource);
+                same.map(|(_, held)| Arc::clone(held.resource))
+            };
+            if let Some(same) = same {
+                item.resource = same;
+            }
         }
     }
 
@@ -227,11 +248,8 @@ impl ContentSet {
     pub fn resources(&self, origin: &str) -> Vec<(TypeUrl, Arc<Resource>)> {
         let slots = &self.index.slots;
         let origin = slots.find_origin(origin);
-        let units = slots.units.iter().map(|(_, unit)| unit);
-        let own = units.filter(|unit| Some(unit.origin) == origin);
-        let items = own
-            .flat_map(|unit| &unit.items)
-            .filter_map(|id| slots.get(*id));
+        let items = slots.iter().map(|(_, item)| item);
+        let items = items.filter(|item| slots.units.origin_of(item.unit) == origin);
         let resources = items.map(|item| (item.type_url.clone(), Arc::clone(item.resource)));
         resources.collect()
     }
@@ -245,16 +263,19 @@ fn apply_changes<T>(
     apply: &mut impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
 ) -> (Option<T>, usize) {
     loop {
-        let changes = settling.changes();
-        let upserts = changes.iter().filter(|c| matches!(c, Change::Upsert(..)));
-        let unchanged = settling.added_items().count() - upserts.count();
+        let Diff { changes, unchanged } = settling.diff();
+        let count = unchanged.len();
+        // The database goes on with the resources that it has.
+        for (id, resource) in unchanged {
+            settling.index.slots.replace_resource(id, resource);
+        }
         if changes.is_empty() {
-            return (None, unchanged);
+            return (None, count);
         }
         match apply(changes) {
-            Ok(applied) => return (Some(applied), unchanged),
+            Ok(applied) => return (Some(applied), count),
             Err(error) if settling.reject_refused(&error) => {}
-            Err(_) => return (None, unchanged),
+            Err(_) => return (None, count),
         }
     }
 }
@@ -262,7 +283,7 @@ fn apply_changes<T>(
 /// Returns the references that dangle by the accepted edits: of the resources
 /// that they write, and of others to resources that they remove.
 fn reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
-    let found = settling.dangling(lost).into_iter();
+    let found = settling.dangling(lost).take(MOST_FINDINGS);
     let findings = found.map(|reference| match lost.contains(&reference.target) {
         true => Finding::whole(&Arc::default(), reference.still_needed),
         false => reference.finding,

@@ -7,12 +7,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use trunkline_core::change::Change;
 use trunkline_core::database::ApplyError;
 use trunkline_core::facts::Reference;
 use trunkline_core::name::Name;
 
-use super::diff::{self, Typed};
+use super::diff::{self, Diff, Typed};
 use super::document::Item;
 use super::edit::{Group, OpenEdit};
 use super::finding::{Fault, Finding, MOST_FINDINGS};
@@ -208,12 +207,16 @@ impl<'a> Settling<'a> {
             let mut rejected: HashMap<usize, Vec<Finding>> = HashMap::new();
             for reference in self.dangling(&lost) {
                 let referrer = self.edit_by_unit.get(&reference.unit).copied();
-                let referrer = referrer.filter(|nth| !self.edits[*nth].is_rejected());
-                if let Some(nth) = referrer {
-                    rejected.entry(nth).or_default().push(reference.finding);
-                } else if let Some(nth) = self.remover_of(&reference.target) {
-                    let finding = self.still_needed(nth, reference);
-                    rejected.entry(nth).or_default().push(finding);
+                let (nth, finding) = match referrer.filter(|_| reference.is_added) {
+                    Some(nth) => (nth, reference.finding),
+                    None => match self.remover_of(&reference.target) {
+                        Some(nth) => (nth, self.still_needed(nth, reference)),
+                        None => continue,
+                    },
+                };
+                let findings = rejected.entry(nth).or_default();
+                if findings.len() < MOST_FINDINGS {
+                    findings.push(finding);
                 }
             }
             if rejected.is_empty() {
@@ -231,20 +234,27 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns the references that dangle by these edits: those of the items
-    /// that they add, and those to `lost` names.
-    pub(super) fn dangling(&self, lost: &HashSet<Reference>) -> Vec<DanglingReference> {
+    /// that they add, and those to `lost` names. There may be a million.
+    pub(super) fn dangling<'s>(
+        &'s self,
+        lost: &'s HashSet<Reference>,
+    ) -> impl Iterator<Item = DanglingReference> + 's {
         let added = self.added_items();
-        let found = added.flat_map(|item| self.index.dangling_of(item));
-        let mut found: Vec<DanglingReference> = found.collect();
+        let of_added = added.flat_map(|item| self.index.dangling_of(item));
+        let of_added = of_added.map(|reference| DanglingReference {
+            is_added: true,
+            ..reference
+        });
 
-        let is_added = |item: &SlotItem<'_>| {
-            let nth = self.edit_by_unit.get(&item.unit);
-            nth.is_some_and(|nth| !self.edits[*nth].is_rejected())
+        let added = self.accepted().flat_map(|(_, edit)| &edit.inserted);
+        let added: HashSet<&ItemId> = match lost.is_empty() {
+            true => HashSet::new(),
+            false => added.collect(),
         };
-        let referrers = self.index.referrers(lost).filter(|item| !is_added(item));
-        let dangling = referrers.flat_map(|item| self.index.dangling_of(item));
-        found.extend(dangling.filter(|reference| lost.contains(&reference.target)));
-        found
+        let others = self.index.referrers(lost);
+        let others = others.filter(move |(id, _)| !added.contains(id));
+        let to_lost = others.flat_map(|(_, item)| self.index.dangling_of(item));
+        of_added.chain(to_lost.filter(|reference| lost.contains(&reference.target)))
     }
 
     /// Returns the names that the edits remove, and to which some item refers.
@@ -360,15 +370,18 @@ impl<'a> Settling<'a> {
         touched
     }
 
-    /// Returns the changes that the accepted edits amount to, upserts first.
-    pub(super) fn changes(&self) -> Vec<Change> {
+    /// Compares what the accepted edits remove with what they add.
+    pub(super) fn diff(&self) -> Diff {
         let before = self.removed_items();
         let before: Vec<Typed<'_>> = before
             .map(|item| (&item.type_url, &item.resource))
             .collect();
-        let after = self.added_items();
-        let after = after.map(|item| (item.type_url, item.resource)).collect();
-        diff::changes_between(before, after)
+        let ids = self.accepted().flat_map(|(_, edit)| &edit.inserted);
+        let after = ids.filter_map(|id| {
+            let item = self.index.slots.get(*id)?;
+            Some((*id, (item.type_url, item.resource)))
+        });
+        diff::compare(before, after.collect())
     }
 }
 

@@ -45,8 +45,6 @@ pub(super) struct Slots {
     pub(super) units: Units,
     /// The names of the origins.
     origins: Vec<Arc<str>>,
-    /// The current settlement.
-    pub(super) settlement: u64,
 }
 
 impl Slots {
@@ -89,20 +87,21 @@ impl Slots {
         *count -= 1;
         let type_url = type_url.clone();
 
-        let unit = self.units.get_mut(slot.unit)?;
-        unit.items.swap_remove(slot.position as usize);
-        let moved = unit.items.get(slot.position as usize).copied();
-        let (written, inside) = unit.describe(&type_url);
-        if let Some(moved) = moved.and_then(|id| self.slots[id.0 as usize].as_mut()) {
-            moved.position = slot.position;
-        }
-        let item = Item {
+        let mut item = Item {
             type_url,
+            written: slot.resource.constraints.clone(),
+            inside: false,
             resource: slot.resource,
             at: slot.at,
-            written,
-            inside,
         };
+        if let Some(unit) = self.units.get_mut(slot.unit) {
+            unit.items.swap_remove(slot.position as usize);
+            let moved = unit.items.get(slot.position as usize).copied();
+            (item.written, item.inside) = unit.describe(&item.type_url);
+            if let Some(moved) = moved.and_then(|id| self.slots[id.0 as usize].as_mut()) {
+                moved.position = slot.position;
+            }
+        }
         Some((slot.unit, item))
     }
 
@@ -132,14 +131,25 @@ impl Slots {
         }
     }
 
-    /// Returns all items.
-    pub(super) fn iter(&self) -> impl Iterator<Item = SlotItem<'_>> {
-        self.slots.iter().flatten().map(|slot| self.describe(slot))
+    /// Returns all items with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ItemId, SlotItem<'_>)> {
+        let slots = self.slots.iter().zip(0..);
+        slots.filter_map(|(slot, number)| Some((ItemId(number), self.describe(slot.as_ref()?))))
     }
 
-    /// Returns the unit of an item.
-    pub(super) fn unit_of(&self, id: ItemId) -> Option<&Unit> {
-        self.units.get(self.get(id)?.unit)
+    /// Replaces the resource of an item by an equal one, so that there are not
+    /// two of them.
+    pub(super) fn replace_resource(&mut self, id: ItemId, resource: Arc<Resource>) {
+        if let Some(slot) = &mut self.slots[id.0 as usize] {
+            slot.resource = resource;
+        }
+    }
+
+    /// Forgets the place of an item: the body that it was written in is gone.
+    pub(super) fn forget_place(&mut self, id: ItemId) {
+        if let Some(slot) = &mut self.slots[id.0 as usize] {
+            slot.at = At::default();
+        }
     }
 
     /// Returns the number of items of a type.
@@ -174,36 +184,30 @@ impl Slots {
         name.map_or_else(Arc::default, Arc::clone)
     }
 
-    /// Returns the name of the document that a unit was read from. A body of the
-    /// current settlement has no name, so it is empty; of an earlier one
-    /// nothing is left, so it is `None`.
-    pub(super) fn document_of(&self, unit: UnitId) -> Option<Arc<str>> {
-        let unit = self.units.get(unit)?;
-        match &unit.key {
-            UnitKey::File { name, .. } => Some(Arc::clone(name)),
-            UnitKey::Resource { .. } => (unit.settlement == self.settlement).then(Arc::default),
+    /// Returns the name of the file that an item is in; empty if it was in a
+    /// body.
+    fn file_of(&self, unit: UnitId) -> Arc<str> {
+        match self.units.get(unit).map(|unit| &unit.key) {
+            Some(UnitKey::File { name, .. }) => Arc::clone(name),
+            _ => Arc::default(),
         }
     }
 
     /// Returns the place of an item, with the field where there are no lines.
-    /// Without a document, it is the origin.
+    /// If the place is forgotten, it is the origin.
     pub(super) fn place(&self, item: SlotItem<'_>) -> Place {
-        if let Some(document) = self.document_of(item.unit) {
-            return item.at.full_place(&document);
+        if item.at.is_known() {
+            return item.at.full_place(&self.file_of(item.unit));
         }
-        let unit = self.units.get(item.unit);
-        let origin = unit.map(|unit| self.origin_name(unit.origin));
+        let origin = self.units.origin_of(item.unit);
+        let origin = origin.map(|origin| self.origin_name(origin));
         let origin = origin.unwrap_or_default();
         Place::whole(format!("origin {origin}").into())
     }
 
-    /// Reports a fault at a place of a unit. Without a document, the place is
-    /// not known.
+    /// Reports a fault at a place of a unit.
     pub(super) fn finding(&self, unit: UnitId, at: &At, fault: Fault) -> Finding {
-        match self.document_of(unit) {
-            Some(document) => at.finding(&document, fault),
-            None => Finding::whole(&Arc::default(), fault),
-        }
+        at.finding(&self.file_of(unit), fault)
     }
 }
 

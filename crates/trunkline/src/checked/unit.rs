@@ -37,9 +37,27 @@ pub(super) enum UnitKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct OriginId(pub(super) u32);
 
-/// The number of a unit.
+/// The number of a unit. Resources that are written alone, of which there may
+/// be a million, have no unit of their own: they share one number for each
+/// origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct UnitId(u32);
+
+/// The bit of a number that is not one of a unit.
+const ALONE: u32 = 1 << 31;
+
+impl UnitId {
+    /// Returns the number of resources of an origin that are written alone.
+    pub(super) fn alone(origin: OriginId) -> Self {
+        Self(ALONE | origin.0)
+    }
+
+    /// Returns the origin of resources that are written alone; `None` for the
+    /// number of a unit.
+    fn origin_if_alone(self) -> Option<OriginId> {
+        (self.0 & ALONE != 0).then_some(OriginId(self.0 & !ALONE))
+    }
+}
 
 /// One unit.
 #[derive(Debug)]
@@ -48,8 +66,6 @@ pub(super) struct Unit {
     pub(super) key: UnitKey,
     /// Its items. An item knows its position here.
     pub(super) items: Vec<ItemId>,
-    /// The settlement in which it was last written.
-    pub(super) settlement: u64,
 }
 
 /// All units, by number and by key.
@@ -72,21 +88,14 @@ impl Units {
         self.by_key.find(hash, is_it).copied()
     }
 
-    /// Finds a unit by its key, or adds it, without items. It is written in
-    /// this settlement.
-    pub(super) fn find_or_add(
-        &mut self,
-        origin: OriginId,
-        key: UnitKey,
-        settlement: u64,
-    ) -> UnitId {
-        let id = self.find(origin, &key).unwrap_or_else(|| {
+    /// Finds a unit by its key, or adds it, without items.
+    pub(super) fn find_or_add(&mut self, origin: OriginId, key: UnitKey) -> UnitId {
+        self.find(origin, &key).unwrap_or_else(|| {
             let hash = self.hasher.hash_one((origin, &key));
             let id = self.add(Unit {
                 origin,
                 key,
                 items: Vec::new(),
-                settlement,
             });
             let (units, hasher) = (&self.units, &self.hasher);
             self.by_key.insert_unique(hash, id, |id| {
@@ -94,11 +103,7 @@ impl Units {
                 unit.map_or(0, |unit| hasher.hash_one((unit.origin, &unit.key)))
             });
             id
-        });
-        if let Some(unit) = self.get_mut(id) {
-            unit.settlement = settlement;
-        }
-        id
+        })
     }
 
     /// Gives a unit a number.
@@ -129,6 +134,12 @@ impl Units {
         self.free.push(id.0);
     }
 
+    /// Returns the origin of a unit, or of resources that are written alone.
+    pub(super) fn origin_of(&self, id: UnitId) -> Option<OriginId> {
+        let alone = id.origin_if_alone();
+        alone.or_else(|| self.get(id).map(|unit| unit.origin))
+    }
+
     /// Returns a unit by its number.
     pub(super) fn get(&self, id: UnitId) -> Option<&Unit> {
         self.units.get(id.0 as usize)?.as_ref()
@@ -139,9 +150,11 @@ impl Units {
         self.units.get_mut(id.0 as usize)?.as_mut()
     }
 
-    /// Returns all units with their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (UnitId, &Unit)> {
+    /// Returns the numbers of all files.
+    pub(super) fn files(&self) -> impl Iterator<Item = UnitId> {
         let units = self.units.iter().zip(0..);
-        units.filter_map(|(unit, number)| Some((UnitId(number), unit.as_ref()?)))
+        let is_file = |unit: &Unit| matches!(unit.key, UnitKey::File { .. });
+        let files = units.filter(move |(unit, _)| unit.as_ref().is_some_and(is_file));
+        files.map(|(_, number)| UnitId(number))
     }
 }

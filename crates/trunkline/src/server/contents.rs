@@ -10,6 +10,7 @@ use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use super::hooks::BoxFuture;
+use super::settle::Applied;
 use super::shared::Shared;
 use crate::checked::{ContentSet, Proposal, Settlement};
 
@@ -106,7 +107,7 @@ impl Writer {
     /// Settles changes that an origin proposes with the contents of all origins,
     /// and applies them. The author is whoever made the changes: hooks are told,
     /// for logs.
-    pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Vec<Changed>> {
+    pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Applied> {
         self.shared.settle(author, proposal)
     }
 

@@ -66,7 +66,7 @@ use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
 use trunkline_core::resource::{Resource, TypeUrl};
 
-use crate::checked::{Proposal, Settlement};
+use crate::checked::{ContentSet, Proposal, Settlement};
 use crate::listen::Listening;
 use crate::load::Load;
 use crate::tls::Tls;
@@ -78,6 +78,7 @@ pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use options::Options;
 pub use report::{Oversized, Peer, Report, Sent};
 pub use service::Service;
+pub use settle::{Applied, ChangeCounts};
 
 use shared::Shared;
 
@@ -132,8 +133,13 @@ impl Server {
     /// and applies them. The author is whoever made the changes: hooks are told,
     /// for logs. Contents with many resources take long; one proposal waits for
     /// the one before.
-    pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Vec<Changed>> {
+    pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Applied> {
         self.shared.settle(author, proposal)
+    }
+
+    /// Reads the contents of all origins. Proposals wait meanwhile.
+    pub fn read_set<T>(&self, look: impl FnOnce(&ContentSet) -> T) -> T {
+        look(&self.shared.lock_set())
     }
 
     /// Reads the database. Streams wait meanwhile, so be quick: resources are

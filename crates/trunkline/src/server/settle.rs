@@ -1,10 +1,13 @@
 //! Contents of all origins, settled with each other, on their way to the
 //! database.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
+use trunkline_core::kind::Kind;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
@@ -16,6 +19,58 @@ use crate::checked::{ContentSet, Effect, Proposal, Settlement};
 /// The number of changes in one part of a first load.
 const PART: usize = 100_000;
 
+/// The effect of the changes of a proposal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The variants that became different, in order of type and name. Of a
+    /// million they are not listed: more than 100 000 are counted only.
+    pub changed: Vec<Changed>,
+    /// The number of all variants that became different.
+    pub counts: ChangeCounts,
+}
+
+/// The number of each kind of change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeCounts {
+    /// Variants that were not there before.
+    pub created: usize,
+    /// Variants that have other contents.
+    pub changed: usize,
+    /// Variants that are not there any more.
+    pub deleted: usize,
+}
+
+impl Applied {
+    /// Adds changes: to the counts, and to the list as long as it is not too
+    /// long.
+    fn add(&mut self, changed: Vec<Changed>) {
+        for change in &changed {
+            match (&change.from, &change.to) {
+                (None, _) => self.counts.created += 1,
+                (Some(_), Some(_)) => self.counts.changed += 1,
+                (Some(_), None) => self.counts.deleted += 1,
+            }
+        }
+        let ChangeCounts {
+            created,
+            changed: replaced,
+            deleted,
+        } = self.counts;
+        match created + replaced + deleted <= PART {
+            true => self.changed.extend(changed),
+            false => self.changed = Vec::new(),
+        }
+    }
+}
+
+impl From<Vec<Changed>> for Applied {
+    fn from(changed: Vec<Changed>) -> Self {
+        let mut applied = Self::default();
+        applied.add(changed);
+        applied
+    }
+}
+
 impl Shared {
     /// Settles a proposal, and applies its changes if it says so. One proposal
     /// waits for the one before.
@@ -23,44 +78,79 @@ impl Shared {
         self: &Arc<Self>,
         author: &str,
         proposal: Proposal<'_>,
-    ) -> Settlement<Vec<Changed>> {
+    ) -> Settlement<Applied> {
         let effect = proposal.effect;
-        let apply = |changes| match effect {
-            Effect::Applied => self.apply(author, changes),
-            Effect::Rehearsed => Ok(self.preview(changes)),
-            Effect::Held => Ok(Vec::new()),
+        let apply = |changes: Vec<Change>| match effect {
+            Effect::Applied if self.is_first_load(&changes) => self.apply_first(author, changes),
+            Effect::Applied => self.apply(author, changes).map(Applied::from),
+            Effect::Rehearsed => Ok(self.preview(changes).into()),
+            Effect::Held => Ok(Applied::default()),
         };
         self.lock_set().settle(proposal, apply)
     }
 
-    /// Applies all resources of an origin, whose proposals were held so far. In
-    /// parts, because the changes of one part are freed before the next is
-    /// applied; no stream is served before the contents are loaded (S51).
+    /// Applies all resources of an origin, whose proposals were held so far.
     pub(super) fn apply_held(
         self: &Arc<Self>,
         author: &str,
         origin: &str,
     ) -> Result<(), ApplyError> {
-        let set = self.lock_set();
-        let resources = set.resources(origin);
-        for (nth, part) in resources.chunks(PART).enumerate() {
-            let upsert = |(type_url, resource): &(TypeUrl, Arc<Resource>)| {
-                Change::Upsert(type_url.clone(), Arc::clone(resource))
-            };
-            if let Err(error) = self.apply(author, part.iter().map(upsert).collect()) {
-                self.remove_held(author, &resources[..nth * PART]);
-                return Err(error);
-            }
+        let resources = self.lock_set().resources(origin).into_iter();
+        let upserts = resources.map(|(type_url, resource)| Change::Upsert(type_url, resource));
+        self.apply_first(author, upserts.collect()).map(drop)
+    }
+
+    /// Returns whether there are many changes, and all of them are upserts of
+    /// types that the database has nothing of.
+    fn is_first_load(&self, changes: &[Change]) -> bool {
+        let is_upsert = |change: &Change| matches!(change, Change::Upsert(..));
+        if changes.len() <= PART || !changes.iter().all(is_upsert) {
+            return false;
         }
-        Ok(())
+        let types = changes.iter().map(Change::type_url);
+        let types: BTreeSet<&TypeUrl> = types.collect();
+        self.with(|db| {
+            let mut ids = types.iter().filter_map(|type_url| db.find_type(type_url));
+            ids.all(|id| db.len(id) == 0)
+        })
+    }
+
+    /// Applies upserts of new resources, dependencies first. In parts, because
+    /// the changes of one part are freed before the next is applied. If a part
+    /// is refused, those before it are removed again.
+    fn apply_first(
+        self: &Arc<Self>,
+        author: &str,
+        mut upserts: Vec<Change>,
+    ) -> Result<Applied, ApplyError> {
+        // The list is reversed, because it can be cut short at its end only.
+        upserts.sort_by_key(|upsert| Reverse(Kind::of(upsert.type_url()).rank));
+        let mut applied = Applied::default();
+        let mut keys = Vec::new();
+        while !upserts.is_empty() {
+            let rest = upserts.len().saturating_sub(PART);
+            let part = upserts.split_off(rest);
+            upserts.shrink_to_fit();
+            let resources = part.iter().filter_map(upserted);
+            let part_keys: Vec<(TypeUrl, Arc<Resource>)> = resources.collect();
+            match self.apply(author, part) {
+                Ok(changed) => applied.add(changed),
+                Err(error) => {
+                    self.remove_all(author, keys);
+                    return Err(error);
+                }
+            }
+            keys.extend(part_keys);
+        }
+        Ok(applied)
     }
 
     /// Removes the resources of earlier parts, because a later part was
     /// refused.
-    fn remove_held(self: &Arc<Self>, author: &str, resources: &[(TypeUrl, Arc<Resource>)]) {
-        let removals = resources.iter().map(|(type_url, resource)| {
+    fn remove_all(self: &Arc<Self>, author: &str, resources: Vec<(TypeUrl, Arc<Resource>)>) {
+        let removals = resources.into_iter().map(|(type_url, resource)| {
             let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
-            Change::RemoveVariant(type_url.clone(), name, constraints)
+            Change::RemoveVariant(type_url, name, constraints)
         });
         // A removal contradicts nothing, so it is not refused.
         let _ = self.apply(author, removals.collect());
@@ -79,6 +169,14 @@ impl Shared {
     /// Locks the contents of all origins.
     pub(super) fn lock_set(&self) -> MutexGuard<'_, ContentSet> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the type and the resource of an upsert; `None` of another change.
+fn upserted(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
+    match change {
+        Change::Upsert(type_url, resource) => Some((type_url.clone(), Arc::clone(resource))),
+        _ => None,
     }
 }
 
