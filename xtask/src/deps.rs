@@ -13,9 +13,12 @@
 //! Crates that exist for tests may use any of these and are no one's
 //! dependency, except for tests. Core is also held to a short list of crates
 //! from outside: it stays free of IO, async and clocks because nothing that
-//! offers them can be imported.
+//! offers them can be imported. The program and the stores change contents by
+//! settling them, and not past the checks.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -110,11 +113,21 @@ const CORE_ALLOWED: &[&str] = &[
     "unicode-ident",
 ];
 
-/// Checks both rules and shows every breach.
+/// Crates that change contents only by settling them: nothing gets past the
+/// checks of `ContentSet`.
+const SETTLING: &[&str] = &["crates/store/src", "crates/cli/src"];
+
+/// Calls that change a server's contents past these checks.
+const UNCHECKED: &[&str] = &[".apply(", ".apply_as(", "::apply(", "::apply_as("];
+
+/// Checks all rules and shows every breach.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut breaches = direction(&metadata(workspace)?);
     let tree = core_tree(workspace)?;
     breaches.extend(impurities(&tree));
+    for folder in SETTLING {
+        unchecked_in(&workspace.root().join(folder), &mut breaches)?;
+    }
     for breach in &breaches {
         println!("{breach}");
     }
@@ -174,6 +187,41 @@ fn impurities(tree: &BTreeSet<String>) -> Vec<String> {
         .collect()
 }
 
+/// Adds the calls in a folder that change contents past the checks.
+fn unchecked_in(folder: &Path, breaches: &mut Vec<String>) -> Result<()> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(format!("{} cannot be read: {error}", folder.display()))
+    };
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            unchecked_in(&path, breaches)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path).map_err(unreadable)?;
+            let lines = unchecked_calls(&source);
+            breaches.extend(lines.map(|(number, call)| {
+                format!(
+                    "{}:{number}: `{call}` changes contents past the checks; settle them",
+                    path.display()
+                )
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the calls of a source that change contents past the checks, with
+/// their lines. Tests may.
+fn unchecked_calls(source: &str) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+    let lines = source.lines().zip(1..);
+    let product = lines.take_while(|(line, _)| line.trim() != "#[cfg(test)]");
+    let code = product.filter(|(line, _)| !line.trim_start().starts_with("//"));
+    code.filter_map(|(line, number)| {
+        let call = UNCHECKED.iter().find(|call| line.contains(**call))?;
+        Some((number, *call))
+    })
+}
+
 fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -215,6 +263,13 @@ mod tests {
     #[test]
     fn a_crate_without_a_place_is_a_breach() {
         assert_eq!(breaches("trunkline-extra", "bytes", None), 1);
+    }
+
+    #[test]
+    fn contents_are_settled_except_in_tests() {
+        let source = "// server.apply(x)\nserver.apply(x);\n#[cfg(test)]\nserver.apply(x);\n";
+        let found: Vec<_> = unchecked_calls(source).collect();
+        assert_eq!(found, [(2, ".apply(")]);
     }
 
     #[test]

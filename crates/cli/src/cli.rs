@@ -69,22 +69,23 @@ pub(crate) enum Command {
         trunkline apply -f clusters.yaml\n  \
         trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
         trunkline apply -f clusters.yaml --dry-run\n  \
+        trunkline apply -f team-a.yaml --origin team-a --replace\n  \
         trunkline apply -f a-million-hosts.pb\n\n\
+        A name belongs to the origin that wrote it: `api`, unless --origin says another, or\n\
+        `files` for those of --config. Another origin has to --take-over.\n\n\
         A file of more than 10000 resources is sent in parts, and applied when the last of them\n\
         has arrived.\n\n\
         The virtual hosts of a route configuration that has `vhds` become resources of their\n\
         own (vhds). Applied again, those that it no longer lists are gone.\n\n\
         A resource without constraints around it is all of its name: other variants are gone.\n\
-        One with constraints is that variant. See docs/files.md.\n\n\
-        Works with a server that was started without --config.")]
+        One with constraints is that variant. See docs/files.md.")]
     Apply(Apply),
     /// Removes resources: all that are named, or none
     #[command(after_help = "Examples:\n  \
         trunkline delete cds backend\n  \
         trunkline delete rds first second\n  \
         trunkline delete rds shop --variant 'env=prod AND NOT version=v1'\n\n\
-        Without --variant every variant of a name goes.\n\n\
-        Works with a server that was started without --config.")]
+        Without --variant every variant of a name goes.")]
     Delete(Delete),
     /// Shows each client of a server: whether it has what it should have
     #[command(after_help = "Examples:\n  \
@@ -223,11 +224,30 @@ pub(crate) struct Apply {
     /// A file of resources, in YAML, JSON or binary (.pb); `-` is standard input
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) file: String,
+    /// Make the origin's resources exactly these: all others of it are removed
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) change: Change,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of commands that change resources.
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// Whose resources they are; a name belongs to one origin
+    #[arg(long, value_name = "NAME", default_value = "api")]
+    pub(crate) origin: String,
+    /// Take names over that belong to other origins
+    #[arg(long)]
+    pub(crate) take_over: bool,
+    /// Only if the contents are at this revision, which every change prints
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) if_revision: Option<u64>,
     /// Only say what would change
     #[arg(long)]
     pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 /// Flags of `delete`.
@@ -242,9 +262,11 @@ pub(crate) struct Delete {
     /// Only the variant for these clients, as `get` shows it, such as env=prod
     #[arg(long, value_name = "CONSTRAINTS")]
     pub(crate) variant: Option<String>,
-    /// Only say what would change
+    /// Names that do not exist are no mistake
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub(crate) missing_ok: bool,
+    #[command(flatten)]
+    pub(crate) change: Change,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

@@ -7,7 +7,6 @@ mod support;
 use std::path::Path;
 
 use prost::Message as _;
-use serde_json::Value;
 use support::{Server, bad, good, run, said};
 use trunkline_proto::discovery::{Any, DiscoveryResponse};
 use trunkline_proto::envoy::envoy::config::core::v3::{
@@ -40,15 +39,6 @@ fn alone(name: &str, domains: &str) -> String {
 }
 
 /// The names of the server's resources.
-fn names(server: &Server, kind: &str) -> Vec<String> {
-    let (status, body) = server.get(&format!("/api/v1/resources/{kind}?summary=true"));
-    assert_eq!(status, 200, "{body}");
-    let body: Value = serde_json::from_str(&body).unwrap();
-    let all = body["resources"].as_array().unwrap().iter();
-    all.map(|one| one["name"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 fn apply(server: &Server, text: &str) -> String {
     good(&server.ask_with(&["apply", "-f", "-"], text))
 }
@@ -63,13 +53,13 @@ fn hosts_come_with_their_route_configuration_and_go_with_it() {
     let changed = apply(&server, &routes(&[("b", "b"), ("c", "a")]));
     assert!(changed.contains("vhds/r/a deleted "), "{changed}");
     assert!(changed.contains("vhds/r/c created "), "{changed}");
-    assert_eq!(names(&server, "vhds"), ["r/b", "r/c", "r/own"]);
+    assert_eq!(server.names("vhds"), ["r/b", "r/c", "r/own"]);
     // The last author counts.
     apply(&server, &alone("r/b", "b"));
     let gone = good(&server.ask(&["delete", "rds", "r"]));
     assert!(gone.contains("vhds/r/c deleted "), "{gone}");
-    assert_eq!(names(&server, "vhds"), ["r/b", "r/own"]);
-    assert_eq!(names(&server, "rds"), [""; 0]);
+    assert_eq!(server.names("vhds"), ["r/b", "r/own"]);
+    assert_eq!(server.names("rds"), [""; 0]);
 }
 
 #[test]
@@ -94,7 +84,7 @@ fn what_get_shows_of_a_route_configuration_can_be_applied() {
 fn pilots_sample_is_applied() {
     let server = Server::start(&[]);
     good(&server.ask(&["apply", "-f", PILOT]));
-    assert_eq!(names(&server, "vhds"), ["2001/s1http.none:2001"]);
+    assert_eq!(server.names("vhds"), ["2001/s1http.none:2001"]);
     let valid = good(&run(&["validate", PILOT]));
     assert_eq!(valid, "2 resources in 1 files are valid\n");
 }
@@ -130,7 +120,7 @@ fn a_domain_that_another_host_has_is_refused_with_both_places() {
         error.contains("virtual host \"r/c\" is there already, at 6:5"),
         "{error}"
     );
-    assert_eq!(names(&server, "vhds"), ["r/a"]);
+    assert_eq!(server.names("vhds"), ["r/a"]);
 }
 
 fn host(name: String, domain: String) -> VirtualHost {
@@ -196,13 +186,13 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
     let file = inside(&path, fewer);
     let said = good(&server.ask(&["apply", "-f", &file]));
     assert!(said.starts_with("10401 resources: "), "{said}");
-    let left = names(&server, "vhds");
+    let left = server.names("vhds");
     assert_eq!(left.len(), MANY - 100 + 1);
     assert!(left.contains(&"r/own".to_owned()));
     // All of them under other names.
     let file = inside(&path, all("w", "d"));
     good(&server.ask(&["apply", "-f", &file]));
-    let left = names(&server, "vhds");
+    let left = server.names("vhds");
     assert_eq!(left.len(), MANY + 1);
     assert_eq!((left[0].as_str(), left[1].as_str()), ("r/own", "r/w00000"));
     // A change in parts can be rehearsed.
@@ -214,7 +204,7 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
         other.contains("10500 created, 0 changed, 10500 deleted"),
         "{other}"
     );
-    assert_eq!(names(&server, "vhds"), left);
+    assert_eq!(server.names("vhds"), left);
 }
 
 #[test]
@@ -239,7 +229,7 @@ fn of_a_change_in_parts_nothing_is_applied_if_one_is_refused() {
     );
     assert!(error.contains(&place), "{error}");
     assert!(error.contains("nothing was changed"), "{error}");
-    assert_eq!(names(&server, "vhds"), [""; 0]);
+    assert_eq!(server.names("vhds"), [""; 0]);
 
     let mut twice: Vec<Any> = (10_000..20_500).map(|n| one(n + 1)).collect();
     twice.push(one(11_000));
@@ -249,7 +239,7 @@ fn of_a_change_in_parts_nothing_is_applied_if_one_is_refused() {
         "{file}: resources[10500]: \"r/v11000\" is there already, at {file}: resources[999]"
     );
     assert!(error.contains(&place), "{error}");
-    assert_eq!(names(&server, "vhds"), [""; 0], "nothing was sent");
+    assert_eq!(server.names("vhds"), [""; 0], "nothing was sent");
 }
 
 #[test]
@@ -277,7 +267,7 @@ fn a_large_text_is_applied_in_parts_with_its_places() {
     std::fs::write(&path, lines(usize::MAX)).unwrap();
     let said = good(&server.ask(&["apply", "-f", file]));
     assert!(said.starts_with("10501 resources: "), "{said}");
-    assert_eq!(names(&server, "vhds").len(), 10_500);
+    assert_eq!(server.names("vhds").len(), 10_500);
     // One of them with a condition has two variants, and then one again.
     let when = |condition: &str| {
         let host = "{\"name\": \"v9000\", ";
@@ -289,7 +279,7 @@ fn a_large_text_is_applied_in_parts_with_its_places() {
     for (condition, variants) in [("\"when\": \"a=1\"", 2), ("", 1)] {
         std::fs::write(&path, when(condition)).unwrap();
         good(&server.ask(&["apply", "-f", file]));
-        let all = names(&server, "vhds");
+        let all = server.names("vhds");
         let own = all.iter().filter(|name| *name == "r/v9000");
         assert_eq!((own.count(), all.len()), (variants, 10_499 + variants));
     }

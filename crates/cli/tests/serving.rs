@@ -114,13 +114,13 @@ fn secrets_are_not_shown_and_what_is_shown_is_not_taken_for_them() {
 }
 
 #[test]
-fn files_have_the_last_word() {
+fn files_are_watched_and_their_names_are_theirs() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("clusters.yaml");
     put(&file, CLUSTER);
     let server = Server::start(&["--config", dir.path().to_str().unwrap()]);
     assert_eq!(server.running.logged("ready")["resources"], 1);
-    let refusal = "contents come from files: edit them, or start the server without --config";
+    let refusal = "cluster \"backend\" belongs to origin \"files\"";
     let error = bad(&server.ask_with(&["apply", "-f", "-"], CLUSTER), 1);
     assert!(error.contains(refusal), "{error}");
     let error = bad(&server.ask(&["delete", "cds", "backend"]), 1);

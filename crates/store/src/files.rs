@@ -53,8 +53,8 @@ struct Reread {
     retry: bool,
 }
 
-/// The origin of all files.
-pub(crate) const ORIGIN: &str = "files";
+/// The name of the origin that all files are.
+pub const ORIGIN: &str = "files";
 
 impl Files {
     /// Makes the files of some paths, each a file or a directory; nothing is

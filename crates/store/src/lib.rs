@@ -56,6 +56,6 @@ mod target;
 mod watch;
 
 pub use contents::FileContents;
-pub use files::{Files, Loaded};
+pub use files::{Files, Loaded, ORIGIN};
 pub use options::Options;
 pub use status::{FileStatus, FilesStatus};

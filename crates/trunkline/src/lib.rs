@@ -58,8 +58,9 @@ pub use trunkline_core as core;
 pub use trunkline_proto as proto;
 
 pub use server::{
-    Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Connection, Contents, Hooks,
-    Limit, Options, Oversized, Peer, Report, Sent, Server, Service, Writer,
+    Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Conflict, Connection, Contents,
+    Hooks, Limit, Options, Oversized, Peer, Precondition, RecentChange, Report, Sent, Server,
+    Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

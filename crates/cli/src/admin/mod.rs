@@ -88,6 +88,7 @@ macro_rules! routes {
 
 /// Every route; `openapi.json` describes each.
 const ROUTES: &[Route] = routes! {
+    GET "/api/v1/resources" resources::list_all;
     GET "/api/v1/resources/{type}" resources::list;
     POST "/api/v1/resources" write::apply;
     DELETE "/api/v1/resources/{type}" remove::delete;

@@ -1,15 +1,21 @@
 //! Makes a change, or rehearses it, and reports the outcome.
 
 use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
 use trunkline::checked::{Edit, Effect, Finding, MOST_FINDINGS, Proposal, ResourceEdit};
-use trunkline::{Applied, ChangeCounts, Changed};
+use trunkline::{Applied, ChangeCounts, Changed, Conflict, Precondition};
+use trunkline_core::resource::Version;
 
 use super::error::{Detail, Refusal};
+use super::query::Query;
 use super::{Admin, Who};
 
-/// The origin of resources that are written over the API.
-const ORIGIN: &str = "api";
+/// The origin of resources that are written over the API, unless a request
+/// names another.
+const DEFAULT_ORIGIN: &str = "api";
+/// The longest name of an origin, in bytes.
+const LONGEST_ORIGIN: usize = 64;
 
 /// The effect of a change.
 #[derive(Debug, Serialize)]
@@ -20,6 +26,8 @@ struct Outcome {
     counts: Counts,
     /// How many resources of the request are as they were.
     unchanged: usize,
+    /// The revision of the contents after the change.
+    revision: u64,
     warnings: Vec<Detail>,
     dry_run: bool,
 }
@@ -68,13 +76,83 @@ impl From<&Changed> for ChangedVariant {
     }
 }
 
-/// The options of a change: how it is made and reported.
-#[derive(Clone, Copy)]
+/// The options of a change: who it is for, and how it is made and reported.
 pub(super) struct Options {
+    /// The origin of the resources.
+    origin: String,
     /// Nothing is changed; only the effect is returned.
-    pub(super) dry_run: bool,
+    dry_run: bool,
     /// Changes are counted and not listed.
-    pub(super) summary: bool,
+    summary: bool,
+    takes_over: bool,
+    precondition: Precondition,
+}
+
+/// The parameters of the options.
+pub(super) const OPTIONS: [&str; 5] = ["dry_run", "summary", "origin", "take_over", "if_revision"];
+
+impl Options {
+    /// Reads the options of a request from its parameters, and from the header
+    /// `If-Match`.
+    ///
+    /// # Errors
+    /// A value makes no sense.
+    pub(super) fn read(query: &Query, headers: &HeaderMap) -> Result<Self, Refusal> {
+        let revision = query.one("if_revision")?.map(|revision| {
+            revision.parse().map_err(|_| {
+                Refusal::bad(format!(
+                    "if_revision: expected a number, found {revision:?}"
+                ))
+            })
+        });
+        Ok(Self {
+            origin: read_origin(query)?,
+            dry_run: query.is_on("dry_run")?,
+            summary: query.is_on("summary")?,
+            takes_over: query.is_on("take_over")?,
+            precondition: Precondition {
+                revision: revision.transpose()?,
+                version: read_if_match(headers)?,
+            },
+        })
+    }
+}
+
+/// Reads the origin of a change.
+///
+/// # Errors
+/// It is the origin of files, or not a name.
+fn read_origin(query: &Query) -> Result<String, Refusal> {
+    let Some(origin) = query.one("origin")? else {
+        return Ok(DEFAULT_ORIGIN.to_owned());
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if origin == trunkline_store::ORIGIN {
+        return Err(Refusal::bad(format!(
+            "origin: {origin:?} is that of the files of --config; choose another"
+        )));
+    }
+    match !origin.is_empty() && origin.len() <= LONGEST_ORIGIN && origin.chars().all(is_name) {
+        true => Ok(origin.to_owned()),
+        false => Err(Refusal::bad(format!(
+            "origin: expected a name of at most {LONGEST_ORIGIN} letters, digits, and any of -_., \
+             found {origin:?}"
+        ))),
+    }
+}
+
+/// Reads the version of the header `If-Match`, which may be in quotes.
+fn read_if_match(headers: &HeaderMap) -> Result<Option<Version>, Refusal> {
+    let Some(value) = headers.get(header::IF_MATCH) else {
+        return Ok(None);
+    };
+    let version = value.to_str().unwrap_or_default().trim_matches('"');
+    match version.is_empty() || version == "*" || version.contains(',') {
+        true => Err(Refusal::bad(
+            "If-Match: expected one version, as `get` shows it",
+        )),
+        false => Ok(Some(Version::new(version))),
+    }
 }
 
 /// A request for a change.
@@ -96,8 +174,10 @@ impl ChangeRequest<'_> {
         edit: ResourceEdit,
         warnings: Vec<Finding>,
     ) -> Result<Response, Refusal> {
+        let takes_over = self.options.takes_over;
+        let edit = ResourceEdit { takes_over, ..edit };
         let proposal = Proposal {
-            origin: ORIGIN,
+            origin: &self.options.origin,
             edits: vec![Edit::Resources(edit)],
             dangling: self.admin.dangling.into(),
             is_complete: true,
@@ -106,7 +186,9 @@ impl ChangeRequest<'_> {
                 false => Effect::Applied,
             },
         };
-        let mut settlement = self.admin.server.settle(&self.who.0, proposal);
+        let server = &self.admin.server;
+        let settlement = server.settle_if(&self.who.0, proposal, &self.options.precondition);
+        let mut settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
         if let Some(rejection) = settlement.rejections.pop() {
             return Err(refusal(rejection.findings));
         }
@@ -118,6 +200,7 @@ impl ChangeRequest<'_> {
             changed: (!self.options.summary).then(list),
             counts: counts.into(),
             unchanged: settlement.unchanged,
+            revision: server.revision(),
             warnings: warnings.map(Detail::from).collect(),
             dry_run: self.options.dry_run,
         };
@@ -127,15 +210,32 @@ impl ChangeRequest<'_> {
 
 /// Responds to a part of a change that is not the last one: nothing was changed
 /// so far.
-pub(super) fn staged_response(warnings: Vec<Finding>) -> Response {
+pub(super) fn staged_response(revision: u64, warnings: Vec<Finding>) -> Response {
     let outcome = Outcome {
         changed: None,
         counts: Counts::default(),
         unchanged: 0,
+        revision,
         warnings: warnings.into_iter().map(Detail::from).collect(),
         dry_run: false,
     };
     axum::Json(outcome).into_response()
+}
+
+/// Makes the error of a change whose precondition does not hold. Its details are
+/// the changes since.
+fn conflict_refusal(conflict: &Conflict) -> Refusal {
+    let details = match conflict {
+        Conflict::Revision { changes, .. } => changes.iter().map(Detail::new).collect(),
+        Conflict::Version { .. } => Vec::new(),
+    };
+    Refusal {
+        details,
+        ..Refusal::new(
+            StatusCode::PRECONDITION_FAILED,
+            format!("{conflict}; nothing was changed"),
+        )
+    }
 }
 
 /// Makes the error of a body with mistakes, which says how many there are.

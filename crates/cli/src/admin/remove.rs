@@ -5,16 +5,15 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::{StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use trunkline::checked::{Document, Removal, ResourceEdit};
-use trunkline::{Name, Resource, TypeUrl};
+use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::params::Constraints;
 
 use super::error::Refusal;
-use super::outcome::{ChangeRequest, Options};
+use super::outcome::{ChangeRequest, OPTIONS, Options};
 use super::query::Query;
-use super::write::check_writable;
-use super::{Admin, Shared, Who, resources};
+use super::{Shared, Who, resources};
 use crate::kinds;
 
 /// The maximum of variants that are listed in the error about an unknown one.
@@ -30,33 +29,27 @@ pub(super) async fn delete(
     Extension(who): Extension<Who>,
     Path(kind): Path<String>,
     uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
-    let query = Query::read(&uri, &["name", "variant", "dry_run"])?;
-    let dry_run = query.is_on("dry_run")?;
-    let variant = query.one("variant")?.map(parse_variant).transpose()?;
-    check_writable(&admin)?;
-    let names = required_names(&query)?;
+    let known = [&["name", "variant", "missing_ok"][..], &OPTIONS].concat();
+    let query = Query::read(&uri, &known)?;
+    let options = Options::read(&query, &headers)?;
+    let names = required_names(&query)?.into_iter();
+    let removed = RemovedNames {
+        names: names.map(|name| (type_url.clone(), name)).collect(),
+        variant: query.one("variant")?.map(parse_variant).transpose()?,
+        missing_ok: query.is_on("missing_ok")?,
+    };
 
     super::run_blocking(move || {
-        let selection = Selection {
-            admin: &admin,
-            type_url,
-            variant,
-        };
-        let removals = selection.removals(&names)?;
-
-        let options = Options {
-            dry_run,
-            summary: false,
-        };
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
             options,
         };
         let edit = ResourceEdit {
-            removals,
+            removals: removed.existing(&admin.server)?,
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
         request.make(edit, Vec::new())
@@ -68,8 +61,8 @@ pub(super) async fn delete(
 ///
 /// # Errors
 /// There is none.
-fn required_names(query: &Query) -> Result<Vec<String>, Refusal> {
-    let names: Vec<String> = query.all("name").map(str::to_owned).collect();
+fn required_names(query: &Query) -> Result<Vec<Name>, Refusal> {
+    let names: Vec<Name> = query.all("name").map(Name::new).collect();
     match names.is_empty() {
         true => Err(Refusal::bad(
             "which resources? give each as a parameter `name`",
@@ -88,72 +81,79 @@ fn parse_variant(text: &str) -> Result<Clients, Refusal> {
     Ok(Some(constraints).filter(|constraints| !constraints.is_always()))
 }
 
-/// A selection of the server's resources, by type and variant.
-struct Selection<'a> {
-    admin: &'a Admin,
-    type_url: TypeUrl,
+/// Names that a request removes.
+pub(super) struct RemovedNames {
+    pub(super) names: Vec<(TypeUrl, Name)>,
     /// The variant to remove; without it all of a name.
-    variant: Option<Clients>,
+    pub(super) variant: Option<Clients>,
+    /// Whether a name may be one that does not exist.
+    pub(super) missing_ok: bool,
 }
 
-impl Selection<'_> {
-    /// Returns the removals of these names, or of the selected variant of each.
+impl RemovedNames {
+    /// Returns the removals of the names that exist.
     ///
     /// # Errors
-    /// A name, or the variant of it, does not exist.
-    fn removals(&self, names: &[String]) -> Result<Vec<Removal>, Refusal> {
+    /// A name, or the variant of it, does not exist, and must.
+    pub(super) fn existing(&self, server: &Server) -> Result<Vec<Removal>, Refusal> {
         let mut removals = Vec::new();
-        let mut missing = Vec::new();
-        for text in names {
-            let name = Name::new(text);
-            let held = resources::variants_of(&self.admin.server, &self.type_url, &name);
-            if held.is_empty() {
-                missing.push(text.as_str());
+        let mut missing: Vec<(&TypeUrl, &str)> = Vec::new();
+        for (type_url, name) in &self.names {
+            let held = resources::variants_of(server, type_url, name);
+            let has_variant = match &self.variant {
+                Some(clients) => held.iter().any(|held| held.constraints == *clients),
+                None => true,
+            };
+            if held.is_empty() || (self.missing_ok && !has_variant) {
+                missing.push((type_url, name.as_str()));
                 continue;
             }
-            if let Some(clients) = &self.variant
-                && !held.iter().any(|resource| resource.constraints == *clients)
-            {
-                return Err(self.no_variant(&name, clients, &held));
+            if let Some(clients) = self.variant.as_ref().filter(|_| !has_variant) {
+                return Err(no_variant(type_url, name, clients, &held));
             }
             removals.push(Removal {
-                type_url: self.type_url.clone(),
-                name,
+                type_url: type_url.clone(),
+                name: name.clone(),
                 variant: self.variant.clone(),
             });
         }
 
-        match missing.is_empty() {
-            true => Ok(removals),
-            false => Err(resources::missing_names(
-                &self.admin.server,
-                &self.type_url,
-                &missing,
-            )),
+        match missing.first().filter(|_| !self.missing_ok) {
+            None => Ok(removals),
+            Some((first, _)) => {
+                let of_type = missing.iter().filter(|(type_url, _)| type_url == first);
+                let names: Vec<&str> = of_type.map(|(_, name)| *name).collect();
+                Err(resources::missing_names(server, first, &names))
+            }
         }
     }
+}
 
-    /// Makes the error that a name has no such variant. It lists those that the
-    /// name has, which are `held`, up to [`MOST_LISTED`].
-    fn no_variant(&self, name: &Name, clients: &Clients, held: &[Arc<Resource>]) -> Refusal {
-        let written = |clients: &Clients| match clients {
-            Some(constraints) => format!("[{constraints}]"),
-            None => "[always]".to_owned(),
-        };
+/// Makes the error that a name has no such variant. It lists those that the name
+/// has, which are `held`, up to [`MOST_LISTED`].
+fn no_variant(
+    type_url: &TypeUrl,
+    name: &Name,
+    clients: &Clients,
+    held: &[Arc<Resource>],
+) -> Refusal {
+    let written = |clients: &Clients| match clients {
+        Some(constraints) => format!("[{constraints}]"),
+        None => "[always]".to_owned(),
+    };
 
-        let listed = held.iter().take(MOST_LISTED);
-        let listed: Vec<String> = listed.map(|r| written(&r.constraints)).collect();
-        let more = match held.len().saturating_sub(MOST_LISTED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+    let listed = held.iter().take(MOST_LISTED);
+    let listed: Vec<String> = listed.map(|r| written(&r.constraints)).collect();
+    let more = match held.len().saturating_sub(MOST_LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
 
-        let message = format!(
-            "{} {name:?} has no variant {}; it has {}{more}",
-            kinds::short(&self.type_url),
-            written(clients),
-            listed.join(", ")
-        );
-        Refusal::new(StatusCode::NOT_FOUND, message)
-    }
+    let message = format!(
+        "{} {name:?} has no variant {}; it has {}{more}",
+        kinds::short(type_url),
+        written(clients),
+        listed.join(", ")
+    );
+    Refusal::new(StatusCode::NOT_FOUND, message)
 }

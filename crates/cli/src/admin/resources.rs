@@ -21,6 +21,55 @@ struct List {
     resources: Vec<Shown>,
 }
 
+/// The resources of all types, and their revision.
+#[derive(Serialize)]
+struct FullList {
+    revision: u64,
+    resources: Vec<Shown>,
+}
+
+/// `GET /api/v1/resources`: shows the resources of all types, or those of one
+/// origin; in a summary, without their contents. The revision is from before
+/// the list: a change since then may be in it.
+pub(super) async fn list_all(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
+    let query = Query::read(&uri, &["origin", "summary"])?;
+    let summary = query.is_on("summary")?;
+    let origin = query.one("origin")?.map(str::to_owned);
+
+    super::run_blocking(move || {
+        let server = &admin.server;
+        let revision = server.revision();
+        let mut found = match origin {
+            Some(origin) => server.read_set(|set| set.resources(&origin)),
+            None => all_types(server),
+        };
+        found.sort_by(|(a_url, a), (b_url, b)| (a_url, &a.name).cmp(&(b_url, &b.name)));
+
+        let show = match summary {
+            true => Shown::summary,
+            false => Shown::whole,
+        };
+        let resources = found.iter().map(|(url, resource)| show(url, resource));
+        let resources = resources.collect();
+        axum::Json(FullList {
+            revision,
+            resources,
+        })
+        .into_response()
+    })
+    .await
+}
+
+/// Returns every resource of every type.
+fn all_types(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
+    let types: Vec<TypeUrl> = server.read(|db| db.types().map(|(_, url)| url.clone()).collect());
+    let resources = types.into_iter().flat_map(|url| {
+        let resources = server.all(&url).into_iter();
+        resources.map(move |resource| (url.clone(), resource))
+    });
+    resources.collect()
+}
+
 /// `GET /api/v1/resources/{type}`: shows the resources of a type, or the
 /// variants of one name; in a summary, without their contents.
 pub(super) async fn list(

@@ -9,14 +9,17 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
 use trunkline::checked::{FirstOfPart, Form, ResourceEdit};
+use trunkline::{Name, TypeUrl};
 use trunkline_proto::text::Format;
 
 use super::accept;
 use super::error::Refusal;
-use super::outcome::{ChangeRequest, Options, staged_response};
+use super::outcome::{ChangeRequest, OPTIONS, Options, staged_response};
 use super::query::Query;
+use super::remove::RemovedNames;
 use super::stage::Part;
 use super::{Admin, Shared, Who};
+use crate::kinds;
 
 /// `POST /api/v1/resources`: applies the resources of the body, all of them or
 /// none. One change waits for the one before, because each is checked against
@@ -28,13 +31,15 @@ pub(super) async fn apply(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let query = Query::read(&uri, &QUERY)?;
-    let options = Options {
-        dry_run: query.is_on("dry_run")?,
-        summary: query.is_on("summary")?,
-    };
+    let query = Query::read(&uri, &[&QUERY[..], &OPTIONS].concat())?;
+    let options = Options::read(&query, &headers)?;
     let part = read_part(&query)?;
-    check_writable(&admin)?;
+    let replaces_origin = query.is_on("replace")?;
+    let removed = RemovedNames {
+        names: read_deleted(&query)?,
+        variant: None,
+        missing_ok: query.is_on("missing_ok")?,
+    };
     let body = checked_body(&admin, body)?;
     let form = match form_of(&headers) {
         Form::Binary => Form::Part(read_first(&query)?),
@@ -59,14 +64,19 @@ pub(super) async fn apply(
             }
         };
         let Some(document) = whole else {
-            return Ok(staged_response(warnings));
+            return Ok(staged_response(admin.server.revision(), warnings));
+        };
+        let edit = ResourceEdit {
+            removals: removed.existing(&admin.server)?,
+            replaces_origin,
+            ..ResourceEdit::of_document(document)
         };
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
             options,
         };
-        request.make(ResourceEdit::of_document(document), warnings)
+        request.make(edit, warnings)
     })
     .await?
 }
@@ -119,10 +129,26 @@ fn read_first(query: &Query) -> Result<FirstOfPart, Refusal> {
     })
 }
 
-/// The parameters of a change.
-const QUERY: [&str; 7] = [
-    "dry_run",
-    "summary",
+/// Reads the resources that a change deletes beside those that it writes, each
+/// given as `delete=TYPE/NAME`.
+fn read_deleted(query: &Query) -> Result<Vec<(TypeUrl, Name)>, Refusal> {
+    let deleted = query.all("delete").map(|text| match text.split_once('/') {
+        Some((kind, name)) => {
+            let type_url = kinds::parse(kind).map_err(Refusal::bad)?;
+            Ok((type_url, Name::new(name)))
+        }
+        None => Err(Refusal::bad(format!(
+            "delete: expected a type and a name such as cds/backend, found {text:?}"
+        ))),
+    });
+    deleted.collect()
+}
+
+/// The parameters of a change, beside [`OPTIONS`].
+const QUERY: [&str; 8] = [
+    "replace",
+    "delete",
+    "missing_ok",
     "bulk",
     "part",
     "last",
@@ -132,18 +158,6 @@ const QUERY: [&str; 7] = [
 
 /// The longest name of a change, in bytes.
 const LONGEST_NAME: usize = 64;
-
-/// Refuses changes where contents come from files, which are the only source
-/// then.
-pub(super) fn check_writable(admin: &Admin) -> Result<(), Refusal> {
-    match admin.files {
-        None => Ok(()),
-        Some(_) => Err(Refusal::new(
-            StatusCode::CONFLICT,
-            "contents come from files: edit them, or start the server without --config",
-        )),
-    }
-}
 
 /// Returns the body of a request.
 ///

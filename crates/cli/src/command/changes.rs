@@ -14,6 +14,7 @@ use crate::kinds;
 struct Outcome {
     changed: Vec<Changed>,
     unchanged: usize,
+    revision: u64,
     warnings: Vec<Detail>,
     dry_run: bool,
 }
@@ -43,6 +44,8 @@ pub(super) fn print_outcome(body: &Bytes, file: &str) -> Result<()> {
     }
     if outcome.dry_run {
         text.push_str("nothing was changed: this was a dry run\n");
+    } else if !outcome.changed.is_empty() {
+        text.push_str(&format!("revision {}\n", outcome.revision));
     }
     print(text.as_bytes())
 }

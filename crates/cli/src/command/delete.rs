@@ -19,9 +19,10 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
     if let Some(variant) = &args.variant {
         query.push(format!("variant={}", encode_url(variant)));
     }
-    if args.dry_run {
-        query.push("dry_run=true".to_owned());
+    if args.missing_ok {
+        query.push("missing_ok=true".to_owned());
     }
+    query.push(args.change.query());
 
     let kind = encode_url(kind.as_str());
     let path = format!("/api/v1/resources/{kind}?{}", query.join("&"));

@@ -2,6 +2,7 @@
 
 mod apply;
 mod bench;
+mod change_query;
 mod changes;
 mod completions;
 mod delete;

@@ -173,6 +173,16 @@ impl Server {
         self.http("GET", path, &[], "")
     }
 
+    /// The names of all resources of a type.
+    pub fn names(&self, kind: &str) -> Vec<String> {
+        let (status, body) = self.get(&format!("/api/v1/resources/{kind}?summary=true"));
+        assert_eq!(status, 200, "{body}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let all = body["resources"].as_array().unwrap().iter();
+        all.map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// Sends an HTTP request.
     pub fn http(
         &self,

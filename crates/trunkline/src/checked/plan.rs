@@ -20,6 +20,8 @@ pub(super) struct Plan<'a> {
     index: &'a mut Index,
     origin: OriginId,
     replaced: BTreeSet<ItemId>,
+    /// Why the edit is rejected.
+    findings: Vec<Finding>,
     warnings: Vec<Finding>,
 }
 
@@ -29,6 +31,7 @@ impl<'a> Plan<'a> {
             index,
             origin,
             replaced: BTreeSet::new(),
+            findings: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -56,16 +59,18 @@ impl<'a> Plan<'a> {
             self.replace_variant(item, edit.takes_over);
         }
         for removal in &edit.removals {
-            self.remove(removal);
+            self.remove(removal, edit.takes_over);
         }
 
         let Self {
             index,
             origin,
             replaced,
+            findings,
             warnings,
         } = self;
         let mut open = OpenEdit {
+            findings,
             warnings,
             document: Some(edit.document),
             ..OpenEdit::default()
@@ -183,14 +188,18 @@ impl<'a> Plan<'a> {
         self.replaced.extend(replaced);
     }
 
-    /// Removes a resource of the origin, and with the last variant of a route
-    /// configuration the virtual hosts that came with it.
-    fn remove(&mut self, removal: &Removal) {
+    /// Removes a resource, and with the last variant of a route configuration the
+    /// virtual hosts that came with it. One of another origin is a mistake,
+    /// unless names are taken over.
+    fn remove(&mut self, removal: &Removal, takes_over: bool) {
+        if !takes_over && let Some(finding) = self.find_owner(removal) {
+            self.findings.push(finding);
+            return;
+        }
         let variants = self.index.variants(&removal.type_url, &removal.name);
         let removed = variants.filter(|(_, item)| {
             let variant = removal.variant.as_ref();
-            self.is_own(item.unit)
-                && variant.is_none_or(|variant| *variant == item.resource.constraints)
+            variant.is_none_or(|variant| *variant == item.resource.constraints)
         });
         let removed: Vec<(ItemId, UnitId)> = removed.map(|(id, item)| (id, item.unit)).collect();
         self.replaced.extend(removed.iter().map(|(id, _)| *id));
@@ -209,6 +218,24 @@ impl<'a> Plan<'a> {
                 self.replace_items(unit_id);
             }
         }
+    }
+}
+
+impl Plan<'_> {
+    /// Makes the finding that a resource belongs to another origin; `None` if it
+    /// does not.
+    fn find_owner(&self, removal: &Removal) -> Option<Finding> {
+        let slots = &self.index.slots;
+        let mut variants = self.index.variants(&removal.type_url, &removal.name);
+        let (_, other) = variants.find(|(_, item)| !self.is_own(item.unit))?;
+        let owner = slots.units.origin_of(other.unit)?;
+        let fault = Fault::Owned {
+            type_url: removal.type_url.clone(),
+            name: removal.name.clone(),
+            origin: slots.origin_name(owner),
+            first: slots.place(other),
+        };
+        Some(Finding::whole(&Arc::default(), fault))
     }
 }
 

@@ -68,6 +68,9 @@ impl<'a> Settling<'a> {
     /// Inserts the items of an edit, or rejects it. Returns whether they are
     /// inserted. What a rejected edit removed is not put back yet.
     fn try_edit(&mut self, nth: usize) -> bool {
+        if self.edits[nth].is_rejected() {
+            return false;
+        }
         let groups = std::mem::take(&mut self.edits[nth].new);
         let inserted = self.insert(groups);
         let edit = &mut self.edits[nth];

@@ -162,7 +162,8 @@ fn a_name_belongs_to_one_origin_until_another_takes_it_over() {
     };
     assert_eq!(fixture.good("b", over), ["+x"]);
     // Now it is the other's.
-    assert_eq!(fixture.good("a", remove(kind::CDS, "x")), [""; 0]);
+    let reason = fixture.bad("a", remove(kind::CDS, "x"));
+    assert!(reason.contains("belongs to origin \"b\""), "{reason}");
     let none = ResourceEdit {
         replaces_origin: true,
         ..write(&[])

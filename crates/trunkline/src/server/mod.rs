@@ -20,7 +20,7 @@
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
 //! | `stream`, `stream_state`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
-//! | `settle` | contents of all origins, settled with each other |
+//! | `settle`, `precondition` | contents of all origins, settled with each other |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `push_budget`, `pace` | how much at once, how fast |
 //! | `builder`, `contents`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
@@ -45,6 +45,7 @@ mod oversize;
 mod pace;
 mod paths;
 mod poll;
+mod precondition;
 mod push_budget;
 mod report;
 mod request_outcome;
@@ -76,6 +77,7 @@ pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use options::Options;
+pub use precondition::{Conflict, Precondition, RecentChange};
 pub use report::{Oversized, Peer, Report, Sent};
 pub use service::Service;
 pub use settle::{Applied, ChangeCounts};
@@ -135,6 +137,26 @@ impl Server {
     /// the one before.
     pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Applied> {
         self.shared.settle(author, proposal)
+    }
+
+    /// Settles changes as [`Self::settle`] does, if a precondition holds.
+    ///
+    /// # Errors
+    /// The precondition does not hold; nothing has changed.
+    pub fn settle_if(
+        &self,
+        author: &str,
+        proposal: Proposal<'_>,
+        precondition: &Precondition,
+    ) -> Result<Settlement<Applied>, Conflict> {
+        self.shared.settle_if(author, proposal, precondition)
+    }
+
+    /// The revision of the contents: the number of transactions that they are
+    /// from.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.shared.revision()
     }
 
     /// Reads the contents of all origins. Proposals wait meanwhile.

@@ -13,6 +13,7 @@ use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use super::contents::Changed;
+use super::precondition::{Conflict, Precondition};
 use super::shared::Shared;
 use crate::checked::{ContentSet, Effect, Proposal, Settlement};
 
@@ -79,6 +80,28 @@ impl Shared {
         author: &str,
         proposal: Proposal<'_>,
     ) -> Settlement<Applied> {
+        let set = self.lock_set();
+        self.settle_in(set, author, proposal)
+    }
+
+    /// Settles a proposal if a precondition holds.
+    pub(super) fn settle_if(
+        self: &Arc<Self>,
+        author: &str,
+        proposal: Proposal<'_>,
+        precondition: &Precondition,
+    ) -> Result<Settlement<Applied>, Conflict> {
+        let set = self.lock_set();
+        self.check_precondition(precondition, &proposal)?;
+        Ok(self.settle_in(set, author, proposal))
+    }
+
+    fn settle_in(
+        self: &Arc<Self>,
+        mut set: MutexGuard<'_, ContentSet>,
+        author: &str,
+        proposal: Proposal<'_>,
+    ) -> Settlement<Applied> {
         let effect = proposal.effect;
         let apply = |changes: Vec<Change>| match effect {
             Effect::Applied if self.is_first_load(&changes) => self.apply_first(author, changes),
@@ -86,7 +109,7 @@ impl Shared {
             Effect::Rehearsed => Ok(self.preview(changes).into()),
             Effect::Held => Ok(Applied::default()),
         };
-        self.lock_set().settle(proposal, apply)
+        set.settle(proposal, apply)
     }
 
     /// Applies all resources of an origin, whose proposals were held so far.

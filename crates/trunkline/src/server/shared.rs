@@ -20,6 +20,7 @@ use super::contents::{Changed, Contents};
 use super::convergence::Convergence;
 use super::hook_set::HookSet;
 use super::options::Options;
+use super::precondition::RecentChanges;
 use super::push_budget::PushBudget;
 use super::services;
 use super::stream::Stream;
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     loading: Mutex<Loading>,
     /// The contents of all origins that settle theirs.
     pub(super) set: Mutex<ContentSet>,
+    /// The last changes, for conflicts.
+    recent: Mutex<RecentChanges>,
     numbers: AtomicU64,
     /// Streams that were admitted and have not ended.
     pub(super) admitted: AtomicUsize,
@@ -90,6 +93,7 @@ impl Shared {
                 is_started: false,
             }),
             set: Mutex::default(),
+            recent: Mutex::default(),
             numbers: AtomicU64::new(0),
             admitted: AtomicUsize::new(0),
             draining: CancellationToken::new(),
@@ -130,8 +134,13 @@ impl Shared {
         if changed.iter().any(is_cluster_added_or_removed) {
             self.load.clusters_changed();
         }
+        self.lock_recent().note(self.revision(), origin, &changed);
         self.hooks.changed(origin, &changed);
         Ok(changed)
+    }
+
+    pub(super) fn lock_recent(&self) -> MutexGuard<'_, RecentChanges> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names of all clusters, in order, each once, for clients to report

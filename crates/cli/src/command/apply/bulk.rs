@@ -25,7 +25,8 @@ pub(super) struct Bulk<'a> {
     pub(super) places: &'a Places,
     /// The number of its resources.
     pub(super) total: usize,
-    pub(super) dry_run: bool,
+    /// The parameters of each request.
+    pub(super) query: String,
 }
 
 /// The outcome of a part.
@@ -77,9 +78,9 @@ impl Bulk<'_> {
                 first_host,
             } = part.first;
             let path = format!(
-                "/api/v1/resources?summary=true&dry_run={}&bulk={id}&part={number}{last}\
+                "/api/v1/resources?{}&summary=true&bulk={id}&part={number}{last}\
                  &first={resource}&first_host={first_host}",
-                self.dry_run
+                self.query
             );
             let outcome = self.send(&runtime, &path, &part)?;
 

@@ -55,6 +55,16 @@ impl Applying<'_> {
         }
     }
 
+    /// Returns the parameters of a request.
+    fn query(&self) -> String {
+        let replace = if self.args.replace {
+            "&replace=true"
+        } else {
+            ""
+        };
+        format!("{}{replace}", self.args.change.query())
+    }
+
     /// Makes a failure of an error about the file, with its name.
     fn failure(&self, error: impl std::fmt::Display) -> Failure {
         Failure::wrong(format!("{}: {error}", self.file_name()))
@@ -127,10 +137,7 @@ impl Applying<'_> {
         let file = self.file_name();
         let call = Call {
             method: Method::POST,
-            path: match self.args.dry_run {
-                true => "/api/v1/resources?dry_run=true",
-                false => "/api/v1/resources",
-            },
+            path: &format!("/api/v1/resources?{}", self.query()),
             content_type,
             body,
             file,
@@ -152,7 +159,7 @@ impl Applying<'_> {
             client: &self.client,
             places,
             total: found,
-            dry_run: self.args.dry_run,
+            query: self.query(),
         };
         bulk.run(source)
     }

@@ -1,0 +1,97 @@
+//! Contents of several origins, and changes that depend on what was seen.
+#![allow(clippy::unwrap_used, reason = "all of this is a test")]
+
+mod support;
+
+use std::process::Output;
+
+use serde_json::Value;
+use support::{CLUSTER, Server, bad, good};
+
+fn apply(server: &Server, flags: &[&str], text: &str) -> Output {
+    let args = [&["apply", "-f", "-"], flags].concat();
+    server.ask_with(&args, text)
+}
+
+/// A cluster of another name.
+fn cluster(name: &str) -> String {
+    CLUSTER.replace("name: backend", &format!("name: {name}"))
+}
+
+#[test]
+fn a_name_belongs_to_the_origin_that_wrote_it() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("clusters.yaml"), CLUSTER).unwrap();
+    let server = Server::start(&["--config", dir.path().to_str().unwrap()]);
+    let other = cluster("other");
+
+    // Beside files, but not in their place.
+    assert!(good(&apply(&server, &[], &other)).contains("cds/other created "));
+    let error = bad(&apply(&server, &[], CLUSTER), 1);
+    let owner = "cluster \"backend\" belongs to origin \"files\", at ";
+    assert!(error.contains(owner), "{error}");
+    let error = bad(&server.ask(&["delete", "cds", "backend"]), 1);
+    assert!(error.contains(owner), "{error}");
+    let error = bad(&apply(&server, &["--origin", "team"], &other), 1);
+    assert!(error.contains("belongs to origin \"api\""), "{error}");
+    let error = bad(&apply(&server, &["--origin", "files"], &other), 1);
+    assert!(error.contains("choose another"), "{error}");
+    let same = apply(&server, &["--origin", "team", "--take-over"], &other);
+    assert_eq!(good(&same), "1 unchanged\n");
+    let error = bad(&server.ask(&["delete", "cds", "other"]), 1);
+    assert!(error.contains("belongs to origin \"team\""), "{error}");
+
+    // An origin's resources can be replaced as a whole.
+    let flags = ["--origin", "team", "--replace"];
+    let replaced = good(&apply(&server, &flags, &cluster("third")));
+    assert!(replaced.contains("cds/other deleted "), "{replaced}");
+    assert!(replaced.contains("cds/third created "), "{replaced}");
+    assert_eq!(server.names("cds"), ["backend", "third"]);
+}
+
+#[test]
+fn a_change_may_depend_on_what_was_seen() {
+    let server = Server::start(&[]);
+    let first = good(&apply(&server, &[], CLUSTER));
+    let revision = first.lines().last().unwrap().strip_prefix("revision ");
+    let revision = revision.unwrap();
+    let other = cluster("other");
+    good(&apply(&server, &["--if-revision", revision], &other));
+    let error = bad(&apply(&server, &["--if-revision", revision], CLUSTER), 1);
+    assert!(error.contains(&format!("not at {revision}")), "{error}");
+    let change = "cds/other was changed in revision ";
+    assert!(error.contains(change), "{error}");
+
+    good(&server.ask(&["delete", "cds", "no-such", "other", "--missing-ok"]));
+    bad(&server.ask(&["delete", "cds", "other"]), 1);
+    assert_eq!(server.names("cds"), ["backend"]);
+}
+
+#[test]
+fn one_request_may_add_and_delete_and_depend_on_a_version() {
+    let server = Server::start(&[]);
+    good(&apply(&server, &[], CLUSTER));
+    let other = cluster("other");
+    let post =
+        |path: &str, headers: &[(&str, &str)], body: &str| server.http("POST", path, headers, body);
+
+    let (_, all) = server.get("/api/v1/resources?summary=true");
+    let all: Value = serde_json::from_str(&all).unwrap();
+    assert_eq!(all["revision"], 1);
+    let version = format!("\"{}\"", all["resources"][0]["version"].as_str().unwrap());
+    let missing = post("/api/v1/resources?delete=cds/no-such", &[], &other);
+    assert_eq!(missing.0, 404, "{}", missing.1);
+    let both = "/api/v1/resources?delete=cds/backend";
+    let stale = post(both, &[("if-match", "\"0\"")], "resources: []");
+    assert_eq!(stale.0, 412, "{}", stale.1);
+    assert_eq!(server.names("cds"), ["backend"]);
+    let made = post(both, &[("if-match", &version)], "resources: []");
+    assert_eq!(made.0, 200, "{}", made.1);
+    let made = post("/api/v1/resources", &[], CLUSTER);
+    assert_eq!(made.0, 200, "{}", made.1);
+    let made = post(both, &[], &other);
+    assert_eq!(made.0, 200, "{}", made.1);
+    assert_eq!(server.names("cds"), ["other"]);
+    let gone = post("/api/v1/resources", &[("if-match", &version)], CLUSTER);
+    assert_eq!(gone.0, 412, "it does not exist any more: {}", gone.1);
+}

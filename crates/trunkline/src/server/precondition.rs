@@ -1,0 +1,181 @@
+//! Preconditions of a change: that nobody else has changed the contents
+//! meanwhile.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use trunkline_core::name::Name;
+use trunkline_core::resource::{TypeUrl, Version};
+
+use super::contents::Changed;
+use super::shared::Shared;
+use crate::checked::{Edit, Proposal};
+
+/// Revisions whose changes are remembered.
+const MOST_REVISIONS: usize = 256;
+/// Names that are remembered of each.
+const MOST_NAMES: usize = 16;
+
+/// What must hold when a proposal is settled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Precondition {
+    /// The revision of the contents.
+    pub revision: Option<u64>,
+    /// The version of every resource that is written or removed.
+    pub version: Option<Version>,
+}
+
+/// Why a proposal was not settled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// The contents have another revision.
+    #[error("the contents are at revision {current}, not at {expected}")]
+    Revision {
+        /// The revision that was expected.
+        expected: u64,
+        /// The revision of the contents.
+        current: u64,
+        /// What has changed since the expected revision, as far as it is
+        /// remembered.
+        changes: Vec<RecentChange>,
+    },
+    /// A resource has another version.
+    #[error("{name:?} is at {}, not at version {expected}", describe(current))]
+    Version {
+        /// The name of the resource.
+        name: Name,
+        /// The version that was expected.
+        expected: Version,
+        /// The version of the resource; `None` if it does not exist.
+        current: Option<Version>,
+    },
+}
+
+fn describe(version: &Option<Version>) -> String {
+    match version {
+        Some(version) => format!("version {version}"),
+        None => "no version: it does not exist".to_owned(),
+    }
+}
+
+/// A name that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentChange {
+    /// The revision of the change.
+    pub revision: u64,
+    /// Whoever made it.
+    pub author: Arc<str>,
+    /// The type of the resource.
+    pub type_url: TypeUrl,
+    /// Its name.
+    pub name: Name,
+}
+
+impl fmt::Display for RecentChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            revision,
+            author,
+            type_url,
+            name,
+        } = self;
+        let kind = trunkline_core::kind::Kind::of(type_url).short;
+        write!(
+            f,
+            "{kind}/{name} was changed in revision {revision} by {author}"
+        )
+    }
+}
+
+/// The last changes, a bounded number of them.
+#[derive(Debug, Default)]
+pub(super) struct RecentChanges(VecDeque<Vec<RecentChange>>);
+
+impl RecentChanges {
+    /// Remembers the names of a change.
+    pub(super) fn note(&mut self, revision: u64, author: &str, changed: &[Changed]) {
+        let author: Arc<str> = author.into();
+        let changes = changed.iter().take(MOST_NAMES).map(|changed| RecentChange {
+            revision,
+            author: Arc::clone(&author),
+            type_url: changed.type_url.clone(),
+            name: changed.name.clone(),
+        });
+        self.0.push_back(changes.collect());
+        if self.0.len() > MOST_REVISIONS {
+            self.0.pop_front();
+        }
+    }
+
+    /// Returns what has changed since a revision.
+    fn since(&self, revision: u64) -> Vec<RecentChange> {
+        let changes = self.0.iter().flatten();
+        let later = changes.filter(|change| change.revision > revision);
+        later.cloned().collect()
+    }
+}
+
+impl Shared {
+    /// Checks a precondition of a proposal. The caller has locked the contents
+    /// of all origins.
+    pub(super) fn check_precondition(
+        &self,
+        precondition: &Precondition,
+        proposal: &Proposal<'_>,
+    ) -> Result<(), Conflict> {
+        if let Some(expected) = precondition.revision {
+            let current = self.revision();
+            if current != expected {
+                let changes = self.lock_recent().since(expected);
+                return Err(Conflict::Revision {
+                    expected,
+                    current,
+                    changes,
+                });
+            }
+        }
+        if let Some(expected) = &precondition.version {
+            for edit in &proposal.edits {
+                if let Edit::Resources(edit) = edit {
+                    let written = edit.document.items.iter().filter(|item| !item.inside);
+                    let written = written.map(|item| (&item.type_url, &item.resource.name));
+                    let removed = edit.removals.iter();
+                    let removed = removed.map(|removal| (&removal.type_url, &removal.name));
+                    for (type_url, name) in written.chain(removed) {
+                        self.check_version(type_url, name, expected)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a name has a variant of this version.
+    fn check_version(
+        &self,
+        type_url: &TypeUrl,
+        name: &Name,
+        expected: &Version,
+    ) -> Result<(), Conflict> {
+        let versions: Vec<Version> = self.with(|db| {
+            let id = db.find_type(type_url).into_iter();
+            let variants = id.flat_map(|id| db.variants(id, name));
+            variants.map(|variant| variant.version.clone()).collect()
+        });
+        match versions.contains(expected) {
+            true => Ok(()),
+            false => Err(Conflict::Version {
+                name: name.clone(),
+                expected: expected.clone(),
+                current: versions.into_iter().next(),
+            }),
+        }
+    }
+
+    /// The revision of the contents: the number of transactions that they are
+    /// from.
+    pub(super) fn revision(&self) -> u64 {
+        self.hub.with_revision(|_| ()).1
+    }
+}
