@@ -19,13 +19,16 @@
 //! | [`wire`] | messages to values of the engine and back |
 //!
 //! ```no_run
-//! use std::sync::Arc;
-//! use trunkline::{Change, Resource, Server, kind};
+//! use trunkline::envoy::config::cluster::v3::Cluster;
+//! use trunkline::{ResourceMessage, Server};
 //!
-//! # async fn run(cluster: bytes::Bytes) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Server::builder().build();
-//! let resource = Resource::new("backend".into(), cluster);
-//! server.apply(vec![Change::Upsert(kind::CDS.into(), Arc::new(resource))])?;
+//! let cluster = Cluster {
+//!     name: "backend".to_owned(),
+//!     ..Cluster::default()
+//! };
+//! server.set("my-origin", [ResourceMessage::of(&cluster)])?;
 //! let listener = trunkline::listen::bind("127.0.0.1:18000").await?;
 //! server.serve(listener).await;
 //! # Ok(())
@@ -57,10 +60,14 @@ pub use trunkline_core as core;
 /// the version that this crate is built with.
 pub use trunkline_proto as proto;
 
+/// Envoy's messages, for [`ResourceMessage`]: the version that this crate is
+/// built with.
+pub use trunkline_proto::envoy::envoy;
+
 pub use server::{
-    Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Conflict, Connection, Contents,
-    Hooks, Limit, Options, Oversized, Peer, Precondition, RecentChange, Report, Sent, Server,
-    Service, Writer,
+    Accepted, Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Conflict, Connection,
+    Contents, Hooks, Limit, Options, Oversized, Peer, Precondition, RecentChange, Rejected, Report,
+    ResourceMessage, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;
@@ -70,3 +77,8 @@ pub use trunkline_core::kind;
 pub use trunkline_core::name::Name;
 pub use trunkline_core::resource::{Resource, TypeUrl, Version};
 pub use trunkline_core::session::Event;
+
+/// The guide's code is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-go-control-plane.md")]
+struct Recipes;

@@ -184,8 +184,9 @@ fn decrement(counts: &mut HashMap<Reference, usize>, key: Reference) {
     }
 }
 
-/// Returns why an item and another cannot both exist: they have one name, and
-/// belong to two origins, or a client could see both. `None` if they can.
+/// Returns why an item and another cannot both exist: they have one name, and a
+/// client could see both. `None` if they can; then they may belong to two
+/// origins.
 fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fault> {
     let other = slots.get(other)?;
     let (own_resource, other_resource) = (&**item.resource, &**other.resource);
@@ -194,9 +195,18 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
         return None;
     }
 
+    let is_same = own_resource.constraints == other_resource.constraints;
+    let witness = match is_same {
+        true => Ok(Some(Params::default())),
+        false => overlap(own_resource, other_resource),
+    };
+    if witness == Ok(None) {
+        return None;
+    }
+
     let type_url = item.type_url.clone();
     let name = own_resource.name.clone();
-    let first = || slots.place(other);
+    let first = slots.place(other);
     let owner = slots.units.origin_of(other.unit);
     let own_origin = slots.units.origin_of(item.unit);
     if let Some(owner) = owner.filter(|_| owner != own_origin) {
@@ -204,32 +214,30 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
             type_url,
             name,
             origin: slots.origin_name(owner),
-            first: first(),
+            first,
         });
     }
-    if own_resource.constraints == other_resource.constraints {
+    if is_same {
         return Some(Fault::Duplicate {
             type_url,
             name,
-            first: first(),
+            first,
         });
     }
-
-    match overlap(own_resource, other_resource) {
-        Ok(None) => None,
-        Ok(Some(witness)) => Some(Fault::Overlap {
+    Some(match witness {
+        Ok(witness) => Fault::Overlap {
             type_url,
             name,
-            first: first(),
+            first,
             clients: Box::new([own_resource, other_resource].map(|r| r.clients().to_string())),
-            witness,
-        }),
-        Err(source) => Some(Fault::Undecided {
+            witness: witness.unwrap_or_default(),
+        },
+        Err(source) => Fault::Undecided {
             name,
-            first: first(),
+            first,
             source,
-        }),
-    }
+        },
+    })
 }
 
 /// Returns the parameters of a client that would see both resources; `None` if

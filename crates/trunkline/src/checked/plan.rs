@@ -11,7 +11,7 @@ use trunkline_core::resource::TypeUrl;
 use super::document::Item;
 use super::edit::{OpenEdit, Removal, ResourceEdit};
 use super::finding::{Fault, Finding};
-use super::index::Index;
+use super::index::{Index, overlap};
 use super::slots::ItemId;
 use super::unit::{OriginId, Unit, UnitId, UnitKey};
 
@@ -176,13 +176,13 @@ impl<'a> Plan<'a> {
 
     /// Replaces the variant of the origin that has the same name and
     /// constraints as an item, in whichever unit it is: the last one that is
-    /// written counts. Of other origins, all of the name are replaced if names
-    /// are taken over.
+    /// written counts. Of other origins, those that a client could see beside it
+    /// are replaced if names are taken over.
     fn replace_variant(&mut self, item: &Item, takes_over: bool) {
         let variants = self.index.variants(&item.type_url, &item.resource.name);
         let replaced = variants.filter(|(_, other)| match self.is_own(other.unit) {
             true => other.resource.constraints == item.resource.constraints,
-            false => takes_over,
+            false => takes_over && overlap(&item.resource, other.resource) != Ok(None),
         });
         let replaced: Vec<ItemId> = replaced.map(|(id, _)| id).collect();
         self.replaced.extend(replaced);

@@ -23,7 +23,7 @@
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `push_budget`, `pace` | how much at once, how fast |
-//! | `builder`, `contents`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
+//! | `builder`, `contents`, `set`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
 //!
 //! A response is built when the transport has taken the one before, so a slow
 //! client costs one message at most and gets the newest state next.
@@ -53,6 +53,7 @@ mod requests;
 mod revisions;
 mod service;
 mod services;
+mod set;
 mod settle;
 mod shared;
 mod status;
@@ -80,6 +81,7 @@ pub use options::Options;
 pub use precondition::{Conflict, Precondition, RecentChange};
 pub use report::{Oversized, Peer, Report, Sent};
 pub use service::Service;
+pub use set::{Accepted, Rejected, ResourceMessage};
 pub use settle::{Applied, ChangeCounts};
 
 use shared::Shared;
@@ -87,15 +89,17 @@ use shared::Shared;
 /// A server of discovery streams; clones are the same one.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use trunkline::{Change, Resource, Server, kind};
+/// use trunkline::envoy::config::cluster::v3::Cluster;
+/// use trunkline::{ResourceMessage, Server, kind};
 ///
 /// let server = Server::default();
-/// let cluster = Arc::new(Resource::new("backend".into(), "...".into()));
-/// let changed = server.apply(vec![Change::Upsert(kind::CDS.into(), cluster)])?;
-/// assert_eq!(changed[0].name.as_str(), "backend");
+/// let cluster = Cluster {
+///     name: "backend".to_owned(),
+///     ..Cluster::default()
+/// };
+/// server.set("example", [ResourceMessage::of(&cluster)])?;
 /// assert_eq!(server.all(&kind::CDS.into()).len(), 1);
-/// # Ok::<(), trunkline::ApplyError>(())
+/// # Ok::<(), trunkline::Rejected>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Server {

@@ -1,0 +1,228 @@
+//! Contents of a program that embeds the server: messages, written under the
+//! name of an origin.
+
+use std::fmt;
+use std::io::Cursor;
+
+use prost::Message as _;
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::TypeUrl;
+use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource, ResourceName, name_of};
+
+use super::Server;
+use super::settle::Applied;
+use crate::checked::{
+    Dangling, Document, Edit, Effect, Finding, Form, Proposal, Removal, ResourceEdit, decode,
+};
+use crate::wire::{self, write_constraints};
+
+/// A resource as a message, such as Envoy's `Cluster`, encoded.
+///
+/// ```
+/// use trunkline::ResourceMessage;
+/// use trunkline::envoy::config::cluster::v3::Cluster;
+///
+/// let cluster = Cluster {
+///     name: "backend".to_owned(),
+///     ..Cluster::default()
+/// };
+/// let message = ResourceMessage::of(&cluster);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ResourceMessage(Any);
+
+impl ResourceMessage {
+    /// Encodes a message.
+    #[must_use]
+    pub fn of<M: prost::Message + prost::Name>(message: &M) -> Self {
+        Self(Any {
+            type_url: format!("type.googleapis.com/{}", M::full_name()),
+            value: message.encode_to_vec().into(),
+        })
+    }
+
+    /// Makes the resource a variant for some clients only: those whose
+    /// parameters match (TP2).
+    ///
+    /// ```
+    /// use trunkline::ResourceMessage;
+    /// use trunkline::envoy::config::cluster::v3::Cluster;
+    ///
+    /// let cluster = ResourceMessage::of(&Cluster::default());
+    /// let variant = cluster.for_clients(&"env=prod AND NOT version=v1".parse()?);
+    /// # Ok::<(), trunkline::core::params::ConstraintError>(())
+    /// ```
+    #[must_use]
+    pub fn for_clients(self, clients: &Constraints) -> Self {
+        let name = name_of(&self.0.value).unwrap_or_default().to_owned();
+        let wrapper = Resource {
+            name: name.clone(),
+            resource_name: Some(ResourceName {
+                name,
+                dynamic_parameter_constraints: Some(write_constraints(clients.expr())),
+            }),
+            resource: Some(self.0),
+            ..Resource::default()
+        };
+        Self(Any {
+            type_url: Resource::TYPE_URL.to_owned(),
+            value: wrapper.encode_to_vec().into(),
+        })
+    }
+
+    /// A resource that is encoded already, by its type.
+    #[must_use]
+    pub fn encoded(type_url: &TypeUrl, body: bytes::Bytes) -> Self {
+        Self(Any {
+            type_url: type_url.to_string(),
+            value: body,
+        })
+    }
+}
+
+/// A change of contents that was made.
+#[derive(Clone, Debug, Default)]
+pub struct Accepted {
+    /// Its effect.
+    pub applied: Applied,
+    /// Warnings, such as references that lead nowhere.
+    pub warnings: Vec<Finding>,
+}
+
+/// A change of contents that was rejected: nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Rejected {
+    /// The reasons.
+    pub findings: Vec<Finding>,
+}
+
+impl fmt::Display for Rejected {
+    /// Writes the first reason, and how many there are.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.findings[..] {
+            [] => f.write_str("rejected"),
+            [only] => write!(f, "{only}"),
+            [first, others @ ..] => write!(f, "{first}; and {} more", others.len()),
+        }
+    }
+}
+
+impl Server {
+    /// Makes the resources of an origin exactly these: others of it are removed,
+    /// in one change. They are checked, each by Envoy's rules and all with those
+    /// of other origins.
+    ///
+    /// ```
+    /// use trunkline::envoy::config::cluster::v3::Cluster;
+    /// use trunkline::{ResourceMessage, Server, kind};
+    ///
+    /// let server = Server::default();
+    /// let cluster = Cluster {
+    ///     name: "backend".to_owned(),
+    ///     ..Cluster::default()
+    /// };
+    /// let accepted = server.set("my-origin", [ResourceMessage::of(&cluster)])?;
+    /// assert_eq!(accepted.applied.counts.created, 1);
+    /// server.set("my-origin", [])?;
+    /// assert_eq!(server.all(&kind::CDS.into()).len(), 0);
+    /// # Ok::<(), trunkline::Rejected>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A resource breaks a rule, contradicts another, or belongs to another
+    /// origin; nothing has changed.
+    pub fn set(
+        &self,
+        origin: &str,
+        resources: impl IntoIterator<Item = ResourceMessage>,
+    ) -> Result<Accepted, Rejected> {
+        let edit = ResourceEdit {
+            replaces_origin: true,
+            ..ResourceEdit::of_document(Document::empty(&"".into()))
+        };
+        self.change(origin, resources, edit)
+    }
+
+    /// Adds resources to those of an origin, or replaces those of the same
+    /// names; others stay. They are checked as by [`Self::set`].
+    ///
+    /// # Errors
+    /// As those of [`Self::set`]; nothing has changed.
+    pub fn put(
+        &self,
+        origin: &str,
+        resources: impl IntoIterator<Item = ResourceMessage>,
+    ) -> Result<Accepted, Rejected> {
+        let edit = ResourceEdit::of_document(Document::empty(&"".into()));
+        self.change(origin, resources, edit)
+    }
+
+    /// Removes resources of an origin. A name that does not exist is no mistake.
+    ///
+    /// # Errors
+    /// A name belongs to another origin; nothing has changed.
+    pub fn remove(
+        &self,
+        origin: &str,
+        names: impl IntoIterator<Item = (TypeUrl, Name)>,
+    ) -> Result<Accepted, Rejected> {
+        let removals = names.into_iter().map(|(type_url, name)| Removal {
+            type_url,
+            name,
+            variant: None,
+        });
+        let edit = ResourceEdit {
+            removals: removals.collect(),
+            ..ResourceEdit::of_document(Document::empty(&"".into()))
+        };
+        self.change(origin, [], edit)
+    }
+
+    /// Makes a change of an origin that writes these resources.
+    fn change(
+        &self,
+        origin: &str,
+        resources: impl IntoIterator<Item = ResourceMessage>,
+        edit: ResourceEdit,
+    ) -> Result<Accepted, Rejected> {
+        let response = DiscoveryResponse {
+            resources: resources.into_iter().map(|message| message.0).collect(),
+            ..DiscoveryResponse::default()
+        };
+        let bytes = Cursor::new(response.encode_to_vec());
+        let decoded = match decode(&"".into(), Form::Binary, bytes, &wire::text_options()) {
+            Ok(decoded) => decoded,
+            // Bytes in memory can be read.
+            Err(_) => {
+                return Err(Rejected {
+                    findings: Vec::new(),
+                });
+            }
+        };
+        if !decoded.errors.is_empty() {
+            let findings = decoded.into_all_errors();
+            return Err(Rejected { findings });
+        }
+
+        let document = decoded.document;
+        let proposal = Proposal {
+            origin,
+            edits: vec![Edit::Resources(ResourceEdit { document, ..edit })],
+            dangling: Dangling::Warn,
+            is_complete: true,
+            effect: Effect::Applied,
+        };
+        let mut settlement = self.settle(origin, proposal);
+        if let Some(rejection) = settlement.rejections.pop() {
+            let findings = rejection.findings;
+            return Err(Rejected { findings });
+        }
+        let mut warnings = decoded.warnings;
+        warnings.append(&mut settlement.warnings);
+        Ok(Accepted {
+            applied: settlement.applied.unwrap_or_default(),
+            warnings,
+        })
+    }
+}
