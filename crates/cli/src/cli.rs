@@ -87,6 +87,12 @@ pub(crate) enum Command {
         trunkline delete rds shop --variant 'env=prod AND NOT version=v1'\n\n\
         Without --variant every variant of a name goes.")]
     Delete(Delete),
+    /// Confirms a change of files that is held, because it removes much
+    #[command(after_help = "Example:\n  \
+        trunkline confirm 8c1f0e9d2b7a6c55\n\n\
+        The log and `trunkline status` of the server show which changes are held, with their\n\
+        hashes. The hash of a change is the same on every replica.")]
+    Confirm(Confirm),
     /// Shows each client of a server: whether it has what it should have
     #[command(after_help = "Examples:\n  \
         trunkline status\n  \
@@ -227,6 +233,9 @@ pub(crate) struct Apply {
     /// Make the origin's resources exactly these: all others of it are removed
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Also if most resources of a type are removed
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) change: Change,
     #[command(flatten)]
@@ -267,6 +276,16 @@ pub(crate) struct Delete {
     pub(crate) missing_ok: bool,
     #[command(flatten)]
     pub(crate) change: Change,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `confirm`.
+#[derive(Debug, Args)]
+pub(crate) struct Confirm {
+    /// The hash of the change
+    #[arg(value_name = "HASH")]
+    pub(crate) hash: String,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

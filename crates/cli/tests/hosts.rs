@@ -191,7 +191,7 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
     assert!(left.contains(&"r/own".to_owned()));
     // All of them under other names.
     let file = inside(&path, all("w", "d"));
-    good(&server.ask(&["apply", "-f", &file]));
+    good(&server.ask(&["apply", "-f", &file, "--yes"]));
     let left = server.names("vhds");
     assert_eq!(left.len(), MANY + 1);
     assert_eq!((left[0].as_str(), left[1].as_str()), ("r/own", "r/w00000"));
@@ -199,7 +199,7 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
     let same = good(&server.ask(&["apply", "-f", &file, "--dry-run"]));
     assert!(same.contains("0 deleted, 10501 unchanged"), "{same}");
     let file = inside(&path, all("v", "d"));
-    let other = good(&server.ask(&["apply", "-f", &file, "--dry-run"]));
+    let other = good(&server.ask(&["apply", "-f", &file, "--dry-run", "--yes"]));
     assert!(
         other.contains("10500 created, 0 changed, 10500 deleted"),
         "{other}"

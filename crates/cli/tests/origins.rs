@@ -95,3 +95,20 @@ fn one_request_may_add_and_delete_and_depend_on_a_version() {
     let gone = post("/api/v1/resources", &[("if-match", &version)], CLUSTER);
     assert_eq!(gone.0, 412, "it does not exist any more: {}", gone.1);
 }
+
+#[test]
+fn a_change_that_removes_most_of_a_type_needs_a_yes() {
+    let server = Server::start(&[]);
+    let all: String = (0..12)
+        .map(|n| cluster(&format!("c{n}")).replace("resources:\n", ""))
+        .collect();
+    good(&apply(&server, &[], &format!("resources:\n{all}")));
+    let error = bad(&apply(&server, &["--replace"], CLUSTER), 1);
+    assert!(error.contains("would remove 12 of 12 clusters"), "{error}");
+    assert_eq!(server.names("cds").len(), 12);
+    good(&apply(&server, &["--replace", "--yes"], CLUSTER));
+    assert_eq!(server.names("cds"), ["backend"]);
+    // A confirmation of another change changes nothing.
+    good(&server.ask(&["confirm", "0123456789abcdef"]));
+    assert_eq!(server.names("cds"), ["backend"]);
+}

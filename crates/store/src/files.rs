@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Proposal, Rejection};
+use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Guard, Proposal, Rejection};
 use trunkline::{Resource, TypeUrl};
 
 use crate::file::{File, FileId, FileKey, NewState};
@@ -173,6 +173,11 @@ impl Files {
             dangling: self.options.dangling,
             is_complete: self.failed.is_empty() && self.is_all_known(&ids),
             effect,
+            // Of what was there before the start, nothing is known.
+            guard: match self.loaded && self.options.guard {
+                true => Guard::On,
+                false => Guard::Off,
+            },
         };
         let settlement = self.target.settle(&names, proposal);
         self.note_settlement(&ids, settlement.rejections);

@@ -11,6 +11,9 @@ use trunkline_proto::text;
 pub struct Options {
     /// The treatment of a reference to a resource that does not exist.
     pub dangling: Dangling,
+    /// Whether a change is held that empties a file, removes all files of a
+    /// path, or removes most resources of a type.
+    pub guard: bool,
     /// Options of reading text, with limits.
     pub text: text::Options,
     /// Whether the system notifies of changes. Without that, only the rescan
@@ -33,6 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             dangling: Dangling::default(),
+            guard: true,
             text: wire::text_options(),
             notify: true,
             quiet: Duration::from_millis(50),

@@ -2,11 +2,14 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, Uri};
 use serde::Serialize;
 use trunkline::checked::Finding;
 use trunkline_store::FileStatus;
 
 use super::Shared;
+use super::error::Refusal;
+use super::query::Query;
 
 /// All files.
 #[derive(Serialize)]
@@ -27,6 +30,18 @@ struct Shown {
     resources: usize,
     errors: Vec<String>,
     warnings: Vec<String>,
+}
+
+/// `POST /api/v1/confirm?hash=...`: confirms a change that is held.
+pub(super) async fn confirm(State(admin): State<Shared>, uri: Uri) -> Result<StatusCode, Refusal> {
+    let query = Query::read(&uri, &["hash"])?;
+    match query.one("hash")? {
+        Some(hash) if !hash.is_empty() => {
+            admin.server.confirm(hash);
+            Ok(StatusCode::NO_CONTENT)
+        }
+        _ => Err(Refusal::bad("which change? give its hash as `hash`")),
+    }
 }
 
 /// `GET /api/v1/files`: shows each file of the contents; none, where contents

@@ -92,6 +92,7 @@ const ROUTES: &[Route] = routes! {
     GET "/api/v1/resources/{type}" resources::list;
     POST "/api/v1/resources" write::apply;
     DELETE "/api/v1/resources/{type}" remove::delete;
+    POST "/api/v1/confirm" files::confirm;
     GET "/api/v1/status" status::list;
     GET "/api/v1/explain" explain::explain_client;
     POST "/api/v1/explain" explain::explain_node;

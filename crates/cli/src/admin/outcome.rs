@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
-use trunkline::checked::{Edit, Effect, Finding, MOST_FINDINGS, Proposal, ResourceEdit};
+use trunkline::checked::{Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit};
 use trunkline::{Applied, ChangeCounts, Changed, Conflict, Precondition};
 use trunkline_core::resource::Version;
 
@@ -86,10 +86,18 @@ pub(super) struct Options {
     summary: bool,
     takes_over: bool,
     precondition: Precondition,
+    guard: Guard,
 }
 
 /// The parameters of the options.
-pub(super) const OPTIONS: [&str; 5] = ["dry_run", "summary", "origin", "take_over", "if_revision"];
+pub(super) const OPTIONS: [&str; 6] = [
+    "dry_run",
+    "summary",
+    "origin",
+    "take_over",
+    "if_revision",
+    "yes",
+];
 
 impl Options {
     /// Reads the options of a request from its parameters, and from the header
@@ -114,7 +122,19 @@ impl Options {
                 revision: revision.transpose()?,
                 version: read_if_match(headers)?,
             },
+            guard: match query.is_on("yes")? {
+                true => Guard::Off,
+                false => Guard::On,
+            },
         })
+    }
+}
+
+impl Options {
+    /// Holds no change: who names what is removed has confirmed it.
+    pub(super) fn without_guard(self) -> Self {
+        let guard = Guard::Off;
+        Self { guard, ..self }
     }
 }
 
@@ -185,6 +205,7 @@ impl ChangeRequest<'_> {
                 true => Effect::Rehearsed,
                 false => Effect::Applied,
             },
+            guard: self.options.guard.clone(),
         };
         let server = &self.admin.server;
         let settlement = server.settle_if(&self.who.0, proposal, &self.options.precondition);

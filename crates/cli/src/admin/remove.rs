@@ -34,7 +34,7 @@ pub(super) async fn delete(
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let known = [&["name", "variant", "missing_ok"][..], &OPTIONS].concat();
     let query = Query::read(&uri, &known)?;
-    let options = Options::read(&query, &headers)?;
+    let options = Options::read(&query, &headers)?.without_guard();
     let names = required_names(&query)?.into_iter();
     let removed = RemovedNames {
         names: names.map(|name| (type_url.clone(), name)).collect(),

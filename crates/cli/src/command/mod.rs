@@ -5,6 +5,7 @@ mod bench;
 mod change_query;
 mod changes;
 mod completions;
+mod confirm;
 mod delete;
 mod demo;
 mod explain;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Get(args) => get::run(&args),
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),
+        Command::Confirm(args) => confirm::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Bench(options) => bench::run(*options),

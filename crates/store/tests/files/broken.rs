@@ -161,3 +161,39 @@ async fn what_the_database_refuses_is_a_mistake_of_its_file() {
     assert_eq!(said(&watched.next().await), ["+a"]);
     watched.good().await;
 }
+
+#[tokio::test]
+async fn a_change_that_empties_a_file_or_a_directory_is_held_until_it_is_confirmed() {
+    let place = Place::new();
+    place.write("a.yaml", clusters([("a", 1)]));
+    place.write("b.yaml", clusters([("b", 1)]));
+    let guarded = trunkline_store::Options {
+        guard: true,
+        rescan: std::time::Duration::from_millis(20),
+        ..options()
+    };
+    let mut watched = Watched::new([place.0.path()], guarded);
+    watched.next().await;
+    // An empty file is held, however long it stays so.
+    place.write("a.yaml", "resources: []");
+    let status = watched.bad().await;
+    let reason = &errors(&status, &place)[0];
+    assert!(
+        reason.starts_with("a.yaml: has no resources any more"),
+        "{reason}"
+    );
+    assert_eq!(status.resources(), 2, "both are served still");
+    place.write("a.yaml", clusters([("a", 2)]));
+    assert_eq!(said(&watched.next().await), ["+a"]);
+    // One file of several may go, and the last one not.
+    place.remove("b.yaml");
+    assert_eq!(said(&watched.next().await), ["-b"]);
+    place.remove("a.yaml");
+    let status = watched.status(|status| status.bad().count() == 1).await;
+    let reason = errors(&status, &place)[0].clone();
+    assert_eq!(status.resources(), 1, "it is served still");
+    let hash = reason.rsplit(' ').next().unwrap();
+    watched.server.confirm(hash);
+    assert_eq!(said(&watched.next().await), ["-a"]);
+    watched.good().await;
+}

@@ -19,6 +19,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// notifications count, unless a test says otherwise.
 pub(crate) fn options() -> Options {
     Options {
+        guard: false,
         quiet: Duration::from_millis(20),
         retry: Duration::from_millis(40),
         rescan: Duration::from_secs(3600),

@@ -12,6 +12,7 @@ use super::binary;
 use super::document::Document;
 use super::edit::Edit;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::guard::Guard;
 use super::place::At;
 use super::set::{ContentSet, Dangling, Effect, Proposal, Settlement};
 use crate::wire::{self, Intake};
@@ -142,6 +143,7 @@ impl Decoded {
             dangling: Dangling::Warn,
             is_complete: false,
             effect: Effect::Held,
+            guard: Guard::Off,
         };
         let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
         let rejections = settlement.rejections.into_iter();

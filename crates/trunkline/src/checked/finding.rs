@@ -163,6 +163,31 @@ pub enum Fault {
         /// The number of virtual hosts.
         count: usize,
     },
+    /// A change removes most resources of a type, and is held.
+    #[error(
+        "would remove {removed} of {total} {}s at once, and is held; if that is intended, apply it \
+         with --yes, or `trunkline confirm` {hash}", type_label(.type_url)
+    )]
+    HeldRemoval {
+        /// The type.
+        type_url: TypeUrl,
+        /// The number of resources that it removes.
+        removed: usize,
+        /// The number of resources that there are.
+        total: usize,
+        /// The hash of the change.
+        hash: String,
+    },
+    /// A file is empty that had resources, or the last file of a path is gone:
+    /// the change is held.
+    #[error(
+        "has no resources any more, and the change is held; if that is intended, `trunkline \
+         confirm` {hash}"
+    )]
+    HeldEmpty {
+        /// The hash of the change.
+        hash: String,
+    },
     /// A configured path does not exist.
     #[error("does not exist; create it, or name another path")]
     Missing,

@@ -18,6 +18,7 @@
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
 //! | `references`, `coverage` | dangling references; values that no variant serves |
 //! | `diff` | the difference between what edits remove and what they add |
+//! | `guard` | changes that remove so much that they are held |
 //! | `finding` | mistakes and warnings |
 
 mod binary;
@@ -28,6 +29,7 @@ mod document;
 mod domains;
 mod edit;
 mod finding;
+mod guard;
 mod index;
 mod place;
 mod plan;
@@ -43,5 +45,6 @@ pub use decode::{Decoded, FirstOfPart, Form, decode, warm_up};
 pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
+pub use guard::Guard;
 pub use place::{At, Place};
 pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};

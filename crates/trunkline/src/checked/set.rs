@@ -12,7 +12,8 @@ use super::coverage::{Coverage, TypedResource};
 use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
-use super::finding::{Finding, MOST_FINDINGS};
+use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::guard::Guard;
 use super::index::Index;
 use super::references::DanglingReferences;
 use super::settle::Settling;
@@ -48,6 +49,8 @@ pub struct Proposal<'a> {
     pub is_complete: bool,
     /// What becomes of its changes.
     pub effect: Effect,
+    /// Whether changes that remove much are held.
+    pub guard: Guard,
 }
 
 /// What becomes of the changes of a proposal.
@@ -90,7 +93,7 @@ pub struct Rejection {
 /// ```
 /// use std::io::Cursor;
 /// use trunkline::checked::{
-///     ContentSet, Dangling, Edit, Effect, Form, Proposal, ResourceEdit, decode,
+///     ContentSet, Dangling, Edit, Effect, Form, Guard, Proposal, ResourceEdit, decode,
 /// };
 ///
 /// let text = "resources: [{'@type': type.googleapis.com/envoy.config.cluster.v3.Cluster, name: a}]";
@@ -104,6 +107,7 @@ pub struct Rejection {
 ///         dangling: Dangling::Warn,
 ///         is_complete: true,
 ///         effect: Effect::Applied,
+///         guard: Guard::Off,
 ///     },
 ///     |changes| Ok(changes.len()),
 /// );
@@ -118,6 +122,8 @@ pub struct ContentSet {
     coverage: Coverage,
     /// Origins whose contents are not all known.
     incomplete: BTreeSet<OriginId>,
+    /// The hash of a held change that was confirmed.
+    confirmed: Option<String>,
 }
 
 impl ContentSet {
@@ -130,6 +136,10 @@ impl ContentSet {
         mut apply: impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
         let origin = self.index.slots.origin_id(proposal.origin);
+        let guard = match (proposal.guard, &self.confirmed) {
+            (Guard::On, Some(hash)) => Guard::Confirmed(hash.clone()),
+            (guard, _) => guard,
+        };
         match proposal.is_complete {
             true => self.incomplete.remove(&origin),
             false => self.incomplete.insert(origin),
@@ -145,7 +155,13 @@ impl ContentSet {
         if checks_references && proposal.dangling == Dangling::Refuse {
             settling.reject_dangling();
         }
-        let (applied, unchanged) = apply_changes(&mut settling, &mut apply);
+        let held = |settling: &Settling<'_>, changes: &[Change]| {
+            settling.held_reason(changes, origin, &guard)
+        };
+        let (applied, unchanged) = apply_changes(&mut settling, held, &mut apply);
+        if applied.is_some() && matches!(guard, Guard::Confirmed(_)) {
+            self.confirmed = None;
+        }
 
         let lost = match checks_references {
             true => settling.lost_names(),
@@ -197,6 +213,12 @@ impl ContentSet {
                 .collect(),
             warnings,
         }
+    }
+
+    /// Confirms a change that is held, by its hash: it is accepted when it is
+    /// proposed again.
+    pub fn confirm(&mut self, hash: &str) {
+        self.confirmed = Some(hash.to_owned());
     }
 
     /// Lets the resources of a document that are already in the set be those of
@@ -255,11 +277,13 @@ impl ContentSet {
     }
 }
 
-/// Applies the changes of the accepted edits. If they are refused, the edits at
-/// fault are rejected, and the changes of the others are tried. Returns the
+/// Applies the changes of the accepted edits. If they are held, all edits are
+/// rejected. If they are refused, the edits at fault are rejected, and the
+/// changes of the others are tried. Returns the
 /// result, and how many resources were written that are as they were.
 fn apply_changes<T>(
     settling: &mut Settling<'_>,
+    held: impl Fn(&Settling<'_>, &[Change]) -> Option<Fault>,
     apply: &mut impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
 ) -> (Option<T>, usize) {
     loop {
@@ -271,6 +295,10 @@ fn apply_changes<T>(
         }
         if changes.is_empty() {
             return (None, count);
+        }
+        if let Some(fault) = held(settling, &changes) {
+            settling.reject_all(&fault);
+            continue;
         }
         match apply(changes) {
             Ok(applied) => return (Some(applied), count),

@@ -331,6 +331,18 @@ impl<'a> Settling<'a> {
         any_refused
     }
 
+    /// Rejects all edits for this reason.
+    pub(super) fn reject_all(&mut self, fault: &Fault) {
+        let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
+        for nth in accepted {
+            // Another one that was rejected may have evicted it.
+            if !self.edits[nth].is_rejected() {
+                let finding = Finding::whole(&self.file_of(nth), fault.clone());
+                self.reject(nth, vec![finding]);
+            }
+        }
+    }
+
     /// Takes everything back: what accepted edits added is removed, and what
     /// they removed is added.
     pub(super) fn undo(&mut self) {

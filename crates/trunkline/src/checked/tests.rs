@@ -71,6 +71,7 @@ fn remove(type_url: &str, name: &str) -> ResourceEdit {
 struct Fixture {
     set: ContentSet,
     dangling: Dangling,
+    guard: Guard,
 }
 
 impl Fixture {
@@ -87,6 +88,7 @@ impl Fixture {
             dangling: self.dangling,
             is_complete: true,
             effect,
+            guard: self.guard.clone(),
         };
         let settlement = self.set.settle(proposal, |applied| {
             changes = applied.iter().map(describe).collect();
@@ -215,6 +217,44 @@ fn a_reference_that_would_dangle_rejects_whoever_makes_it_so() {
     );
     fixture.good("a", remove(kind::CDS, "e"));
     fixture.good("b", remove(kind::EDS, "e"));
+}
+
+#[test]
+fn a_change_that_removes_most_of_a_type_is_held_until_it_is_confirmed() {
+    let mut fixture = Fixture {
+        guard: Guard::On,
+        ..Fixture::default()
+    };
+    let clusters: Vec<String> = (0..10).map(|n| cluster(&format!("c{n}"))).collect();
+    fixture.good("a", write(&clusters));
+    let replace = |clusters: &[String]| ResourceEdit {
+        replaces_origin: true,
+        ..write(clusters)
+    };
+    // Half of them may go.
+    assert_eq!(fixture.good("a", replace(&clusters[..5])).len(), 5);
+    // Of fewer than ten, all.
+    assert_eq!(fixture.good("a", replace(&[])).len(), 5);
+    fixture.good("a", write(&clusters));
+    let reason = fixture.bad("a", replace(&clusters[..4]));
+    let hash = reason.rsplit(' ').next().unwrap().to_owned();
+    assert!(reason.contains("would remove 6 of 10 clusters"), "{reason}");
+    // The hash is of what is removed, in whichever process.
+    let mut other = Fixture {
+        guard: Guard::On,
+        ..Fixture::default()
+    };
+    other.good("b", write(&clusters));
+    let same = other.bad("b", replace(&clusters[..4]));
+    assert!(same.ends_with(&hash), "{same}");
+    // It confirms no other change.
+    fixture.set.confirm(&hash);
+    fixture.bad("a", replace(&clusters[..3]));
+    assert_eq!(fixture.good("a", replace(&clusters[..4])).len(), 6);
+    // All of them under other names are most of them, too.
+    fixture.good("a", write(&clusters));
+    let others: Vec<String> = (0..10).map(|n| cluster(&format!("d{n}"))).collect();
+    fixture.bad("a", replace(&others));
 }
 
 /// The names and versions of contents.

@@ -163,6 +163,12 @@ impl Server {
         self.shared.revision()
     }
 
+    /// Confirms a change that is held, by its hash: it is accepted when it is
+    /// proposed again. See [`Guard`](crate::checked::Guard).
+    pub fn confirm(&self, hash: &str) {
+        self.shared.lock_set().confirm(hash);
+    }
+
     /// Reads the contents of all origins. Proposals wait meanwhile.
     pub fn read_set<T>(&self, look: impl FnOnce(&ContentSet) -> T) -> T {
         look(&self.shared.lock_set())

@@ -13,7 +13,7 @@ use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource, ResourceName,
 use super::Server;
 use super::settle::Applied;
 use crate::checked::{
-    Dangling, Document, Edit, Effect, Finding, Form, Proposal, Removal, ResourceEdit, decode,
+    Dangling, Document, Edit, Effect, Finding, Form, Guard, Proposal, Removal, ResourceEdit, decode,
 };
 use crate::wire::{self, write_constraints};
 
@@ -212,6 +212,8 @@ impl Server {
             dangling: Dangling::Warn,
             is_complete: true,
             effect: Effect::Applied,
+            // A program says what it means.
+            guard: Guard::Off,
         };
         let mut settlement = self.settle(origin, proposal);
         if let Some(rejection) = settlement.rejections.pop() {

@@ -57,12 +57,13 @@ impl Applying<'_> {
 
     /// Returns the parameters of a request.
     fn query(&self) -> String {
-        let replace = if self.args.replace {
-            "&replace=true"
-        } else {
-            ""
-        };
-        format!("{}{replace}", self.args.change.query())
+        let mut query = self.args.change.query();
+        for (is_set, name) in [(self.args.replace, "replace"), (self.args.yes, "yes")] {
+            if is_set {
+                query.push_str(&format!("&{name}=true"));
+            }
+        }
+        query
     }
 
     /// Makes a failure of an error about the file, with its name.

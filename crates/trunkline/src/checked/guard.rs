@@ -1,0 +1,132 @@
+//! Holds changes that remove so much that they are hardly intended.
+//!
+//! A generator that fails, a mount that is gone, a slip in a command: each looks
+//! like a wish to remove a fleet's configuration. Such a change is rejected, and
+//! can be confirmed by its hash, which is the same on every replica.
+
+use std::collections::BTreeMap;
+
+use trunkline_core::change::Change;
+use trunkline_core::resource::{TypeUrl, Version};
+
+use super::finding::Fault;
+use super::settle::Settling;
+use super::unit::{OriginId, UnitKey};
+
+/// Whether changes that remove much are held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Guard {
+    /// No change is held.
+    #[default]
+    Off,
+    /// Changes that remove much are held.
+    On,
+    /// As [`Self::On`], but the change with this hash is confirmed.
+    Confirmed(String),
+}
+
+/// Of fewer resources of a type all may be removed.
+const FEWEST: usize = 10;
+
+impl Settling<'_> {
+    /// Returns why the changes of the accepted edits are held; `None` if they
+    /// are not.
+    pub(super) fn held_reason(
+        &self,
+        changes: &[Change],
+        origin: OriginId,
+        guard: &Guard,
+    ) -> Option<Fault> {
+        if *guard == Guard::Off {
+            return None;
+        }
+        let removed = count_removed(changes);
+        let most = removed.iter().find_map(|(type_url, removed)| {
+            let total = self.count_before(type_url, origin);
+            let is_most = total >= FEWEST && *removed * 2 > total;
+            is_most.then_some((type_url, *removed, total))
+        });
+        let hash = hash_of(changes);
+        if *guard == Guard::Confirmed(hash.clone()) {
+            return None;
+        }
+        if let Some((type_url, removed, total)) = most {
+            return Some(Fault::HeldRemoval {
+                type_url: (*type_url).clone(),
+                removed,
+                total,
+                hash,
+            });
+        }
+        (!removed.is_empty() && self.empties_files()).then_some(Fault::HeldEmpty { hash })
+    }
+
+    /// Counts the resources of a type that an origin had before the accepted
+    /// edits.
+    fn count_before(&self, type_url: &TypeUrl, origin: OriginId) -> usize {
+        let slots = &self.index.slots;
+        let items = slots.iter().map(|(_, item)| item);
+        let own = items.filter(|item| slots.units.origin_of(item.unit) == Some(origin));
+        let now = own.filter(|item| item.type_url == type_url).count();
+        let added = self.added_items().filter(|item| item.type_url == type_url);
+        let removed = self
+            .removed_items()
+            .filter(|item| item.type_url == *type_url);
+        (now + removed.count()).saturating_sub(added.count())
+    }
+
+    /// Returns whether a file that had resources is empty, or all files below a
+    /// configured path are gone.
+    fn empties_files(&self) -> bool {
+        self.accepted().any(|(_, edit)| {
+            let had_items = edit.old.iter().any(|(_, items)| !items.is_empty());
+            let is_emptied = edit.is_file && had_items && edit.inserted.is_empty();
+            let is_removed = edit.document.is_none();
+            is_emptied && (!is_removed || !self.has_files_beside(edit))
+        })
+    }
+
+    /// Returns whether files with resources are left below the configured path
+    /// of an edit.
+    fn has_files_beside(&self, edit: &super::edit::OpenEdit) -> bool {
+        let units = &self.index.slots.units;
+        let root_of = |unit| match units.get(unit).map(|unit| &unit.key) {
+            Some(UnitKey::File { root, .. }) => Some(*root),
+            _ => None,
+        };
+        let own = edit.units.first().and_then(|unit| root_of(*unit));
+        let mut files = units.files();
+        files.any(|file| {
+            let has_items = units.get(file).is_some_and(|unit| !unit.items.is_empty());
+            has_items && root_of(file) == own
+        })
+    }
+}
+
+/// Counts the removals of each type.
+fn count_removed(changes: &[Change]) -> BTreeMap<&TypeUrl, usize> {
+    let mut removed = BTreeMap::new();
+    for change in changes {
+        if let Change::RemoveVariant(type_url, ..) = change {
+            *removed.entry(type_url).or_default() += 1;
+        }
+    }
+    removed
+}
+
+/// Returns the hash of what changes remove, whatever their order.
+fn hash_of(changes: &[Change]) -> String {
+    let keys = changes.iter().filter_map(|change| match change {
+        Change::RemoveVariant(type_url, name, constraints) => {
+            let clients = constraints.as_ref().map(ToString::to_string);
+            Some(format!(
+                "{type_url}\n{name}\n{}\n",
+                clients.unwrap_or_default()
+            ))
+        }
+        _ => None,
+    });
+    let mut keys: Vec<String> = keys.collect();
+    keys.sort();
+    Version::of_body(keys.concat().as_bytes()).to_string()
+}
