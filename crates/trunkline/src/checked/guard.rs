@@ -41,24 +41,32 @@ impl Settling<'_> {
             return None;
         }
         let removed = count_removed(changes);
-        let most = removed.iter().find_map(|(type_url, removed)| {
+        // To count what there was takes long, and few removals are never most.
+        let many = removed.iter().filter(|(_, removed)| **removed * 2 > FEWEST);
+        let most = many.map(|(type_url, removed)| {
             let total = self.count_before(type_url, origin);
-            let is_most = total >= FEWEST && *removed * 2 > total;
-            is_most.then_some((type_url, *removed, total))
+            (*type_url, *removed, total)
         });
+        let most = most.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
+        let most = most.max_by_key(|(_, removed, _)| *removed);
+        let is_empty = !removed.is_empty() && self.empties_files();
+        if most.is_none() && !is_empty {
+            return None;
+        }
+
         let hash = hash_of(changes);
         if *guard == Guard::Confirmed(hash.clone()) {
             return None;
         }
-        if let Some((type_url, removed, total)) = most {
-            return Some(Fault::HeldRemoval {
-                type_url: (*type_url).clone(),
+        Some(match most {
+            Some((type_url, removed, total)) => Fault::HeldRemoval {
+                type_url: type_url.clone(),
                 removed,
                 total,
                 hash,
-            });
-        }
-        (!removed.is_empty() && self.empties_files()).then_some(Fault::HeldEmpty { hash })
+            },
+            None => Fault::HeldEmpty { hash },
+        })
     }
 
     /// Counts the resources of a type that an origin had before the accepted
