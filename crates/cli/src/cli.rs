@@ -77,7 +77,7 @@ pub(crate) enum Command {
         has arrived.\n\n\
         The virtual hosts of a route configuration that has `vhds` become resources of their\n\
         own (vhds). Applied again, those that it no longer lists are gone.\n\n\
-        A resource without constraints around it is all of its name: other variants are gone.\n\
+        A resource without constraints around it replaces every variant of its name.\n\
         One with constraints is that variant. See docs/files.md.")]
     Apply(Apply),
     /// Removes resources: all that are named, or none
@@ -233,7 +233,7 @@ pub(crate) struct Apply {
     /// Make the origin's resources exactly these: all others of it are removed
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Also if most resources of a type are removed
+    /// Apply it even if it removes most of the origin's resources of a type
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -251,7 +251,7 @@ pub(crate) struct Change {
     /// Take names over that belong to other origins
     #[arg(long)]
     pub(crate) take_over: bool,
-    /// Only if the contents are at this revision, which every change prints
+    /// Only if the contents are at this revision, which a change prints
     #[arg(long, value_name = "NUMBER")]
     pub(crate) if_revision: Option<u64>,
     /// Only say what would change

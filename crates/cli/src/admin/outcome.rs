@@ -205,7 +205,7 @@ impl ChangeRequest<'_> {
                 true => Effect::Rehearsed,
                 false => Effect::Applied,
             },
-            guard: self.options.guard.clone(),
+            guard: self.options.guard,
         };
         let server = &self.admin.server;
         let settlement = server.settle_if(&self.who.0, proposal, &self.options.precondition);

@@ -183,6 +183,9 @@ async fn a_change_that_empties_a_file_or_a_directory_is_held_until_it_is_confirm
         "{reason}"
     );
     assert_eq!(status.resources(), 2, "both are served still");
+    // Others go on meanwhile.
+    place.write("b.yaml", clusters([("b", 2)]));
+    assert_eq!(said(&watched.next().await), ["+b"]);
     place.write("a.yaml", clusters([("a", 2)]));
     assert_eq!(said(&watched.next().await), ["+a"]);
     // One file of several may go, and the last one not.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
-use trunkline_core::resource::TypeUrl;
+use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::document::{Document, Item};
 use super::finding::Finding;
@@ -74,6 +74,14 @@ pub struct Removal {
     /// The one variant that is removed, by its constraints; `None` is all of
     /// the name.
     pub variant: Option<Option<Constraints>>,
+}
+
+impl Removal {
+    /// Returns whether a variant of the name is removed.
+    pub(super) fn selects(&self, resource: &Resource) -> bool {
+        let variant = self.variant.as_ref();
+        variant.is_none_or(|variant| *variant == resource.constraints)
+    }
 }
 
 /// Items of one unit, which are not in the index.

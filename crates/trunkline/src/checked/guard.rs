@@ -4,41 +4,75 @@
 //! like a wish to remove a fleet's configuration. Such a change is rejected, and
 //! can be confirmed by its hash, which is the same on every replica.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use trunkline_core::change::Change;
 use trunkline_core::resource::{TypeUrl, Version};
 
+use super::edit::OpenEdit;
 use super::finding::Fault;
 use super::settle::Settling;
 use super::unit::{OriginId, UnitKey};
 
 /// Whether changes that remove much are held.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Guard {
     /// No change is held.
     #[default]
     Off,
-    /// Changes that remove much are held.
+    /// Changes that remove much are held, unless they are
+    /// [confirmed](super::ContentSet::confirm).
     On,
-    /// As [`Self::On`], but the change with this hash is confirmed.
-    Confirmed(String),
+}
+
+/// The hashes of changes that were confirmed and not made yet.
+#[derive(Debug, Default)]
+pub(super) struct Confirmed(VecDeque<String>);
+
+/// Confirmations that are kept; the oldest is dropped.
+const MOST_CONFIRMED: usize = 64;
+
+impl Confirmed {
+    /// Adds the hash of a change.
+    pub(super) fn add(&mut self, hash: &str) {
+        self.0.push_back(hash.to_owned());
+        if self.0.len() > MOST_CONFIRMED {
+            self.0.pop_front();
+        }
+    }
+
+    /// Forgets the hash of a change that was made.
+    pub(super) fn remove(&mut self, hash: &str) {
+        self.0.retain(|confirmed| confirmed != hash);
+    }
+
+    fn has(&self, hash: &str) -> bool {
+        self.0.iter().any(|confirmed| confirmed == hash)
+    }
+}
+
+/// What the guard says of some changes.
+pub(super) enum Judgement {
+    /// They are let through. If they had to be confirmed, this is their hash.
+    Pass(Option<String>),
+    /// They are held for this reason. The edits that it is about are rejected.
+    Hold(Fault),
 }
 
 /// Of fewer resources of a type all may be removed.
 const FEWEST: usize = 10;
 
 impl Settling<'_> {
-    /// Returns why the changes of the accepted edits are held; `None` if they
-    /// are not.
-    pub(super) fn held_reason(
+    /// Judges the changes of the accepted edits.
+    pub(super) fn judge(
         &self,
         changes: &[Change],
         origin: OriginId,
-        guard: &Guard,
-    ) -> Option<Fault> {
-        if *guard == Guard::Off {
-            return None;
+        guard: Guard,
+        confirmed: &Confirmed,
+    ) -> Judgement {
+        if guard == Guard::Off {
+            return Judgement::Pass(None);
         }
         let removed = count_removed(changes);
         // To count what there was takes long, and few removals are never most.
@@ -49,16 +83,16 @@ impl Settling<'_> {
         });
         let most = most.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
         let most = most.max_by_key(|(_, removed, _)| *removed);
-        let is_empty = !removed.is_empty() && self.empties_files();
+        let is_empty = !removed.is_empty() && self.accepted().any(|(_, e)| self.empties_file(e));
         if most.is_none() && !is_empty {
-            return None;
+            return Judgement::Pass(None);
         }
 
         let hash = hash_of(changes);
-        if *guard == Guard::Confirmed(hash.clone()) {
-            return None;
+        if confirmed.has(&hash) {
+            return Judgement::Pass(Some(hash));
         }
-        Some(match most {
+        Judgement::Hold(match most {
             Some((type_url, removed, total)) => Fault::HeldRemoval {
                 type_url: type_url.clone(),
                 removed,
@@ -66,6 +100,28 @@ impl Settling<'_> {
                 hash,
             },
             None => Fault::HeldEmpty { hash },
+        })
+    }
+
+    /// Returns the edits that a held change is about: those that remove
+    /// resources of the type, or leave no resources.
+    pub(super) fn held_edits(&self, fault: &Fault) -> Vec<usize> {
+        let is_about = |edit: &OpenEdit| match fault {
+            Fault::HeldRemoval { type_url, .. } => self.removes_any(edit, type_url),
+            _ => self.empties_file(edit),
+        };
+        let edits = self.accepted().filter(|(_, edit)| is_about(edit));
+        edits.map(|(nth, _)| nth).collect()
+    }
+
+    /// Returns whether an edit removes a resource of a type that no accepted
+    /// edit adds again.
+    fn removes_any(&self, edit: &OpenEdit, type_url: &TypeUrl) -> bool {
+        let items = edit.old.iter().flat_map(|(_, items)| items);
+        let mut of_type = items.filter(|item| item.type_url == *type_url);
+        of_type.any(|item| {
+            let mut variants = self.index.variants(type_url, &item.resource.name);
+            !variants.any(|(_, held)| held.resource.constraints == item.resource.constraints)
         })
     }
 
@@ -83,20 +139,18 @@ impl Settling<'_> {
         (now + removed.count()).saturating_sub(added.count())
     }
 
-    /// Returns whether a file that had resources is empty, or all files below a
-    /// configured path are gone.
-    fn empties_files(&self) -> bool {
-        self.accepted().any(|(_, edit)| {
-            let had_items = edit.old.iter().any(|(_, items)| !items.is_empty());
-            let is_emptied = edit.is_file && had_items && edit.inserted.is_empty();
-            let is_removed = edit.document.is_none();
-            is_emptied && (!is_removed || !self.has_files_beside(edit))
-        })
+    /// Returns whether an edit leaves no resources of a file that had some, or
+    /// removes the last file below a configured path.
+    fn empties_file(&self, edit: &OpenEdit) -> bool {
+        let had_items = edit.old.iter().any(|(_, items)| !items.is_empty());
+        let is_emptied = edit.is_file && had_items && edit.inserted.is_empty();
+        let is_removed = edit.document.is_none();
+        is_emptied && (!is_removed || !self.has_files_beside(edit))
     }
 
     /// Returns whether files with resources are left below the configured path
     /// of an edit.
-    fn has_files_beside(&self, edit: &super::edit::OpenEdit) -> bool {
+    fn has_files_beside(&self, edit: &OpenEdit) -> bool {
         let units = &self.index.slots.units;
         let root_of = |unit| match units.get(unit).map(|unit| &unit.key) {
             Some(UnitKey::File { root, .. }) => Some(*root),

@@ -198,8 +198,8 @@ impl<'a> Plan<'a> {
         }
         let variants = self.index.variants(&removal.type_url, &removal.name);
         let removed = variants.filter(|(_, item)| {
-            let variant = removal.variant.as_ref();
-            variant.is_none_or(|variant| *variant == item.resource.constraints)
+            let is_allowed = takes_over || self.is_own(item.unit);
+            is_allowed && removal.selects(item.resource)
         });
         let removed: Vec<(ItemId, UnitId)> = removed.map(|(id, item)| (id, item.unit)).collect();
         self.replaced.extend(removed.iter().map(|(id, _)| *id));
@@ -222,12 +222,16 @@ impl<'a> Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Makes the finding that a resource belongs to another origin; `None` if it
-    /// does not.
+    /// Makes the finding that a resource belongs to another origin; `None` if
+    /// some of it is the origin's own.
     fn find_owner(&self, removal: &Removal) -> Option<Finding> {
         let slots = &self.index.slots;
-        let mut variants = self.index.variants(&removal.type_url, &removal.name);
-        let (_, other) = variants.find(|(_, item)| !self.is_own(item.unit))?;
+        let variants = self.index.variants(&removal.type_url, &removal.name);
+        let mut variants = variants.filter(|(_, item)| removal.selects(item.resource));
+        let (_, other) = variants.next()?;
+        if self.is_own(other.unit) || variants.any(|(_, item)| self.is_own(item.unit)) {
+            return None;
+        }
         let owner = slots.units.origin_of(other.unit)?;
         let fault = Fault::Owned {
             type_url: removal.type_url.clone(),

@@ -12,8 +12,8 @@ use super::coverage::{Coverage, TypedResource};
 use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
-use super::finding::{Fault, Finding, MOST_FINDINGS};
-use super::guard::Guard;
+use super::finding::{Finding, MOST_FINDINGS};
+use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
 use super::references::DanglingReferences;
 use super::settle::Settling;
@@ -122,8 +122,7 @@ pub struct ContentSet {
     coverage: Coverage,
     /// Origins whose contents are not all known.
     incomplete: BTreeSet<OriginId>,
-    /// The hash of a held change that was confirmed.
-    confirmed: Option<String>,
+    confirmed: Confirmed,
 }
 
 impl ContentSet {
@@ -136,10 +135,6 @@ impl ContentSet {
         mut apply: impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
         let origin = self.index.slots.origin_id(proposal.origin);
-        let guard = match (proposal.guard, &self.confirmed) {
-            (Guard::On, Some(hash)) => Guard::Confirmed(hash.clone()),
-            (guard, _) => guard,
-        };
         match proposal.is_complete {
             true => self.incomplete.remove(&origin),
             false => self.incomplete.insert(origin),
@@ -155,12 +150,16 @@ impl ContentSet {
         if checks_references && proposal.dangling == Dangling::Refuse {
             settling.reject_dangling();
         }
-        let held = |settling: &Settling<'_>, changes: &[Change]| {
-            settling.held_reason(changes, origin, &guard)
+        let judge = |settling: &Settling<'_>, changes: &[Change]| {
+            settling.judge(changes, origin, proposal.guard, &self.confirmed)
         };
-        let (applied, unchanged) = apply_changes(&mut settling, held, &mut apply);
-        if applied.is_some() && matches!(guard, Guard::Confirmed(_)) {
-            self.confirmed = None;
+        let outcome = apply_changes(&mut settling, judge, &mut apply);
+        let (applied, unchanged) = (outcome.applied, outcome.unchanged);
+        if let Some(hash) = outcome
+            .confirmed
+            .filter(|_| proposal.effect == Effect::Applied)
+        {
+            self.confirmed.remove(&hash);
         }
 
         let lost = match checks_references {
@@ -218,7 +217,7 @@ impl ContentSet {
     /// Confirms a change that is held, by its hash: it is accepted when it is
     /// proposed again.
     pub fn confirm(&mut self, hash: &str) {
-        self.confirmed = Some(hash.to_owned());
+        self.confirmed.add(hash);
     }
 
     /// Lets the resources of a document that are already in the set be those of
@@ -277,33 +276,49 @@ impl ContentSet {
     }
 }
 
-/// Applies the changes of the accepted edits. If they are held, all edits are
-/// rejected. If they are refused, the edits at fault are rejected, and the
-/// changes of the others are tried. Returns the
-/// result, and how many resources were written that are as they were.
+/// The outcome of applying the changes of edits.
+struct Outcome<T> {
+    /// The result; `None` if there were no changes.
+    applied: Option<T>,
+    /// How many resources were written that are as they were.
+    unchanged: usize,
+    /// The hash of the changes, if they had to be confirmed.
+    confirmed: Option<String>,
+}
+
+/// Applies the changes of the accepted edits. If they are held or refused, the
+/// edits at fault are rejected, and the changes of the others are tried.
 fn apply_changes<T>(
     settling: &mut Settling<'_>,
-    held: impl Fn(&Settling<'_>, &[Change]) -> Option<Fault>,
+    judge: impl Fn(&Settling<'_>, &[Change]) -> Judgement,
     apply: &mut impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
-) -> (Option<T>, usize) {
+) -> Outcome<T> {
     loop {
         let Diff { changes, unchanged } = settling.diff();
-        let count = unchanged.len();
+        let mut outcome = Outcome {
+            applied: None,
+            unchanged: unchanged.len(),
+            confirmed: None,
+        };
         // The database goes on with the resources that it has.
         for (id, resource) in unchanged {
             settling.index.slots.replace_resource(id, resource);
         }
         if changes.is_empty() {
-            return (None, count);
+            return outcome;
         }
-        if let Some(fault) = held(settling, &changes) {
-            settling.reject_all(&fault);
-            continue;
+        match judge(settling, &changes) {
+            Judgement::Hold(fault) if settling.reject_held(&fault) => continue,
+            Judgement::Hold(_) => return outcome,
+            Judgement::Pass(confirmed) => outcome.confirmed = confirmed,
         }
         match apply(changes) {
-            Ok(applied) => return (Some(applied), count),
+            Ok(applied) => {
+                outcome.applied = Some(applied);
+                return outcome;
+            }
             Err(error) if settling.reject_refused(&error) => {}
-            Err(_) => return (None, count),
+            Err(_) => return outcome,
         }
     }
 }

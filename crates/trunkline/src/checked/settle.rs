@@ -331,16 +331,19 @@ impl<'a> Settling<'a> {
         any_refused
     }
 
-    /// Rejects all edits for this reason.
-    pub(super) fn reject_all(&mut self, fault: &Fault) {
-        let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
-        for nth in accepted {
+    /// Rejects the edits that a held change is about. Returns whether there were
+    /// any.
+    pub(super) fn reject_held(&mut self, fault: &Fault) -> bool {
+        let held = self.held_edits(fault);
+        let any_held = !held.is_empty();
+        for nth in held {
             // Another one that was rejected may have evicted it.
             if !self.edits[nth].is_rejected() {
                 let finding = Finding::whole(&self.file_of(nth), fault.clone());
                 self.reject(nth, vec![finding]);
             }
         }
+        any_held
     }
 
     /// Takes everything back: what accepted edits added is removed, and what

@@ -88,7 +88,7 @@ impl Fixture {
             dangling: self.dangling,
             is_complete: true,
             effect,
-            guard: self.guard.clone(),
+            guard: self.guard,
         };
         let settlement = self.set.settle(proposal, |applied| {
             changes = applied.iter().map(describe).collect();
@@ -247,9 +247,10 @@ fn a_change_that_removes_most_of_a_type_is_held_until_it_is_confirmed() {
     other.good("b", write(&clusters));
     let same = other.bad("b", replace(&clusters[..4]));
     assert!(same.ends_with(&hash), "{same}");
-    // It confirms no other change.
+    // It confirms no other change, and outlives those that need none.
     fixture.set.confirm(&hash);
     fixture.bad("a", replace(&clusters[..3]));
+    fixture.good("a", write(&[edition("c9", 2)]));
     assert_eq!(fixture.good("a", replace(&clusters[..4])).len(), 6);
     // All of them under other names are most of them, too.
     fixture.good("a", write(&clusters));
