@@ -171,14 +171,19 @@ impl Drop for Serving {
     }
 }
 
-/// A builder of a server of the files of a folder.
+/// A builder of a server of the files of a folder. No change is held: tests
+/// remove all that there is.
 ///
 /// # Panics
 ///
 /// When the system gives no thread.
 #[must_use]
 pub fn of_files(folder: &Path) -> Builder {
-    let contents = FileContents::watch(Files::new([folder], Options::default()));
+    let options = Options {
+        guard: false,
+        ..Options::default()
+    };
+    let contents = FileContents::watch(Files::new([folder], options));
     let contents = contents.unwrap_or_else(|error| panic!("files are not watched: {error}"));
     Server::builder().contents(contents)
 }
