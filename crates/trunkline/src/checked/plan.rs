@@ -13,7 +13,7 @@ use super::edit::{OpenEdit, Removal, ResourceEdit};
 use super::finding::{Fault, Finding};
 use super::index::{Index, overlap};
 use super::slots::ItemId;
-use super::unit::{OriginId, Unit, UnitId, UnitKey};
+use super::unit::{OriginId, ResourceKey, Unit, UnitId, UnitKey};
 
 /// The plan of an edit.
 pub(super) struct Plan<'a> {
@@ -79,6 +79,7 @@ impl<'a> Plan<'a> {
         open.units.insert(UnitId::alone(origin));
         open.new.push((UnitId::alone(origin), alone));
         for (key, items) in units {
+            let key = UnitKey::Resource(key);
             let unit = index.slots.units.find_or_add(origin, key);
             open.units.insert(unit);
             open.new.push((unit, items));
@@ -101,20 +102,14 @@ impl<'a> Plan<'a> {
 
     /// Replaces what was written before under the key of a unit; without
     /// constraints, all of its name.
-    fn replace_unit(&mut self, key: &UnitKey, items: &[Item]) {
-        let UnitKey::Resource {
-            type_url,
-            name,
-            constraints,
-        } = key
-        else {
-            return;
-        };
-        if constraints.is_none() {
+    fn replace_unit(&mut self, key: &ResourceKey, items: &[Item]) {
+        let (type_url, name) = (&key.type_url, &key.name);
+        if key.constraints.is_none() {
             self.replace_name(type_url, name);
         }
 
-        let Some(unit) = self.index.slots.units.find(self.origin, key) else {
+        let unit_key = UnitKey::Resource(key.clone());
+        let Some(unit) = self.index.slots.units.find(self.origin, &unit_key) else {
             return;
         };
         self.replace_items(unit);
@@ -219,9 +214,7 @@ impl<'a> Plan<'a> {
             }
         }
     }
-}
 
-impl Plan<'_> {
     /// Makes the finding that a resource belongs to another origin; `None` if
     /// some of it is the origin's own.
     fn find_owner(&self, removal: &Removal) -> Option<Finding> {
@@ -245,8 +238,7 @@ impl Plan<'_> {
 
 /// Returns whether a unit is a resource of this type.
 fn is_written_as(unit: &Unit, type_url: &TypeUrl) -> bool {
-    let key = &unit.key;
-    matches!(key, UnitKey::Resource { type_url: written, .. } if written == type_url)
+    matches!(&unit.key, UnitKey::Resource(key) if key.type_url == *type_url)
 }
 
 /// Returns whether the items of a unit are a route configuration that uses VHDS
@@ -261,7 +253,7 @@ fn lists_no_hosts(type_url: &TypeUrl, items: &[Item]) -> bool {
 #[derive(Default)]
 struct Groups {
     /// Items by unit.
-    units: Vec<(UnitKey, Vec<Item>)>,
+    units: Vec<(ResourceKey, Vec<Item>)>,
     /// Items that are written alone: each is all of its resource.
     alone: Vec<Item>,
 }
@@ -271,17 +263,16 @@ impl Groups {
     /// other there.
     fn of(items: Vec<Item>) -> Self {
         let mut groups = Self::default();
-        let mut indexes: HashMap<UnitKey, usize> = HashMap::new();
+        let mut indexes: HashMap<ResourceKey, usize> = HashMap::new();
         let mut items = items.into_iter().peekable();
         while let Some(first) = items.next() {
-            let is_alone = is_all_of_resource(&first)
-                && items.peek().is_none_or(|next| !is_of_same(&first, next));
-            if is_alone {
+            let key = key_of(&first);
+            let is_last = items.peek().is_none_or(|next| !is_in(next, &key));
+            if is_last && is_all_of_resource(&first) {
                 groups.alone.push(first);
                 continue;
             }
 
-            let key = key_of(&first);
             let index = *indexes.entry(key.clone()).or_insert_with(|| {
                 groups.units.push((key.clone(), Vec::new()));
                 groups.units.len() - 1
@@ -304,25 +295,14 @@ fn is_all_of_resource(item: &Item) -> bool {
     !item.inside && !uses_vhds && item.written == item.resource.constraints
 }
 
-/// Returns whether the item after another belongs to the same resource.
-fn is_of_same(item: &Item, next: &Item) -> bool {
-    let is_variant = next.type_url == item.type_url
-        && next.resource.name == item.resource.name
-        && next.written == item.written;
-    is_variant || is_in(next, &key_of(item))
-}
-
 /// Returns whether an item belongs to the unit of this key: as a variant of the
 /// resource, or as a virtual host that is written in it.
-fn is_in(item: &Item, key: &UnitKey) -> bool {
-    let UnitKey::Resource {
+fn is_in(item: &Item, key: &ResourceKey) -> bool {
+    let ResourceKey {
         type_url,
         name,
         constraints,
-    } = key
-    else {
-        return false;
-    };
+    } = key;
     if !item.inside {
         return item.type_url == *type_url
             && item.resource.name == *name
@@ -335,7 +315,7 @@ fn is_in(item: &Item, key: &UnitKey) -> bool {
 
 /// Returns the key of the unit that an item is written in: the route
 /// configuration of a virtual host that is written in one, or else its own.
-fn key_of(item: &Item) -> UnitKey {
+fn key_of(item: &Item) -> ResourceKey {
     let host = match item.inside {
         true => HostName::split(item.resource.name.as_str()),
         false => None,
@@ -344,7 +324,7 @@ fn key_of(item: &Item) -> UnitKey {
         Some(host) => (TypeUrl::from(kind::RDS), Name::new(host.route)),
         None => (item.type_url.clone(), item.resource.name.clone()),
     };
-    UnitKey::Resource {
+    ResourceKey {
         type_url,
         name,
         constraints: item.written.clone(),

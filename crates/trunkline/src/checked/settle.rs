@@ -18,7 +18,7 @@ use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::index::Index;
 use super::references::DanglingReference;
 use super::slots::{ItemId, SlotItem};
-use super::unit::{UnitId, UnitKey};
+use super::unit::UnitId;
 
 /// Edits that are being settled.
 pub(super) struct Settling<'a> {
@@ -299,12 +299,9 @@ impl<'a> Settling<'a> {
     /// Returns the name of the file that an edit is about; empty if it is about
     /// resources.
     fn file_of(&self, nth: usize) -> Arc<str> {
-        let mut units = self.edits[nth].units.iter();
-        let first = units.find_map(|unit| self.index.slots.units.get(*unit));
-        match first.map(|unit| &unit.key) {
-            Some(UnitKey::File { name, .. }) => Arc::clone(name),
-            _ => Arc::default(),
-        }
+        let unit = self.edits[nth].units.first();
+        let file = unit.map(|unit| self.index.slots.file_of(*unit));
+        file.unwrap_or_default()
     }
 
     /// Rejects the edits that the database refuses: those with a name in the

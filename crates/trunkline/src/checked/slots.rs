@@ -184,9 +184,8 @@ impl Slots {
         name.map_or_else(Arc::default, Arc::clone)
     }
 
-    /// Returns the name of the file that an item is in; empty if it was in a
-    /// body.
-    fn file_of(&self, unit: UnitId) -> Arc<str> {
+    /// Returns the name of the file that a unit is; empty if it is none.
+    pub(super) fn file_of(&self, unit: UnitId) -> Arc<str> {
         match self.units.get(unit).map(|unit| &unit.key) {
             Some(UnitKey::File { name, .. }) => Arc::clone(name),
             _ => Arc::default(),
@@ -217,11 +216,7 @@ impl Unit {
     fn describe(&self, item_type: &TypeUrl) -> (Option<Constraints>, bool) {
         match &self.key {
             UnitKey::File { .. } => (None, false),
-            UnitKey::Resource {
-                type_url,
-                constraints,
-                ..
-            } => (constraints.clone(), type_url != item_type),
+            UnitKey::Resource(key) => (key.constraints.clone(), key.type_url != *item_type),
         }
     }
 }

@@ -8,6 +8,7 @@ use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::TypeUrl;
 
+use super::place::saturate;
 use super::slots::ItemId;
 
 /// The key of a unit within its origin.
@@ -20,17 +21,18 @@ pub(super) enum UnitKey {
         /// Its path, as findings show it.
         name: Arc<str>,
     },
-    /// A resource as its author wrote it: with all variants that its conditions
-    /// make, and with the virtual hosts that are written in it.
-    Resource {
-        /// Its type.
-        type_url: TypeUrl,
-        /// Its name.
-        name: Name,
-        /// The constraints in its wrapper; `None` if it is the whole of its
-        /// name.
-        constraints: Option<Constraints>,
-    },
+    /// A resource.
+    Resource(ResourceKey),
+}
+
+/// The key of a resource as its author wrote it: with all variants that its
+/// conditions make, and with the virtual hosts that are written in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ResourceKey {
+    pub(super) type_url: TypeUrl,
+    pub(super) name: Name,
+    /// The constraints in its wrapper; `None` if it is the whole of its name.
+    pub(super) constraints: Option<Constraints>,
 }
 
 /// The number of an origin.
@@ -114,7 +116,7 @@ impl Units {
                 UnitId(number)
             }
             None => {
-                let number = u32::try_from(self.units.len()).unwrap_or(u32::MAX);
+                let number = saturate(self.units.len());
                 self.units.push(Some(unit));
                 UnitId(number)
             }
