@@ -311,16 +311,12 @@ impl TypeStream {
     pub(super) fn unsubscribe_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let subscriptions = self.subscriptions_of(db, name);
         let subscription = subscriptions.iter().find(|(key, _)| key.params == params);
-        let Some((key, subscription)) = subscription else {
+        let Some((_, subscription)) = subscription else {
             return;
         };
-        // A virtual host with the name of the host may be the answer for
-        // another host.
-        let held = self.client_cache.held(db, name);
-        let is_answered = self.subscriptions.resolved_name(*key).is_some()
-            || subscription.acked_answer != AnswerKind::Unanswered
-            || held.iter().any(CachedResource::has_unknown_body);
-        let is_awaited = subscription.resend || !is_answered;
+        // A virtual host that the client named when it reconnected may be the
+        // answer for another host: only an ACK on this stream tells.
+        let is_awaited = subscription.resend || subscription.acked_answer == AnswerKind::Unanswered;
         if is_awaited && self.dialect == Dialect::Envoy {
             return;
         }
