@@ -28,6 +28,9 @@ pub struct Document {
     pub errors: Vec<TextError>,
     /// Unknown fields, if the options say that they are left out.
     pub warnings: Vec<TextError>,
+    /// Whether the document says `allow_removal: true`: that it may remove as
+    /// much as it does.
+    pub allow_removal: bool,
 }
 
 /// A resource of a file.
@@ -154,6 +157,7 @@ impl Document {
 pub(super) struct Reader<'a> {
     pub(super) walk: Walk<'a>,
     resources: Vec<Resource>,
+    allow_removal: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -162,6 +166,7 @@ impl<'a> Reader<'a> {
         Self {
             walk: Walk::new(file, options),
             resources: Vec::new(),
+            allow_removal: false,
         }
     }
 
@@ -171,13 +176,19 @@ impl<'a> Reader<'a> {
             resources: self.resources,
             errors: self.walk.errors,
             warnings: self.walk.warnings,
+            allow_removal: self.allow_removal,
         }
     }
 
     /// Reads one document: a resource, a list of resources, or a bootstrap.
-    /// Anything else is a mistake, but an empty document is none.
-    fn read_document(&mut self, root: Node) {
-        if root.get(TYPE).is_some() {
+    /// Anything else is a mistake, but an empty document is none. Each but a
+    /// resource may say `allow_removal`, and a document may say nothing else.
+    fn read_document(&mut self, mut root: Node) {
+        let has_type = root.get(TYPE).is_some();
+        if !has_type && self.take_allow_removal(&mut root) && root.is_empty_map() {
+            return;
+        }
+        if has_type {
             return self.add_resource(|reader| reader.read_resource(root));
         }
 
@@ -191,6 +202,31 @@ impl<'a> Reader<'a> {
                 self.walk.report::<()>(root.at, problem);
             }
         }
+    }
+
+    /// Takes `allow_removal` out of a document. Returns whether it was there.
+    fn take_allow_removal(&mut self, root: &mut Node) -> bool {
+        let Value::Map(entries) = &mut root.value else {
+            return false;
+        };
+        let Some(index) = entries.iter().position(|entry| entry.key == ALLOW_REMOVAL) else {
+            return false;
+        };
+
+        let node = entries.remove(index).node;
+        self.walk.path.push(Step::Name(ALLOW_REMOVAL));
+        match node.value {
+            Value::Bool(allowed) => self.allow_removal |= allowed,
+            _ => {
+                let problem = Problem::WrongKind {
+                    expected: "true or false".to_owned(),
+                    found: node.describe(),
+                };
+                self.walk.report::<()>(node.at, problem);
+            }
+        }
+        self.walk.path.pop();
+        true
     }
 
     /// Reads a document in the form of a `DiscoveryResponse`: its `resources`.
@@ -332,6 +368,8 @@ impl<'a> Reader<'a> {
 
 /// The key of the list of resources in a document.
 const RESOURCES: &str = "resources";
+/// The key that says that a document may remove as much as it does.
+const ALLOW_REMOVAL: &str = "allow_removal";
 /// The field of a wrapper that holds the resource.
 pub(super) const BODY: &str = "resource";
 /// The prefix of type URLs.

@@ -70,6 +70,11 @@ impl Node {
         Self { at, value }
     }
 
+    /// Returns whether this is a mapping without entries.
+    pub(crate) fn is_empty_map(&self) -> bool {
+        matches!(&self.value, Value::Map(entries) if entries.is_empty())
+    }
+
     /// Finds the entry of a key; `None` if there is none, or if the value is no
     /// mapping.
     pub(crate) fn get(&self, key: &str) -> Option<&Entry> {

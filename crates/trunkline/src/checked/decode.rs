@@ -173,6 +173,7 @@ impl Decoded {
         self.errors.extend(read.errors.into_iter().map(finding));
         self.warnings.extend(read.warnings.into_iter().map(finding));
         self.document.items.reserve(read.resources.len());
+        self.document.allow_removal = read.allow_removal;
 
         let mut intake = Intake::default();
         // One after the other, so that the tree of each is freed before the

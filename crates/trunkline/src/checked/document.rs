@@ -40,6 +40,9 @@ pub struct Document {
     /// Names of which the document has the whole, and no variant is left: its
     /// conditions hold for no client.
     pub empty: Vec<(TypeUrl, Name)>,
+    /// Whether it says `allow_removal: true`: the [guard](super::Guard) lets it
+    /// remove as much as it does.
+    pub allow_removal: bool,
 }
 
 impl Document {
@@ -51,6 +54,7 @@ impl Document {
             items: Vec::new(),
             constrained: false,
             empty: Vec::new(),
+            allow_removal: false,
         }
     }
 
@@ -102,6 +106,7 @@ impl Document {
         self.items.append(&mut other.items);
         self.empty.append(&mut other.empty);
         self.constrained |= other.constrained;
+        self.allow_removal |= other.allow_removal;
     }
 
     /// Returns the place of one of its items, with the field where there are no

@@ -116,6 +116,12 @@ impl OpenEdit {
         !self.findings.is_empty()
     }
 
+    /// Returns whether its document says that it may remove as much as it does.
+    pub(super) fn allows_removal(&self) -> bool {
+        let document = self.document.as_ref();
+        document.is_some_and(|document| document.allow_removal)
+    }
+
     /// Takes items out of the index.
     pub(super) fn take_out(&mut self, index: &mut Index, ids: impl IntoIterator<Item = ItemId>) {
         let mut groups: BTreeMap<UnitId, Vec<Item>> = BTreeMap::new();

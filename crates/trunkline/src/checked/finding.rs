@@ -166,7 +166,8 @@ pub enum Fault {
     /// A change removes most resources of a type, and is held.
     #[error(
         "would remove {removed} of {total} {}s at once, and is held; if that is intended, apply it \
-         with --yes, or `trunkline confirm` {hash}", type_label(.type_url)
+         with --yes, write `allow_removal: true` in it, or `trunkline confirm` {hash}",
+        type_label(.type_url)
     )]
     HeldRemoval {
         /// The type.
@@ -181,13 +182,19 @@ pub enum Fault {
     /// A file is empty that had resources, or the last file of a path is gone:
     /// the change is held.
     #[error(
-        "has no resources any more, and the change is held; if that is intended, `trunkline \
-         confirm` {hash}"
+        "has no resources any more, and the change is held; if that is intended, write \
+         `allow_removal: true` in it, or `trunkline confirm` {hash}"
     )]
     HeldEmpty {
         /// The hash of the change.
         hash: String,
     },
+    /// The configured paths have no resources at the start.
+    #[error(
+        "has no resources, so clients wait for the first contents; add some, or start with \
+         --allow-empty"
+    )]
+    NoResources,
     /// A configured path does not exist.
     #[error("does not exist; create it, or name another path")]
     Missing,
@@ -260,6 +267,16 @@ impl Fault {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
             _ => Self::from(error),
+        }
+    }
+
+    /// Returns the hash of a held change, by which it can be confirmed; `None`
+    /// if this is another fault.
+    #[must_use]
+    pub fn held_hash(&self) -> Option<&str> {
+        match self {
+            Self::HeldRemoval { hash, .. } | Self::HeldEmpty { hash } => Some(hash),
+            _ => None,
         }
     }
 }

@@ -4,9 +4,11 @@
 //! like a wish to remove a fleet's configuration. Such a change is rejected, and
 //! can be confirmed by its hash, which is the same on every replica.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use trunkline_core::change::Change;
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
 use trunkline_core::resource::{TypeUrl, Version};
 
 use super::edit::OpenEdit;
@@ -74,7 +76,8 @@ impl Settling<'_> {
         if guard == Guard::Off {
             return Judgement::Pass(None);
         }
-        let removed = count_removed(changes);
+        let allowed = self.allowed_removals();
+        let removed = count_removed(changes, &allowed);
         // To count what there was takes long, and few removals are never most.
         let many = removed.iter().filter(|(_, removed)| **removed * 2 > FEWEST);
         let most = many.map(|(type_url, removed)| {
@@ -103,11 +106,25 @@ impl Settling<'_> {
         })
     }
 
+    /// Returns what is removed by edits that say that it may be.
+    fn allowed_removals(&self) -> HashSet<VariantKey<'_>> {
+        let allowing = self.accepted().filter(|(_, edit)| edit.allows_removal());
+        let items = allowing.flat_map(|(_, edit)| edit.old.iter().flat_map(|(_, items)| items));
+        let keys = items.map(|item| {
+            let resource = &item.resource;
+            (&item.type_url, &resource.name, &resource.constraints)
+        });
+        keys.collect()
+    }
+
     /// Returns the edits that a held change is about: those that remove
-    /// resources of the type, or leave no resources.
+    /// resources of the type, or leave no resources. Edits that may do so are
+    /// not among them.
     pub(super) fn held_edits(&self, fault: &Fault) -> Vec<usize> {
         let is_about = |edit: &OpenEdit| match fault {
-            Fault::HeldRemoval { type_url, .. } => self.removes_any(edit, type_url),
+            Fault::HeldRemoval { type_url, .. } => {
+                !edit.allows_removal() && self.removes_any(edit, type_url)
+            }
             _ => self.empties_file(edit),
         };
         let edits = self.accepted().filter(|(_, edit)| is_about(edit));
@@ -144,6 +161,7 @@ impl Settling<'_> {
     fn empties_file(&self, edit: &OpenEdit) -> bool {
         let had_items = edit.old.iter().any(|(_, items)| !items.is_empty());
         let is_emptied = edit.is_file && had_items && edit.inserted.is_empty();
+        let is_emptied = is_emptied && !edit.allows_removal();
         let is_removed = edit.document.is_none();
         is_emptied && (!is_removed || !self.has_files_beside(edit))
     }
@@ -165,11 +183,19 @@ impl Settling<'_> {
     }
 }
 
-/// Counts the removals of each type.
-fn count_removed(changes: &[Change]) -> BTreeMap<&TypeUrl, usize> {
+/// The key of a variant.
+type VariantKey<'a> = (&'a TypeUrl, &'a Name, &'a Option<Constraints>);
+
+/// Counts the removals of each type, without those that are allowed.
+fn count_removed<'a>(
+    changes: &'a [Change],
+    allowed: &HashSet<VariantKey<'_>>,
+) -> BTreeMap<&'a TypeUrl, usize> {
     let mut removed = BTreeMap::new();
     for change in changes {
-        if let Change::RemoveVariant(type_url, ..) = change {
+        if let Change::RemoveVariant(type_url, name, constraints) = change
+            && !allowed.contains(&(type_url, name, constraints))
+        {
             *removed.entry(type_url).or_default() += 1;
         }
     }

@@ -258,6 +258,28 @@ fn a_change_that_removes_most_of_a_type_is_held_until_it_is_confirmed() {
     fixture.bad("a", replace(&others));
 }
 
+#[test]
+fn a_document_may_say_that_it_removes_much() {
+    let mut fixture = Fixture {
+        guard: Guard::On,
+        ..Fixture::default()
+    };
+    let clusters: Vec<String> = (0..10).map(|n| cluster(&format!("c{n}"))).collect();
+    fixture.good("a", write(&clusters));
+    let replace = ResourceEdit {
+        replaces_origin: true,
+        ..write(&[])
+    };
+    fixture.bad("a", replace);
+    let mut document = document(&[]);
+    document.allow_removal = true;
+    let replace = ResourceEdit {
+        replaces_origin: true,
+        ..ResourceEdit::of_document(document)
+    };
+    assert_eq!(fixture.good("a", replace).len(), 10);
+}
+
 /// The names and versions of contents.
 fn without_origins(contents: &BTreeSet<String>) -> BTreeSet<&str> {
     let lines = contents.iter().filter_map(|line| line.split_once(": "));

@@ -57,6 +57,10 @@ pub trait Contents: Send + Sync + 'static {
     fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
+
+    /// Called when a held change was [confirmed](super::Server::confirm), so
+    /// that contents whose change was held propose it again; should be quick.
+    fn confirmed(&self) {}
 }
 
 /// Lets an embedder keep a handle on its contents.
@@ -71,6 +75,10 @@ impl<C: Contents> Contents for Arc<C> {
 
     fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
         C::unwanted(self, type_url, name);
+    }
+
+    fn confirmed(&self) {
+        C::confirmed(self);
     }
 }
 

@@ -164,9 +164,13 @@ impl Server {
     }
 
     /// Confirms a change that is held, by its hash: it is accepted when it is
-    /// proposed again. See [`Guard`](crate::checked::Guard).
+    /// proposed again, for which contents are called. See
+    /// [`Guard`](crate::checked::Guard).
     pub fn confirm(&self, hash: &str) {
         self.shared.lock_set().confirm(hash);
+        for contents in &self.shared.contents {
+            contents.confirmed();
+        }
     }
 
     /// Reads the contents of all origins. Proposals wait meanwhile.
