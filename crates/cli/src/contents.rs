@@ -9,11 +9,12 @@ use trunkline_store::{FileContents, Files, FilesStatus, Options};
 
 use crate::settings::{OnDangling, Settings};
 
-/// Makes the options by which files are read: the defaults, with this treatment
-/// of dangling references.
+/// Makes the options by which files are checked: the defaults, with this
+/// treatment of dangling references. Files may have no resources.
 pub(crate) fn options(dangling: OnDangling) -> Options {
     Options {
         dangling: dangling.into(),
+        allow_empty: true,
         ..Options::default()
     }
 }
@@ -33,6 +34,8 @@ impl From<OnDangling> for Dangling {
 /// The thread cannot be started.
 pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
     let options = Options {
+        allow_empty: settings.allow_empty,
+        guard: settings.hold_removals,
         quiet: settings.config_quiet,
         rescan: settings.config_rescan,
         ..options(settings.dangling)
@@ -60,12 +63,20 @@ struct Logged {
     warnings: HashSet<String>,
     /// The paths of bad files.
     bad: HashSet<Arc<str>>,
+    /// Whether the first load was logged.
+    is_loaded: bool,
 }
 
 impl Logged {
     /// Logs the problems that are new, and the files that are good again. A
     /// problem that stays was logged when it came.
     fn update(&mut self, status: &FilesStatus) {
+        if status.loaded && !std::mem::replace(&mut self.is_loaded, true) {
+            tracing::info!(
+                files = status.files.len(),
+                "files are served as they are: no earlier state is known"
+            );
+        }
         let errors: HashSet<String> = status.errors().map(ToString::to_string).collect();
         for error in errors.difference(&self.errors) {
             tracing::error!("{error}");

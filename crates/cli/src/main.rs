@@ -14,6 +14,7 @@
 )]
 
 mod admin;
+mod applied;
 mod audit;
 mod cli;
 mod client;

@@ -16,6 +16,7 @@ use trunkline::{Builder, Server};
 use trunkline_store::FilesStatus;
 
 use crate::admin::{self, Admin, Guard};
+use crate::applied::AppliedContents;
 use crate::audit::Audit;
 use crate::contents;
 use crate::failure::{Failure, Result};
@@ -138,7 +139,10 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         .hooks(audit)
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
-    if !settings.config.is_empty() {
+    let applied = Arc::new(AppliedContents::default());
+    if settings.config.is_empty() && !settings.allow_empty {
+        builder = builder.contents(Arc::clone(&applied));
+    } else if !settings.config.is_empty() {
         let contents = contents::watch(settings)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
         tokio::spawn(contents::log_problems(contents.status()));
@@ -152,7 +156,9 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         metrics,
         files,
         guard,
+        applied,
         dangling: settings.dangling,
+        hold_removals: settings.hold_removals,
         body_limit: settings.limits.admin_body.0,
         stage: Arc::default(),
     };

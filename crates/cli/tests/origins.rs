@@ -6,7 +6,7 @@ mod support;
 use std::process::Output;
 
 use serde_json::Value;
-use support::{CLUSTER, Server, bad, good};
+use support::{CLUSTER, Server, bad, good, until};
 
 fn apply(server: &Server, flags: &[&str], text: &str) -> Output {
     let args = [&["apply", "-f", "-"], flags].concat();
@@ -111,4 +111,47 @@ fn a_change_that_removes_most_of_a_type_needs_a_yes() {
     // A confirmation of another change changes nothing.
     good(&server.ask(&["confirm", "0123456789abcdef"]));
     assert_eq!(server.names("cds"), ["backend"]);
+    let error = bad(&server.ask(&["confirm", "all"]), 1);
+    assert!(error.contains("expected the 16 digits"), "{error}");
+}
+
+#[test]
+fn a_held_change_of_files_is_shown_until_it_is_confirmed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("clusters.yaml");
+    std::fs::write(&file, CLUSTER).unwrap();
+    let server = Server::start(&["--config", dir.path().to_str().unwrap()]);
+    server.running.logged("no earlier state is known");
+    std::fs::write(&file, "").unwrap();
+    let hash = until("the held change", || {
+        let (_, files) = server.get("/api/v1/files");
+        let files: Value = serde_json::from_str(&files).unwrap();
+        let held = files["files"][0]["held"].as_str();
+        held.map(str::to_owned)
+    });
+    let text = good(&server.ask(&["status"]));
+    assert!(text.contains("held until it is confirmed"), "{text}");
+    assert!(text.contains(&hash), "{text}");
+    let gauge = |value| format!("\ntrunkline_config_held {value}\n");
+    assert!(server.get("/metrics").1.contains(&gauge(1)));
+    assert_eq!(server.get("/ready").0, 200);
+    assert_eq!(server.names("cds"), ["backend"]);
+    good(&server.ask(&["confirm", &hash]));
+    until("the removal", || {
+        server.names("cds").is_empty().then_some(())
+    });
+    assert!(server.get("/metrics").1.contains(&gauge(0)));
+}
+
+#[test]
+fn nothing_is_held_where_the_settings_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("clusters.yaml");
+    std::fs::write(&file, CLUSTER).unwrap();
+    let config = dir.path().to_str().unwrap();
+    let server = Server::start(&["--config", config, "--hold-removals=false"]);
+    std::fs::write(&file, "").unwrap();
+    until("the removal", || {
+        server.names("cds").is_empty().then_some(())
+    });
 }

@@ -176,6 +176,45 @@ fn s51_not_ready_while_the_first_file_is_bad() {
 }
 
 #[test]
+fn s51_not_ready_while_there_is_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = ["--config", dir.path().to_str().unwrap()];
+    let server = Server::start_until(&flags, "waiting for the first contents");
+    until("the reason", || {
+        let (status, body) = server.get("/ready");
+        assert_eq!(status, 503);
+        body.contains("has no resources").then_some(())
+    });
+    put(&dir.path().join("clusters.yaml"), CLUSTER);
+    server.running.logged("ready");
+
+    let flags = ["--config", dir.path().to_str().unwrap(), "--allow-empty"];
+    std::fs::remove_file(dir.path().join("clusters.yaml")).unwrap();
+    let server = Server::start(&flags);
+    assert_eq!(server.get("/ready").0, 200);
+}
+
+#[test]
+fn s51_not_ready_before_the_first_apply_is_complete() {
+    let server = Server::start_until(&[], "waiting for the first contents");
+    let (status, reason) = server.get("/ready");
+    assert_eq!(status, 503);
+    assert!(reason.contains("trunkline apply"), "{reason}");
+
+    let apply = |query: &str, body: &str| {
+        let path = format!("/api/v1/resources?{query}");
+        let headers = [("content-length", &*body.len().to_string())];
+        server.http("POST", &path, &headers, body).0
+    };
+    assert_eq!(apply("", "nonsense"), 422);
+    assert_eq!(apply("dry_run=true", CLUSTER), 200);
+    assert_eq!(apply("bulk=a&part=0", CLUSTER), 200);
+    assert_eq!(server.get("/ready").0, 503);
+    assert_eq!(apply("bulk=a&part=1&last=true", "resources: []"), 200);
+    assert_eq!(server.get("/ready").0, 200);
+}
+
+#[test]
 fn a_signal_drains_and_ends_well() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Server::start(&["--drain-time", "100ms"]);

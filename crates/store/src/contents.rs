@@ -31,6 +31,7 @@ use crate::watch::Watching;
 pub struct FileContents {
     /// Taken by the task that runs it.
     thread: Mutex<Option<FilesThread>>,
+    mailbox: Arc<Mailbox>,
     status: watch::Receiver<Arc<FilesStatus>>,
 }
 
@@ -60,6 +61,7 @@ impl FileContents {
             }
         })?;
         Ok(Self {
+            mailbox: Arc::clone(&mailbox),
             thread: Mutex::new(Some(FilesThread { writers, mailbox })),
             status,
         })
@@ -85,6 +87,11 @@ impl Contents for FileContents {
                 std::future::pending().await
             }
         })
+    }
+
+    /// Has the thread propose again what was held.
+    fn confirmed(&self) {
+        self.mailbox.add_unknown_change();
     }
 }
 

@@ -25,6 +25,10 @@ pub(crate) struct File {
     pub(crate) hash: Option<u128>,
     /// Since when it looks half written; after a while it counts as complete.
     pub(crate) half_written_since: Option<Instant>,
+    /// Its last change, if it was not read since.
+    pub(crate) unread_since: Option<Instant>,
+    /// Since when it is missing; after a while it counts as removed.
+    pub(crate) missing_since: Option<Instant>,
     /// Its new state, if that is not the one served.
     pub(crate) new_state: Option<NewState>,
     /// While it is settled, the number of resources in its new state; `None` if
@@ -51,6 +55,14 @@ pub(crate) enum NewState {
 }
 
 impl File {
+    /// Forgets what was read of the file, which has changed meanwhile, unless
+    /// that is served already.
+    pub(crate) fn forget_read(&mut self) {
+        if self.new_state.take().is_some() {
+            self.hash = None;
+        }
+    }
+
     /// Marks the file as bad, with these mistakes. Its served contents stay,
     /// and so does the time since which it is bad, if it was bad before.
     pub(crate) fn mark_bad(&mut self, errors: Vec<Finding>) {

@@ -5,16 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Guard, Proposal, Rejection};
 use trunkline::{Resource, TypeUrl};
 
 use crate::file::{File, FileId, FileKey, NewState};
+use crate::mailbox::Touched;
 use crate::options::Options;
 use crate::read::Outcome;
 use crate::read_all::read_all;
-use crate::scan::{Found, Scan, absolute, scan};
+use crate::scan::{Found, Scan, scan};
 use crate::target::Target;
 
 /// All files below some paths.
@@ -27,6 +28,8 @@ pub struct Files {
     /// Paths that could not be scanned, and since when.
     pub(crate) failed: BTreeMap<PathBuf, (Finding, SystemTime)>,
     pub(crate) loaded: bool,
+    /// Since when changes are put off because files go on changing.
+    put_off_since: Option<Instant>,
 }
 
 /// The resources of files, read once.
@@ -46,11 +49,23 @@ pub struct Loaded {
 const MOST_RESCANS: usize = 4;
 
 /// The result of reading the files that changed by one scan.
+#[derive(Default)]
 struct Reread {
     /// Whether some file had to be read.
     any_changed: bool,
     /// Whether some file looks half written.
-    retry: bool,
+    half_written: bool,
+    /// Whether some file has just changed, or is missing since just now.
+    unstable: bool,
+}
+
+/// The files that a scan found.
+#[derive(Default)]
+struct FoundFiles {
+    /// Those that have to be read.
+    due: BTreeSet<FileId>,
+    /// Whether some file has just changed, and is to be read later.
+    unstable: bool,
 }
 
 /// The name of the origin that all files are.
@@ -67,6 +82,7 @@ impl Files {
             target: Target::Set(Box::default()),
             failed: BTreeMap::new(),
             loaded: false,
+            put_off_since: None,
         }
     }
 
@@ -76,7 +92,7 @@ impl Files {
     pub fn load(&mut self) -> Loaded {
         let roots = self.roots.clone();
         let last_try = true;
-        self.refresh(&mut || scan(&roots), &HashSet::new(), last_try);
+        self.refresh(&mut || scan(&roots), &Touched::new(), last_try);
 
         let status = self.status();
         Loaded {
@@ -90,61 +106,90 @@ impl Files {
     /// Reads the files that changed, and settles them. Until every file has
     /// been good once, nothing is applied. Files are scanned with `scan_files`.
     /// Those at `touched`, as absolute paths, are read even if they look the
-    /// same. On the last try, a file that looks half written is bad. Returns
-    /// whether one looks so, and should be read again soon.
+    /// same. On the last try nothing is put off, and a file that looks half
+    /// written is bad. Returns how soon files should be looked at again, if
+    /// something was put off.
     pub(crate) fn refresh(
         &mut self,
         scan_files: &mut dyn FnMut() -> Scan,
-        touched: &HashSet<PathBuf>,
+        touched: &Touched,
         last_try: bool,
-    ) -> bool {
-        let retry = self.scan_until_stable(scan_files, touched, last_try);
+    ) -> Option<Duration> {
+        let read = self.scan_until_stable(scan_files, touched, last_try);
+        if self.puts_off(read.unstable) {
+            return Some(self.options.quiet);
+        }
         self.settle();
         if !self.loaded && self.is_all_good() {
             self.apply_first();
         }
-        retry
+        match read {
+            Reread { unstable: true, .. } => Some(self.options.quiet),
+            Reread {
+                half_written: true, ..
+            } => Some(self.options.retry),
+            _ => None,
+        }
+    }
+
+    /// Returns whether changes are put off because files are unstable: a swap
+    /// of several files is one change. After `patience` the files that are
+    /// stable go on all the same.
+    fn puts_off(&mut self, unstable: bool) -> bool {
+        if !unstable {
+            self.put_off_since = None;
+            return false;
+        }
+        let since = *self.put_off_since.get_or_insert_with(Instant::now);
+        let puts_off = since.elapsed() < self.options.patience;
+        if !puts_off {
+            self.put_off_since = None;
+        }
+        puts_off
     }
 
     /// Scans and reads the files until none changes meanwhile, so that a swap
     /// of several files is seen as one change and not in parts. After
-    /// [`MOST_RESCANS`] it goes on all the same. Returns whether some file
-    /// looks half written and should be read again soon.
+    /// [`MOST_RESCANS`] it goes on all the same.
     fn scan_until_stable(
         &mut self,
         scan_files: &mut dyn FnMut() -> Scan,
-        touched: &HashSet<PathBuf>,
+        touched: &Touched,
         last_try: bool,
-    ) -> bool {
-        let mut retry = self.reread(scan_files(), Some(touched), last_try).retry;
+    ) -> Reread {
+        let mut read = self.reread(scan_files(), Some(touched), last_try);
         for _ in 0..MOST_RESCANS {
             let rescan = self.reread(scan_files(), None, last_try);
-            retry |= rescan.retry;
+            read.half_written |= rescan.half_written;
+            read.unstable |= rescan.unstable;
             if !rescan.any_changed {
                 break;
             }
         }
-        retry
+        read
     }
 
     /// Reads the files that changed by a scan, and records those that are gone
     /// and the paths that could not be scanned. `touched` is `None` on a second
     /// scan.
-    fn reread(&mut self, scan: Scan, touched: Option<&HashSet<PathBuf>>, last_try: bool) -> Reread {
+    fn reread(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> Reread {
         self.note_failed(&scan);
-        self.note_removed(&scan);
-        let changed = self.note_found(scan.files, touched);
-        let any_changed = !changed.is_empty();
+        let mut read = Reread {
+            unstable: self.note_missing(&scan, last_try),
+            ..Reread::default()
+        };
+        let found = self.note_found(scan, touched, last_try);
+        read.unstable |= found.unstable;
+        read.any_changed = !found.due.is_empty();
 
-        let jobs = changed.into_iter().map(|id| {
+        let jobs = found.due.into_iter().map(|id| {
             let known_hash = self.files.get(&id).and_then(|file| file.hash);
             (id, known_hash)
         });
-        let mut retry = false;
         for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
-            retry |= self.note_read(&id, outcome, last_try);
+            read.half_written |= self.note_read(&id, outcome, last_try);
         }
-        Reread { any_changed, retry }
+        read
     }
 
     /// Proposes the new states of files. One that is rejected is bad, and is
@@ -246,20 +291,28 @@ impl Files {
     }
 
     /// Applies the contents of all files, which are all good for the first
-    /// time.
+    /// time. Files without any resource are hardly meant, unless the options
+    /// allow it: clients would remove all that they have.
     fn apply_first(&mut self) {
+        let mut served = self.files.values().filter_map(|file| file.served);
+        if !self.options.allow_empty && served.all(|resources| resources == 0) {
+            return self.fail_roots(&Fault::NoResources);
+        }
+
         let names: Vec<&Arc<str>> = self.files.keys().map(|id| &id.name).collect();
         match self.target.apply_first(&names) {
             Ok(()) => self.loaded = true,
-            Err(error) => {
-                let fault = Fault::Refused(error);
-                let now = SystemTime::now();
-                for root in &self.roots {
-                    let name = root.display().to_string().into();
-                    let finding = Finding::whole(&name, fault.clone());
-                    self.failed.insert(root.clone(), (finding, now));
-                }
-            }
+            Err(error) => self.fail_roots(&Fault::Refused(error)),
+        }
+    }
+
+    /// Marks all configured paths as failed, until the next scan.
+    fn fail_roots(&mut self, fault: &Fault) {
+        let now = SystemTime::now();
+        for root in &self.roots {
+            let name = root.display().to_string().into();
+            let finding = Finding::whole(&name, fault.clone());
+            self.failed.insert(root.clone(), (finding, now));
         }
     }
 
@@ -285,8 +338,11 @@ impl Files {
 
     /// Marks the files as removed that the scan did not find. A file below a
     /// path that could not be scanned stays: it may still be there. If there
-    /// were too many files, that goes for all.
-    fn note_removed(&mut self, scan: &Scan) {
+    /// were too many files, that goes for all. An editor may remove a file
+    /// before it writes it anew, so a file has to be missing for a while,
+    /// unless this is the last try. Returns whether that time is not over for
+    /// one.
+    fn note_missing(&mut self, scan: &Scan, last_try: bool) -> bool {
         let found: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
         let may_exist = |id: &FileKey| {
             let hides_it = |(path, fault): &(PathBuf, Fault)| {
@@ -294,25 +350,36 @@ impl Files {
             };
             scan.failed.iter().any(hides_it)
         };
+
+        let mut any_waits = false;
         for (id, file) in &mut self.files {
-            if !found.contains(&(id.root, &id.path)) && !may_exist(id) {
-                file.new_state = Some(NewState::Removed);
+            if found.contains(&(id.root, &id.path)) || may_exist(id) {
+                file.missing_since = None;
+                continue;
+            }
+            let since = *file.missing_since.get_or_insert_with(Instant::now);
+            match last_try || since.elapsed() >= self.options.retry {
+                true => file.new_state = Some(NewState::Removed),
+                false => any_waits = true,
             }
         }
+        any_waits
     }
 
     /// Records the stamps of the files that were found, and returns the files
     /// that have to be read: those that changed, were touched, or look half
     /// written. On a second scan, when `touched` is `None`, these are only
-    /// those that changed since the first.
-    fn note_found(
-        &mut self,
-        found: Vec<Found>,
-        touched: Option<&HashSet<PathBuf>>,
-    ) -> BTreeSet<FileId> {
-        let mut changed = BTreeSet::new();
-        for Found { root, path, stamp } in found {
-            let is_touched = touched.map(|touched| touched.contains(&absolute(&path)));
+    /// those that changed since the first. A file that is open for writing is
+    /// not read, nor is one that changed within `quiet`, unless this is the
+    /// last try.
+    fn note_found(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> FoundFiles {
+        let mut files = FoundFiles::default();
+        for found in scan.files {
+            let is_open = !last_try && scan.open.contains(&found.real);
+            let told = touched.map(|touched| found.last_told(touched));
+            let Found {
+                root, path, stamp, ..
+            } = found;
             let name = path.display().to_string().into();
             let id = FileId::new(FileKey { root, path, name });
             let file = self.files.entry(Arc::clone(&id)).or_default();
@@ -325,14 +392,28 @@ impl Files {
 
             let is_same = file.stamp.as_ref() == Some(&stamp);
             file.stamp = Some(stamp);
+            match told.flatten() {
+                Some(told) => file.unread_since = Some(told),
+                // A change that the system does not tell of may be of just now.
+                None if !is_same => file.unread_since = Some(Instant::now()),
+                None => {}
+            }
+
+            let is_changing = |since: Instant| since.elapsed() < self.options.quiet;
+            let is_unstable = !last_try && file.unread_since.is_some_and(is_changing);
+            if is_open || is_unstable {
+                file.forget_read();
+                files.unstable |= !is_open;
+                continue;
+            }
+            // On a second scan, only a change counts.
             let is_doubtful = file.half_written_since.is_some() || file.hash.is_none();
-            // `None`, on a second scan, leaves it to the stamp alone.
-            let is_due = is_touched.is_some_and(|is_touched| is_touched || is_doubtful);
-            if !is_same || is_due {
-                changed.insert(id);
+            let is_due = told.is_some() && is_doubtful;
+            if file.unread_since.take().is_some() || is_due {
+                files.due.insert(id);
             }
         }
-        changed
+        files
     }
 
     /// Records the outcome of reading a file; an outcome of `None` means that

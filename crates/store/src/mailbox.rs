@@ -2,7 +2,7 @@
 //!
 //! All events in between are merged into one message, so nothing piles up.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,11 +11,30 @@ use std::time::{Duration, Instant};
 /// stamp.
 const MOST_PATHS: usize = 10_000;
 
+/// How long a file counts as open without a modification: a file that is cut
+/// short by its path is modified, and never closed.
+const LONGEST_OPEN: Duration = Duration::from_secs(60);
+
+/// Paths of changes, and the last change of each.
+pub(crate) type Touched = HashMap<PathBuf, Instant>;
+
+/// An event at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathEvent {
+    /// A file was modified, and whoever did so has not closed it yet.
+    Modified,
+    /// A file was closed after it was written, or replaced, or removed: it is
+    /// complete, or gone.
+    Completed,
+    /// Anything else.
+    Other,
+}
+
 /// The events since the last call.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Mail {
     /// Paths of changes.
-    pub(crate) touched: HashSet<PathBuf>,
+    pub(crate) touched: Touched,
     /// Whether there were changes at unknown paths.
     pub(crate) at_unknown_path: bool,
     stop: bool,
@@ -24,10 +43,12 @@ pub(crate) struct Mail {
 }
 
 /// The events for the thread, and how it is woken up.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     mail: Mutex<Mail>,
     bell: Condvar,
+    /// Files that are open for writing, and their last modification.
+    open: Mutex<HashMap<PathBuf, Instant>>,
 }
 
 /// The contents were dropped.
@@ -47,7 +68,9 @@ impl Mailbox {
     /// Records a change at some paths; no path means a change at an unknown
     /// one. Beyond [`MOST_PATHS`] the paths are forgotten, and count as
     /// unknown.
-    pub(crate) fn add_change(&self, paths: Vec<PathBuf>) {
+    pub(crate) fn add_change(&self, event: PathEvent, paths: Vec<PathBuf>) {
+        self.note_open(event, &paths);
+        let now = Instant::now();
         self.update(|mail| {
             mail.count += 1;
             mail.at_unknown_path |= paths.is_empty();
@@ -55,9 +78,43 @@ impl Mailbox {
                 mail.touched.clear();
                 mail.at_unknown_path = true;
             } else {
-                mail.touched.extend(paths);
+                mail.touched
+                    .extend(paths.into_iter().map(|path| (path, now)));
             }
         });
+    }
+
+    /// Records a change at an unknown path. Which files are open is not known
+    /// any more.
+    pub(crate) fn add_unknown_change(&self) {
+        self.add_change(PathEvent::Other, Vec::new());
+    }
+
+    /// Notes which files are open after an event. Without a path, or beyond
+    /// [`MOST_PATHS`], none counts as open.
+    fn note_open(&self, event: PathEvent, paths: &[PathBuf]) {
+        let mut open = self.lock_open();
+        if paths.is_empty() || open.len() + paths.len() > MOST_PATHS {
+            open.clear();
+        }
+        for path in paths {
+            match event {
+                PathEvent::Modified => _ = open.insert(path.clone(), Instant::now()),
+                PathEvent::Completed => _ = open.remove(path),
+                PathEvent::Other => {}
+            }
+        }
+    }
+
+    /// Returns the files that are open for writing.
+    pub(crate) fn open_files(&self) -> HashSet<PathBuf> {
+        let mut open = self.lock_open();
+        open.retain(|_, modified| modified.elapsed() < LONGEST_OPEN);
+        open.keys().cloned().collect()
+    }
+
+    fn lock_open(&self) -> MutexGuard<'_, HashMap<PathBuf, Instant>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the thread stop: every wait of it ends with [`Stopped`].

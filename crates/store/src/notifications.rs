@@ -2,13 +2,14 @@
 //! file that is replaced is another file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, PathEvent};
 use crate::scan::directory_identity;
 use trunkline::checked::{Fault, Finding};
 
@@ -95,11 +96,48 @@ impl Notifications {
 /// error counts as a change, and so does a loss of events, at an unknown path.
 fn add_event(mailbox: &Mailbox, event: notify::Result<Event>) {
     match event {
-        Ok(event) if event.need_rescan() => mailbox.add_change(Vec::new()),
-        Ok(event) if is_change(&event.kind) => mailbox.add_change(event.paths),
+        Ok(event) if event.need_rescan() => mailbox.add_unknown_change(),
+        Ok(event) if is_change(&event.kind) => {
+            mailbox.add_change(path_event(&event), event.paths);
+        }
         Ok(_) => {}
-        Err(error) => mailbox.add_change(error.paths),
+        Err(_) => mailbox.add_unknown_change(),
     }
+}
+
+/// Returns what an event says about its file. Only Linux tells when a file is
+/// closed, so elsewhere none counts as open.
+fn path_event(event: &Event) -> PathEvent {
+    match event.kind {
+        EventKind::Modify(ModifyKind::Name(_)) | EventKind::Access(_) | EventKind::Remove(_) => {
+            PathEvent::Completed
+        }
+        EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => PathEvent::Modified,
+        EventKind::Create(_) if cfg!(target_os = "linux") && event.paths.iter().all(is_begun) => {
+            PathEvent::Modified
+        }
+        _ => PathEvent::Other,
+    }
+}
+
+/// Returns whether a file that was created is still to be written: it is empty.
+/// A link is not written.
+fn is_begun(path: &PathBuf) -> bool {
+    let meta = fs::symlink_metadata(path);
+    meta.is_ok_and(|meta| meta.is_file() && meta.len() == 0 && !is_linked(&meta))
+}
+
+/// Returns whether a file has several names, so that it was not created with
+/// one of them.
+#[cfg(unix)]
+fn is_linked(meta: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    meta.nlink() > 1
+}
+
+#[cfg(not(unix))]
+fn is_linked(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// Returns whether an event may have changed a file. Reading is no change,

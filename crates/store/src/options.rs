@@ -14,6 +14,9 @@ pub struct Options {
     /// Whether a change is held that empties a file, removes all files of a
     /// path, or removes most resources of a type.
     pub guard: bool,
+    /// Whether files without any resource count as loaded. If not, a first load
+    /// waits for resources: a directory that is not mounted yet looks empty.
+    pub allow_empty: bool,
     /// Options of reading text, with limits.
     pub text: text::Options,
     /// Whether the system notifies of changes. Without that, only the rescan
@@ -37,6 +40,7 @@ impl Default for Options {
         Self {
             dangling: Dangling::default(),
             guard: true,
+            allow_empty: false,
             text: wire::text_options(),
             notify: true,
             quiet: Duration::from_millis(50),

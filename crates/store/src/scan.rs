@@ -9,9 +9,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use trunkline::checked::Fault;
+
+use crate::mailbox::Touched;
 
 /// The maximum of files of all paths together.
 const MAX_FILES: usize = 100_000;
@@ -66,7 +68,18 @@ pub(crate) struct Found {
     /// The index of the path that led to it.
     pub(crate) root: usize,
     pub(crate) path: PathBuf,
+    /// The absolute path, as the system tells of changes at it: of the file
+    /// that a link leads to.
+    pub(crate) real: PathBuf,
     pub(crate) stamp: Stamp,
+}
+
+impl Found {
+    /// Returns the time of the last change that the system told of.
+    pub(crate) fn last_told(&self, touched: &Touched) -> Option<Instant> {
+        let by_path = touched.get(&absolute(&self.path));
+        by_path.max(touched.get(&self.real)).copied()
+    }
 }
 
 /// Directories to watch.
@@ -110,6 +123,8 @@ pub(crate) struct Scan {
     pub(crate) places: Places,
     /// Paths that could not be read. Nothing is known of files below.
     pub(crate) failed: Vec<(PathBuf, Fault)>,
+    /// Files that are open for writing, by real path.
+    pub(crate) open: HashSet<PathBuf>,
     /// By real path: a file that is reached twice counts once.
     seen: HashSet<PathBuf>,
 }
@@ -194,18 +209,22 @@ impl Scan {
             return;
         }
 
-        if let Ok(real) = real_path(&path) {
-            // The target of a link is changed in its own directory.
-            if let Some(dir) = real.parent() {
-                self.places.add_within(dir);
-            }
-            if !self.seen.insert(real) {
-                return;
-            }
+        let real = real_path(&path).unwrap_or_else(|_| absolute(&path));
+        // The target of a link is changed in its own directory.
+        if let Some(dir) = real.parent() {
+            self.places.add_within(dir);
+        }
+        if !self.seen.insert(real.clone()) {
+            return;
         }
 
         let stamp = Stamp::of(meta);
-        self.files.push(Found { root, path, stamp });
+        self.files.push(Found {
+            root,
+            path,
+            real,
+            stamp,
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! The status of all files at one time: for `status` and for metrics.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -44,12 +45,26 @@ impl FileStatus {
     pub fn is_good(&self) -> bool {
         self.errors.is_empty()
     }
+
+    /// Returns the hash of its change, if that is held.
+    #[must_use]
+    pub fn held(&self) -> Option<&str> {
+        let mut errors = self.errors.iter();
+        errors.find_map(|error| error.fault.held_hash())
+    }
 }
 
 impl FilesStatus {
     /// Returns the bad files.
     pub fn bad(&self) -> impl Iterator<Item = &FileStatus> {
         self.files.iter().filter(|file| !file.is_good())
+    }
+
+    /// Returns the hashes of changes that are held, in order, each once: one
+    /// change may be of several files.
+    #[must_use]
+    pub fn held(&self) -> BTreeSet<&str> {
+        self.files.iter().filter_map(FileStatus::held).collect()
     }
 
     /// Returns the mistakes of all files.

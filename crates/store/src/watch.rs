@@ -6,8 +6,6 @@
 //! time to look again┴─▶ quiet ─▶ scan, read, settle
 //! ```
 
-use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +13,7 @@ use tokio::sync::watch;
 use trunkline::Writer;
 
 use crate::files::Files;
-use crate::mailbox::{Mail, Mailbox, Stopped};
+use crate::mailbox::{Mail, Mailbox, Stopped, Touched};
 use crate::notifications::Notifications;
 use crate::scan::{Places, scan};
 use crate::status::FilesStatus;
@@ -55,24 +53,14 @@ impl Watching {
     pub(crate) fn run(mut self, writer: Writer) {
         self.files.target = Target::Server(writer);
         // At the start a file that looks half written is reported at once.
-        let mut retry = self.refresh(&HashSet::new(), true);
+        let mut next_look = self.refresh(&Touched::new(), true);
         loop {
             self.publish();
-            let pause = self.pause_after(retry);
+            let pause = next_look.unwrap_or(self.files.options.rescan);
             let Ok(mail) = self.wait_for_change(Instant::now() + pause) else {
                 return;
             };
-            retry = self.refresh(&mail.touched, false);
-        }
-    }
-
-    /// Returns the longest time until files are scanned again: a short one if a
-    /// file looks half written.
-    fn pause_after(&self, retry: bool) -> Duration {
-        let options = &self.files.options;
-        match retry {
-            true => options.retry,
-            false => options.rescan,
+            next_look = self.refresh(&mail.touched, false);
         }
     }
 
@@ -84,7 +72,7 @@ impl Watching {
             let mail = self
                 .mailbox
                 .wait_for_events(deadline, options.quiet, options.patience)?;
-            let mut touched = mail.touched.iter();
+            let mut touched = mail.touched.keys();
             let may_concern =
                 mail.at_unknown_path || touched.any(|path| self.places.concerns_file(path, roots));
             if may_concern || Instant::now() >= deadline {
@@ -95,9 +83,10 @@ impl Watching {
 
     /// Scans and reads the files, watches their directories, and settles what
     /// changed. Those at `touched` are read even if they look the same; on the
-    /// last try, a file that looks half written is bad. Returns whether one
-    /// looks so.
-    fn refresh(&mut self, touched: &HashSet<PathBuf>, last_try: bool) -> bool {
+    /// last try, nothing is put off. Returns how soon files should be looked at
+    /// again, if something was put off.
+    fn refresh(&mut self, touched: &Touched, last_try: bool) -> Option<Duration> {
+        let mailbox = &self.mailbox;
         let notifications = &mut self.notifications;
         let places = &mut self.places;
         let roots = self.files.roots.clone();
@@ -114,6 +103,7 @@ impl Watching {
                 found = scan(&roots);
             }
             *places = std::mem::take(&mut found.places);
+            found.open = mailbox.open_files();
             found
         };
         self.files.refresh(&mut scan_and_watch, touched, last_try)

@@ -197,7 +197,8 @@ impl Programs {
                 let admin = trial::free()?;
                 let program = self.trunkline.display();
                 let start = format!(
-                    "{program} serve --listen {{address}} --admin {admin} --log-level error"
+                    "{program} serve --allow-empty --listen {{address}} --admin {admin} \
+                     --log-level error"
                 );
                 let apply = format!("command={program} apply --file - --admin {admin}");
                 command.args(["--driver", &apply, "--start", &start]);

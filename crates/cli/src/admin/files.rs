@@ -1,5 +1,6 @@
 //! The files of the contents, and load reports: as JSON.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, Uri};
@@ -7,9 +8,9 @@ use serde::Serialize;
 use trunkline::checked::Finding;
 use trunkline_store::FileStatus;
 
-use super::Shared;
 use super::error::Refusal;
 use super::query::Query;
+use super::{Shared, Who};
 
 /// All files.
 #[derive(Serialize)]
@@ -28,21 +29,37 @@ struct Shown {
     status: &'static str,
     since: String,
     resources: usize,
+    /// The hash of its change, if that is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<String>,
     errors: Vec<String>,
     warnings: Vec<String>,
 }
 
 /// `POST /api/v1/confirm?hash=...`: confirms a change that is held.
-pub(super) async fn confirm(State(admin): State<Shared>, uri: Uri) -> Result<StatusCode, Refusal> {
+pub(super) async fn confirm(
+    State(admin): State<Shared>,
+    Extension(who): Extension<Who>,
+    uri: Uri,
+) -> Result<StatusCode, Refusal> {
     let query = Query::read(&uri, &["hash"])?;
-    match query.one("hash")? {
-        Some(hash) if !hash.is_empty() => {
-            admin.server.confirm(hash);
-            Ok(StatusCode::NO_CONTENT)
-        }
-        _ => Err(Refusal::bad("which change? give its hash as `hash`")),
+    let hash = query.one("hash")?.unwrap_or_default();
+    let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    if hash.len() != HASH_DIGITS || !hash.chars().all(is_digit) {
+        return Err(Refusal::bad(format!(
+            "hash: expected the {HASH_DIGITS} digits that the held change is shown with, found \
+             {hash:?}"
+        )));
     }
+
+    tracing::info!(who = who.0, hash, "a held change is confirmed");
+    let hash = hash.to_owned();
+    super::run_blocking(move || admin.server.confirm(&hash)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
+
+/// The digits of the hash of a change.
+const HASH_DIGITS: usize = 16;
 
 /// `GET /api/v1/files`: shows each file of the contents; none, where contents
 /// come over the API.
@@ -64,12 +81,17 @@ pub(super) async fn list(State(admin): State<Shared>) -> Response {
     axum::Json(list).into_response()
 }
 
-/// Shows a file: whether it is good, since when, how many of its resources are
+/// Shows a file: whether it is good, bad, or its change is held, since when, how many of its resources are
 /// served, and its mistakes and warnings.
 fn show_file(file: &FileStatus) -> Shown {
     Shown {
         path: file.path.to_string(),
-        status: if file.is_good() { "GOOD" } else { "BAD" },
+        status: match file.held() {
+            Some(_) => "HELD",
+            None if file.is_good() => "GOOD",
+            None => "BAD",
+        },
+        held: file.held().map(str::to_owned),
         since: super::timestamp(file.since),
         resources: file.resources,
         errors: texts(&file.errors),

@@ -44,6 +44,7 @@ use trunkline_store::FilesStatus;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::stage::Stage;
+use crate::applied::AppliedContents;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
 
@@ -54,6 +55,10 @@ pub(crate) struct Admin {
     /// The status of the files, if contents come from files.
     pub(crate) files: Option<watch::Receiver<Arc<FilesStatus>>>,
     pub(crate) guard: Guard,
+    /// The contents that come by `apply`.
+    pub(crate) applied: Arc<AppliedContents>,
+    /// Whether a change that removes much is held.
+    pub(crate) hold_removals: bool,
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
     /// The parts of changes that are not complete.

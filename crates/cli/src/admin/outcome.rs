@@ -81,7 +81,7 @@ pub(super) struct Options {
     /// The origin of the resources.
     origin: String,
     /// Nothing is changed; only the effect is returned.
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Changes are counted and not listed.
     summary: bool,
     takes_over: bool,
@@ -205,7 +205,10 @@ impl ChangeRequest<'_> {
                 true => Effect::Rehearsed,
                 false => Effect::Applied,
             },
-            guard: self.options.guard,
+            guard: match self.admin.hold_removals {
+                true => self.options.guard,
+                false => Guard::Off,
+            },
         };
         let server = &self.admin.server;
         let settlement = server.settle_if(&self.who.0, proposal, &self.options.precondition);

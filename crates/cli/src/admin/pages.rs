@@ -45,11 +45,14 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     }
 
     let mut reason = String::from("INITIALIZING: the first contents are not complete");
-    if let Some(files) = &admin.files {
-        let status = files.borrow().clone();
-        for error in status.errors() {
-            reason.push_str(&format!("\n{error}"));
+    match &admin.files {
+        Some(files) => {
+            let status = files.borrow().clone();
+            for error in status.errors() {
+                reason.push_str(&format!("\n{error}"));
+            }
         }
+        None => reason.push_str("; bring them with `trunkline apply`"),
     }
     unready(reason)
 }

@@ -76,7 +76,12 @@ pub(super) async fn apply(
             who: &who,
             options,
         };
-        request.make(edit, warnings)
+        let is_applied = !request.options.dry_run;
+        let response = request.make(edit, warnings)?;
+        if is_applied {
+            admin.applied.note_applied();
+        }
+        Ok(response)
     })
     .await?
 }

@@ -79,7 +79,11 @@ async fn log_ready(running: &Running, start: Instant) {
         ..
     } = running;
     if timeout(FIRST_LOAD, server.ready()).await.is_err() {
-        tracing::info!(%listen, %admin, "waiting for the first contents");
+        tracing::info!(
+            %listen, %admin,
+            "waiting for the first contents, from files or by `trunkline apply`; until then \
+             clients are told UNAVAILABLE, unless --allow-empty is given"
+        );
         server.ready().await;
     }
 

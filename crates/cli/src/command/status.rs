@@ -21,7 +21,7 @@ pub(super) fn run(args: &cli::Status) -> Result<()> {
     let files = super::parse_list(&files, "files")?;
     let text = match args.output {
         StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
-        StatusOutput::Table => client_table(&clients) + &bad_files(&files),
+        StatusOutput::Table => client_table(&clients) + &bad_files(&files) + &held_files(&files),
     };
     print(text.as_bytes())
 }
@@ -100,8 +100,28 @@ fn bad_files(files: &[Value]) -> String {
         several => format!("{several} files are"),
     };
 
-    let mut text = format!("\n{count} bad; the last good contents stay:\n");
-    for file in bad {
+    let text = format!("\n{count} bad; the last good contents stay:\n");
+    text + &list_files(bad)
+}
+
+/// Writes each file whose change is held, with the reason; nothing, if there is
+/// none.
+fn held_files(files: &[Value]) -> String {
+    let held = files.iter().filter(|file| file["status"] == "HELD");
+    let held: Vec<&Value> = held.collect();
+    match held.is_empty() {
+        true => String::new(),
+        false => {
+            let text = "\nheld until it is confirmed; the contents before it stay:\n".to_owned();
+            text + &list_files(held)
+        }
+    }
+}
+
+/// Writes files with their errors.
+fn list_files(files: Vec<&Value>) -> String {
+    let mut text = String::new();
+    for file in files {
         let since = file["since"].as_str().unwrap_or_default();
         let path = file["path"].as_str().unwrap_or_default();
         text.push_str(&format!("{path} (since {since})\n"));

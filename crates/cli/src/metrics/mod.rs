@@ -108,6 +108,8 @@ impl Metrics {
         let bad = files.map_or(0, |files| files.bad().count());
         self.table.config_errors.set(to_gauge(errors));
         self.table.config_bad_files.set(to_gauge(bad));
+        let held = files.map_or(0, |files| files.held().len());
+        self.table.config_held.set(to_gauge(held));
     }
 }
 

@@ -66,6 +66,7 @@ pub(super) struct Table {
     pub(super) first_config: Histogram,
     pub(super) config_errors: Gauge,
     pub(super) config_bad_files: Gauge,
+    pub(super) config_held: Gauge,
 }
 
 impl Table {
@@ -100,6 +101,7 @@ impl Table {
             convergence: add.histogram("convergence_seconds", "From a change being accepted until every subscriber has answered"),
             first_config: add.histogram("first_config_seconds", "From a stream being let in until it accepted its first response"),
             config_errors: add.gauge("config_errors", "Mistakes in files of resources"),
+            config_held: add.gauge("config_held", "Changes of files that remove so much that they are held until they are confirmed"),
             config_bad_files: add.gauge("config_bad_files", "Files of resources with a mistake; their last good contents stay"),
         }
     }

@@ -38,6 +38,8 @@ impl Settings {
             also_listen: Vec::new(),
             admin: Address::known(ADMIN),
             config: Vec::new(),
+            allow_empty: false,
+            hold_removals: true,
             dangling: OnDangling::Warn,
             config_quiet: Duration::from_millis(50),
             config_rescan: Duration::from_secs(10),

@@ -44,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) also_listen: Vec<Address>,
     pub(crate) admin: Address,
     pub(crate) config: Vec<PathBuf>,
+    pub(crate) allow_empty: bool,
+    pub(crate) hold_removals: bool,
     pub(crate) dangling: OnDangling,
     pub(crate) config_quiet: Duration,
     pub(crate) config_rescan: Duration,

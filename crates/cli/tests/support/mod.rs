@@ -138,9 +138,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `serve` with these flags, and waits until it is ready.
+    /// Starts `serve` with these flags, and waits until it is ready. Without
+    /// files it is ready at once.
     pub fn start(flags: &[&str]) -> Self {
-        Self::start_until(flags, "ready")
+        let mut flags = flags.to_vec();
+        if !flags.contains(&"--config") {
+            flags.push("--allow-empty");
+        }
+        Self::start_until(&flags, "ready")
     }
 
     /// The same, until it logs this message.

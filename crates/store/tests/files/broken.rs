@@ -169,7 +169,6 @@ async fn a_change_that_empties_a_file_or_a_directory_is_held_until_it_is_confirm
     place.write("b.yaml", clusters([("b", 1)]));
     let guarded = trunkline_store::Options {
         guard: true,
-        rescan: std::time::Duration::from_millis(20),
         ..options()
     };
     let mut watched = Watched::new([place.0.path()], guarded);
@@ -187,6 +186,11 @@ async fn a_change_that_empties_a_file_or_a_directory_is_held_until_it_is_confirm
     place.write("b.yaml", clusters([("b", 2)]));
     assert_eq!(said(&watched.next().await), ["+b"]);
     place.write("a.yaml", clusters([("a", 2)]));
+    assert_eq!(said(&watched.next().await), ["+a"]);
+    // Unless it says so.
+    place.write("a.yaml", "allow_removal: true");
+    assert_eq!(said(&watched.next().await), ["-a"]);
+    place.write("a.yaml", clusters([("a", 3)]));
     assert_eq!(said(&watched.next().await), ["+a"]);
     // One file of several may go, and the last one not.
     place.remove("b.yaml");

@@ -191,3 +191,46 @@ async fn a_resource_may_move_to_another_file() {
     assert_eq!(changes, ["+a", "+b"]);
     watched.good().await;
 }
+
+#[cfg(target_os = "linux")] // only there the system tells of a close
+#[tokio::test]
+async fn a_file_is_not_read_while_it_is_written() {
+    use std::io::Write as _;
+    let place = Place::new();
+    place.write("a.yaml", clusters([("a", 1), ("x", 1)]));
+    place.write("b.yaml", clusters([("b", 1)]));
+    let mut watched = place.watch();
+    watched.next().await;
+    // As a shell does with `generator > a.yaml`: the first part is good.
+    let mut file = fs::File::create(place.path("a.yaml")).unwrap();
+    let first = clusters([("y", 1)]);
+    let second = clusters([("z", 1)]).replace("resources:\n", "");
+    for (part, edition) in [("", 2), (&*first, 3), (&*second, 4)] {
+        file.write_all(part.as_bytes()).unwrap();
+        // Others are read meanwhile.
+        place.write("b.yaml", clusters([("b", edition)]));
+        assert_eq!(said(&watched.next().await), ["+b"]);
+    }
+    drop(file);
+    assert_eq!(said(&watched.next().await), ["+y", "+z", "-a", "-x"]);
+    watched.good().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_for_a_moment_stays() {
+    let place = Place::new();
+    place.write("a.yaml", clusters([("a", 1)]));
+    place.write("b.yaml", clusters([("b", 1)]));
+    let patient = trunkline_store::Options {
+        retry: Duration::from_secs(3600),
+        ..options()
+    };
+    let mut watched = Watched::new([place.0.path()], patient);
+    watched.next().await;
+    // As some editors write a file.
+    fs::rename(place.path("a.yaml"), place.path("a.yaml~")).unwrap();
+    place.write("b.yaml", clusters([("b", 2)]));
+    assert_eq!(said(&watched.next().await), ["+b"]);
+    place.write("a.yaml", clusters([("a", 2)]));
+    assert_eq!(said(&watched.next().await), ["+a"]);
+}

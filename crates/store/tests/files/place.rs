@@ -20,6 +20,7 @@ const LONG: Duration = Duration::from_secs(30);
 pub(crate) fn options() -> Options {
     Options {
         guard: false,
+        allow_empty: true,
         quiet: Duration::from_millis(20),
         retry: Duration::from_millis(40),
         rescan: Duration::from_secs(3600),

@@ -34,6 +34,9 @@ impl Serving {
         for file in files {
             serve.arg("--config").arg(file);
         }
+        if files.is_empty() {
+            serve.arg("--allow-empty");
+        }
         let log = lab.folder.join("serve.txt");
         let mut process = Process::start("trunkline serve", &mut serve, &log)?;
         let took = process.wait("it is not ready", PATIENCE, || {
