@@ -171,8 +171,8 @@ impl Drop for Serving {
     }
 }
 
-/// A builder of a server of the files of a folder. No change is held: tests
-/// remove all that there is.
+/// A builder of a server of the files of a folder, of which there may be none.
+/// No change is held: tests remove all that there is.
 ///
 /// # Panics
 ///
@@ -181,6 +181,7 @@ impl Drop for Serving {
 pub fn of_files(folder: &Path) -> Builder {
     let options = Options {
         guard: false,
+        allow_empty: true,
         ..Options::default()
     };
     let contents = FileContents::watch(Files::new([folder], options));

@@ -5,6 +5,7 @@
     reason = "all of this is tests"
 )]
 
+mod accidents;
 mod admission;
 mod certificates;
 mod drain;
