@@ -31,20 +31,30 @@ pub(crate) struct File {
     pub(crate) missing_since: Option<Instant>,
     /// Its new state, if that is not the one served.
     pub(crate) new_state: Option<NewState>,
-    /// While it is settled, the number of resources in its new state; `None` if
-    /// it is removed.
-    pub(crate) settled: Option<usize>,
+    /// While it is settled, its new state in short; `None` if it is removed.
+    pub(crate) settled: Option<Settled>,
     /// Whether its new state was turned down before.
     pub(crate) was_turned_down: bool,
     /// The number of its resources that are served: those of its last state
     /// without a mistake. `None` if it had none so far.
     pub(crate) served: Option<usize>,
+    /// Whether that state is a text that ends in a newline.
+    pub(crate) ends_line: bool,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
     pub(crate) dangling: Vec<Finding>,
     /// Values that no variant of a name in it serves.
     pub(crate) unserved: Vec<Finding>,
     pub(crate) since: Option<SystemTime>,
+}
+
+/// The new state of a file, in short.
+#[derive(Clone, Copy)]
+pub(crate) struct Settled {
+    /// The number of its resources.
+    pub(crate) resources: usize,
+    /// Whether it is a text that ends in a newline.
+    pub(crate) ends_line: bool,
 }
 
 /// The new state of a file.
@@ -72,9 +82,10 @@ impl File {
         self.errors = errors;
     }
 
-    /// Marks the file as good: so many resources of it are served from now on.
-    pub(crate) fn mark_good(&mut self, resources: usize) {
-        self.served = Some(resources);
+    /// Marks the file as good: its new state is served from now on.
+    pub(crate) fn mark_good(&mut self, settled: Settled) {
+        self.served = Some(settled.resources);
+        self.ends_line = settled.ends_line;
         self.errors.clear();
         self.was_turned_down = false;
         self.since = Some(SystemTime::now());

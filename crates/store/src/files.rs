@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Guard, Proposal, Rejection};
 use trunkline::{Resource, TypeUrl};
 
-use crate::file::{File, FileId, FileKey, NewState};
+use crate::file::{File, FileId, FileKey, NewState, Settled};
 use crate::mailbox::Touched;
 use crate::options::Options;
 use crate::read::Outcome;
@@ -236,7 +236,10 @@ impl Files {
             NewState::Contents(document) => Some(document),
             NewState::Removed => None,
         };
-        file.settled = document.as_ref().map(|document| document.items.len());
+        file.settled = document.as_ref().map(|document| Settled {
+            resources: document.items.len(),
+            ends_line: document.ends_line,
+        });
         Some(Edit::File {
             root: id.root,
             name: Arc::clone(&id.name),
@@ -272,7 +275,7 @@ impl Files {
                         None => NewState::Removed,
                     });
                 }
-                (None, Some(resources)) => file.mark_good(resources),
+                (None, Some(settled)) => file.mark_good(settled),
                 (None, None) => drop(self.files.remove(id)),
             }
         }
@@ -447,7 +450,9 @@ impl Files {
 fn take_decoded(file: &mut File, mut decoded: Decoded) {
     file.warnings = std::mem::take(&mut decoded.warnings);
     if decoded.errors.is_empty() {
-        file.new_state = Some(NewState::Contents(decoded.document));
+        let mut document = decoded.document;
+        document.is_cut = file.ends_line && !document.ends_line;
+        file.new_state = Some(NewState::Contents(document));
         return;
     }
 

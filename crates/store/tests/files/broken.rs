@@ -192,6 +192,17 @@ async fn a_change_that_empties_a_file_or_a_directory_is_held_until_it_is_confirm
     assert_eq!(said(&watched.next().await), ["-a"]);
     place.write("a.yaml", clusters([("a", 3)]));
     assert_eq!(said(&watched.next().await), ["+a"]);
+    // Nor may it end in the middle of a line, and lack resources.
+    let both = clusters([("a", 4), ("c", 1)]);
+    place.write("a.yaml", &both);
+    assert_eq!(said(&watched.next().await), ["+a", "+c"]);
+    let second = both.rfind("- ").unwrap();
+    place.write("a.yaml", both[..second].trim_end());
+    let status = watched.bad().await;
+    let reason = &errors(&status, &place)[0];
+    assert!(reason.contains("in the middle of a line"), "{reason}");
+    place.write("a.yaml", &both[..second]);
+    assert_eq!(said(&watched.next().await), ["-c"]);
     // One file of several may go, and the last one not.
     place.remove("b.yaml");
     assert_eq!(said(&watched.next().await), ["-b"]);

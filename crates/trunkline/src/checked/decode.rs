@@ -77,12 +77,14 @@ pub fn decode(
     };
 
     let bytes = read_up_to(source, options.limits.bytes)?;
+    let ends_line = bytes.ends_with(b"\n");
     let read = match format {
         None => text::read_bytes(file, bytes, options),
         Some(format) => text::read_text_as(format, file, &bytes, options),
     };
     let mut decoded = Decoded::empty(file);
     decoded.add_text(read);
+    decoded.document.ends_line = ends_line;
     Ok(decoded)
 }
 

@@ -43,6 +43,11 @@ pub struct Document {
     /// Whether it says `allow_removal: true`: the [guard](super::Guard) lets it
     /// remove as much as it does.
     pub allow_removal: bool,
+    /// Whether it is a text that ends in a newline.
+    pub ends_line: bool,
+    /// Whether it is a text that does not end in a newline, and did before: the
+    /// [guard](super::Guard) holds its removals, because it seems to end early.
+    pub is_cut: bool,
 }
 
 impl Document {
@@ -55,6 +60,8 @@ impl Document {
             constrained: false,
             empty: Vec::new(),
             allow_removal: false,
+            ends_line: false,
+            is_cut: false,
         }
     }
 

@@ -189,6 +189,16 @@ pub enum Fault {
         /// The hash of the change.
         hash: String,
     },
+    /// A file ends in the middle of a line, and resources are gone: the change
+    /// is held.
+    #[error(
+        "has fewer resources and ends in the middle of a line, which it did not before, so the \
+         change is held; if that is intended, end it with a newline, or `trunkline confirm` {hash}"
+    )]
+    HeldCut {
+        /// The hash of the change.
+        hash: String,
+    },
     /// The configured paths have no resources at the start.
     #[error(
         "has no resources, so clients wait for the first contents; add some, or start with \
@@ -275,7 +285,9 @@ impl Fault {
     #[must_use]
     pub fn held_hash(&self) -> Option<&str> {
         match self {
-            Self::HeldRemoval { hash, .. } | Self::HeldEmpty { hash } => Some(hash),
+            Self::HeldRemoval { hash, .. } | Self::HeldEmpty { hash } | Self::HeldCut { hash } => {
+                Some(hash)
+            }
             _ => None,
         }
     }

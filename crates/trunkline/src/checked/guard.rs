@@ -86,8 +86,12 @@ impl Settling<'_> {
         });
         let most = most.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
         let most = most.max_by_key(|(_, removed, _)| *removed);
-        let is_empty = !removed.is_empty() && self.accepted().any(|(_, e)| self.empties_file(e));
-        if most.is_none() && !is_empty {
+        let any_edit = |is_odd: &dyn Fn(&OpenEdit) -> bool| {
+            !removed.is_empty() && self.accepted().any(|(_, edit)| is_odd(edit))
+        };
+        let is_cut = any_edit(&|edit| self.is_cut_short(edit));
+        let is_empty = any_edit(&|edit| self.empties_file(edit));
+        if most.is_none() && !is_cut && !is_empty {
             return Judgement::Pass(None);
         }
 
@@ -102,7 +106,8 @@ impl Settling<'_> {
                 total,
                 hash,
             },
-            None => Fault::HeldEmpty { hash },
+            None if is_empty => Fault::HeldEmpty { hash },
+            None => Fault::HeldCut { hash },
         })
     }
 
@@ -123,23 +128,33 @@ impl Settling<'_> {
     pub(super) fn held_edits(&self, fault: &Fault) -> Vec<usize> {
         let is_about = |edit: &OpenEdit| match fault {
             Fault::HeldRemoval { type_url, .. } => {
-                !edit.allows_removal() && self.removes_any(edit, type_url)
+                !edit.allows_removal() && self.removes_any(edit, Some(type_url))
             }
+            Fault::HeldCut { .. } => self.is_cut_short(edit),
             _ => self.empties_file(edit),
         };
         let edits = self.accepted().filter(|(_, edit)| is_about(edit));
         edits.map(|(nth, _)| nth).collect()
     }
 
-    /// Returns whether an edit removes a resource of a type that no accepted
-    /// edit adds again.
-    fn removes_any(&self, edit: &OpenEdit, type_url: &TypeUrl) -> bool {
+    /// Returns whether an edit removes a resource, of this type if one is given,
+    /// that no accepted edit adds again.
+    fn removes_any(&self, edit: &OpenEdit, type_url: Option<&TypeUrl>) -> bool {
         let items = edit.old.iter().flat_map(|(_, items)| items);
-        let mut of_type = items.filter(|item| item.type_url == *type_url);
+        let mut of_type = items.filter(|item| type_url.is_none_or(|it| item.type_url == *it));
         of_type.any(|item| {
-            let mut variants = self.index.variants(type_url, &item.resource.name);
+            let mut variants = self.index.variants(&item.type_url, &item.resource.name);
             !variants.any(|(_, held)| held.resource.constraints == item.resource.constraints)
         })
+    }
+
+    /// Returns whether the text of an edit seems to end early, and resources are
+    /// gone with its end.
+    fn is_cut_short(&self, edit: &OpenEdit) -> bool {
+        let document = edit.document.as_ref();
+        document.is_some_and(|document| document.is_cut)
+            && !edit.allows_removal()
+            && self.removes_any(edit, None)
     }
 
     /// Counts the resources of a type that an origin had before the accepted

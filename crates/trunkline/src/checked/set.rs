@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trunkline_core::change::Change;
 use trunkline_core::database::ApplyError;
 use trunkline_core::facts::Reference;
+use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::coverage::{Coverage, TypedResource};
@@ -154,12 +155,10 @@ impl ContentSet {
             settling.judge(changes, origin, proposal.guard, &self.confirmed)
         };
         let outcome = apply_changes(&mut settling, judge, &mut apply);
-        let (applied, unchanged) = (outcome.applied, outcome.unchanged);
-        if let Some(hash) = outcome
-            .confirmed
-            .filter(|_| proposal.effect == Effect::Applied)
+        if let Some(hash) = &outcome.confirmed
+            && proposal.effect == Effect::Applied
         {
-            self.confirmed.remove(&hash);
+            self.confirmed.remove(hash);
         }
 
         let lost = match checks_references {
@@ -170,17 +169,11 @@ impl ContentSet {
         let uncovered = self
             .coverage
             .update(settling.index, &variants.added, &variants.removed);
-        let mut warnings = match checks_references {
+        let references = match checks_references {
             true => reference_warnings(&settling, &lost),
             false => Vec::new(),
         };
-        for (_, edit) in settling.accepted() {
-            warnings.extend(edit.warnings.iter().cloned());
-        }
-        for (type_url, name) in &uncovered {
-            warnings.extend_from_slice(self.coverage.of_name(type_url, name));
-        }
-        warnings.truncate(MOST_FINDINGS);
+        let warnings = collect_warnings(&settling, references, &self.coverage, &uncovered);
 
         let touched = settling.touched_units();
         if proposal.effect == Effect::Rehearsed {
@@ -194,23 +187,29 @@ impl ContentSet {
         }
 
         let edits = std::mem::take(&mut settling.edits);
-        for edit in edits.iter().filter(|edit| !edit.is_file) {
-            for id in &edit.inserted {
-                self.index.slots.forget_place(*id);
-            }
-        }
-        for unit in &touched {
-            self.index.slots.units.remove_if_empty(*unit);
-        }
+        self.forget_settled(&edits, &touched);
         Settlement {
-            applied,
-            unchanged,
+            applied: outcome.applied,
+            unchanged: outcome.unchanged,
             rejections: edits
                 .into_iter()
                 .enumerate()
                 .filter_map(rejection)
                 .collect(),
             warnings,
+        }
+    }
+
+    /// Forgets what is of no use after a settlement: the places of resources
+    /// that are not of files, and units without items.
+    fn forget_settled(&mut self, edits: &[OpenEdit], touched: &BTreeSet<UnitId>) {
+        for edit in edits.iter().filter(|edit| !edit.is_file) {
+            for id in &edit.inserted {
+                self.index.slots.forget_place(*id);
+            }
+        }
+        for unit in touched {
+            self.index.slots.units.remove_if_empty(*unit);
         }
     }
 
@@ -332,6 +331,26 @@ fn reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec
         false => reference.finding,
     });
     findings.collect()
+}
+
+/// Collects the warnings about accepted edits, at most [`MOST_FINDINGS`]: those
+/// about references, those of the edits themselves, and values that no variant
+/// of an uncovered name serves.
+fn collect_warnings(
+    settling: &Settling<'_>,
+    references: Vec<Finding>,
+    coverage: &Coverage,
+    uncovered: &BTreeSet<(TypeUrl, Name)>,
+) -> Vec<Finding> {
+    let mut warnings = references;
+    for (_, edit) in settling.accepted() {
+        warnings.extend(edit.warnings.iter().cloned());
+    }
+    for (type_url, name) in uncovered {
+        warnings.extend_from_slice(coverage.of_name(type_url, name));
+    }
+    warnings.truncate(MOST_FINDINGS);
+    warnings
 }
 
 /// The variants with constraints that a settlement adds and removes.
