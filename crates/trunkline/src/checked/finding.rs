@@ -188,6 +188,24 @@ pub enum Fault {
         /// The hash of the change.
         hash: String,
     },
+    /// The origin of a change had a lease, and has none any more.
+    #[error(
+        "origin {origin:?} has no lease any more: all of its resources stay until they are \
+         removed; to have a lease again, apply with one"
+    )]
+    LeaseEnded {
+        /// The origin.
+        origin: Arc<str>,
+    },
+    /// There are more leases than can be intended.
+    #[error("there are {max} leases, and no more are granted; end some, or share an origin")]
+    TooManyLeases {
+        /// The limit.
+        max: usize,
+    },
+    /// A lease needs a clock.
+    #[error("a lease can be had in a tokio runtime only; call it from within one")]
+    NoRuntime,
     /// A configured path does not exist.
     #[error("does not exist; create it, or name another path")]
     Missing,
@@ -260,6 +278,15 @@ impl Fault {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
             _ => Self::from(error),
+        }
+    }
+
+    /// Returns the hash of a change that is held; `None` for other faults.
+    #[must_use]
+    pub fn held_hash(&self) -> Option<&str> {
+        match self {
+            Self::HeldRemoval { hash, .. } | Self::HeldEmpty { hash } => Some(hash),
+            _ => None,
         }
     }
 }
