@@ -64,6 +64,8 @@ pub(super) struct Table {
     pub(super) sent_bytes: Counter,
     pub(super) convergence: Histogram,
     pub(super) first_config: Histogram,
+    pub(super) leases: Gauge,
+    pub(super) lease_expiries: Counters,
     pub(super) config_errors: Gauge,
     pub(super) config_bad_files: Gauge,
 }
@@ -99,6 +101,8 @@ impl Table {
             sent_bytes: add.counter("sent_bytes", "Bytes of responses"),
             convergence: add.histogram("convergence_seconds", "From a change being accepted until every subscriber has answered"),
             first_config: add.histogram("first_config_seconds", "From a stream being let in until it accepted its first response"),
+            leases: add.gauge("leases", "Origins whose resources stay only as long as they are renewed"),
+            lease_expiries: add.counters("lease_expiries", "Leases that were not renewed in time, by whether their resources were removed or that is held", "outcome", &["removed", "held"]),
             config_errors: add.gauge("config_errors", "Mistakes in files of resources"),
             config_bad_files: add.gauge("config_bad_files", "Files of resources with a mistake; their last good contents stay"),
         }
