@@ -1,12 +1,14 @@
 //! The command line: names, flags and defaults are a contract.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use trunkline::LeaseTtl;
 
 use crate::failure;
-use crate::settings::{Flags, LogFormat, LogLevel};
+use crate::settings::{Flags, LogFormat, LogLevel, parse_duration};
 use crate::version;
 
 /// Serves, checks and shows xDS configuration.
@@ -70,9 +72,13 @@ pub(crate) enum Command {
         trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
         trunkline apply -f clusters.yaml --dry-run\n  \
         trunkline apply -f team-a.yaml --origin team-a --replace\n  \
+        trunkline apply -f endpoints.yaml --origin pod-7 --replace --lease 30s\n  \
         trunkline apply -f a-million-hosts.pb\n\n\
         A name belongs to the origin that wrote it: `api`, unless --origin says another, or\n\
         `files` for those of --config. Another origin has to --take-over.\n\n\
+        With --lease the program stays, and renews the lease of its origin. When it ends, or is\n\
+        not heard of for that time, the server removes all resources of the origin; if they are\n\
+        many, that is held. A server that has lost them gets the file again, as it is then.\n\n\
         A file of more than 10000 resources is sent in parts, and applied when the last of them\n\
         has arrived.\n\n\
         The virtual hosts of a route configuration that has `vhds` become resources of their\n\
@@ -236,10 +242,45 @@ pub(crate) struct Apply {
     /// Apply it even if it removes most of the origin's resources of a type
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Stay, and renew a lease of this time, such as 30s; when it ends, all of the origin goes
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = LeaseTime::parse,
+        requires = "origin",
+        conflicts_with_all = ["dry_run", "if_revision"]
+    )]
+    pub(crate) lease: Option<LeaseTime>,
     #[command(flatten)]
     pub(crate) change: Change,
     #[command(flatten)]
     pub(crate) remote: Remote,
+}
+
+/// The time of `--lease`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseTime(LeaseTtl);
+
+impl LeaseTime {
+    /// Parses a time such as `30s`.
+    ///
+    /// # Errors
+    /// It is no time, or none that a lease can last.
+    fn parse(text: &str) -> Result<Self, String> {
+        let time = parse_duration(text).map_err(|error| error.to_string())?;
+        let ttl = LeaseTtl::new(time).map_err(|error| error.to_string())?;
+        Ok(Self(ttl))
+    }
+
+    /// Returns the time.
+    pub(crate) fn get(self) -> Duration {
+        self.0.get()
+    }
+
+    /// Writes the time as it is parsed, such as `30000ms`.
+    pub(crate) fn text(self) -> String {
+        format!("{}ms", self.get().as_millis())
+    }
 }
 
 /// Flags of commands that change resources.
@@ -346,7 +387,7 @@ pub(crate) struct Demo {
     pub(crate) envoy: Option<PathBuf>,
     /// Stops by itself after this time
     #[arg(long, value_name = "TIME", value_parser = crate::settings::parse_duration)]
-    pub(crate) duration: Option<std::time::Duration>,
+    pub(crate) duration: Option<Duration>,
 }
 
 /// Flags of `settings`.

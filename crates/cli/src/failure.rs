@@ -44,6 +44,11 @@ impl Failure {
         Self::new(Kind::Unreachable, message)
     }
 
+    /// Returns whether the server could not be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.kind == Kind::Unreachable
+    }
+
     fn new(kind: Kind, message: impl fmt::Display) -> Self {
         let message = message.to_string();
         Self { kind, message }

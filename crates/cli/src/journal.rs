@@ -1,10 +1,10 @@
-//! The log of streams: NACKs and oversized responses always, the rest at level
-//! debug.
+//! The log of streams and leases: NACKs, oversized responses and leases that end
+//! always, the rest at level debug.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use trunkline::{Event, Hooks, Limit, Name, Oversized, Peer, Report, TypeUrl, Version};
+use trunkline::{Event, Hooks, LeaseEvent, Limit, Name, Oversized, Peer, Report, TypeUrl, Version};
 use trunkline_core::message::ErrorDetail;
 use trunkline_proto::redact;
 
@@ -12,6 +12,8 @@ use crate::kinds;
 
 /// The maximum of resources that are remembered for each kind of line.
 const MOST_REMEMBERED: usize = 1000;
+/// The maximum of warnings that are logged of the end of a lease.
+const MOST_WARNINGS: usize = 10;
 
 /// Hooks that log.
 #[derive(Debug, Default)]
@@ -164,6 +166,35 @@ impl Hooks for Journal {
                 removed = sent.removed.len(),
                 bytes = sent.bytes,
                 "a response goes out"
+            ),
+            _ => {}
+        }
+    }
+
+    /// Logs the end of leases. A removal that is held is logged once.
+    fn lease(&self, event: LeaseEvent<'_>) {
+        match event {
+            LeaseEvent::Expired { origin, removed } => {
+                let resources = removed.applied.counts.deleted;
+                tracing::warn!(
+                    origin,
+                    resources,
+                    "a lease was not renewed in time; what its writer applied is removed"
+                );
+                for warning in removed.warnings.iter().take(MOST_WARNINGS) {
+                    tracing::warn!(origin, "{}", warning.fault);
+                }
+            }
+            LeaseEvent::Held { origin, finding } => tracing::warn!(
+                origin,
+                "a lease was not renewed in time; its removal {}",
+                finding.fault
+            ),
+            LeaseEvent::Restarted { late, leases } => tracing::warn!(
+                seconds = late.as_secs_f64(),
+                leases,
+                "the server did not run for a while, and writers could not renew: all leases \
+                 begin anew"
             ),
             _ => {}
         }

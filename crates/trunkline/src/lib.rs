@@ -66,8 +66,9 @@ pub use trunkline_proto::envoy::envoy;
 
 pub use server::{
     Accepted, Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Conflict, Connection,
-    Contents, Hooks, Limit, Options, Oversized, Peer, Precondition, RecentChange, Rejected, Report,
-    ResourceMessage, Sent, Server, Service, Writer,
+    Contents, Hooks, LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime, Limit,
+    Options, Oversized, Peer, Precondition, RecentChange, Rejected, Report, ResourceMessage, Sent,
+    Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

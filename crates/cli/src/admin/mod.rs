@@ -5,6 +5,7 @@
 //! | `guard` | who may read, who may write |
 //! | `resources`, `view` | resources, shown without secrets |
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
+//! | `leases` | resources that stay only as long as their writer renews them |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -17,6 +18,7 @@ mod error;
 mod explain;
 mod files;
 mod guard;
+mod leases;
 mod outcome;
 mod pages;
 mod query;
@@ -98,6 +100,9 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/resources" write::apply;
     DELETE "/api/v1/resources/{type}" remove::delete;
     POST "/api/v1/confirm" files::confirm;
+    GET "/api/v1/leases" leases::list;
+    POST "/api/v1/leases/{origin}" leases::renew;
+    DELETE "/api/v1/leases/{origin}" leases::end;
     GET "/api/v1/status" status::list;
     GET "/api/v1/explain" explain::explain_client;
     POST "/api/v1/explain" explain::explain_node;

@@ -3,8 +3,10 @@
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
-use trunkline::checked::{Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit};
-use trunkline::{Applied, ChangeCounts, Changed, Conflict, Precondition};
+use trunkline::checked::{
+    Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit, Settlement,
+};
+use trunkline::{Applied, ChangeCounts, Changed, Conflict, Lifetime, Precondition, Server};
 use trunkline_core::resource::Version;
 
 use super::error::{Detail, Refusal};
@@ -13,7 +15,7 @@ use super::{Admin, Who};
 
 /// The origin of resources that are written over the API, unless a request
 /// names another.
-const DEFAULT_ORIGIN: &str = "api";
+pub(super) const DEFAULT_ORIGIN: &str = "api";
 /// The longest name of an origin, in bytes.
 const LONGEST_ORIGIN: usize = 64;
 
@@ -79,14 +81,16 @@ impl From<&Changed> for ChangedVariant {
 /// The options of a change: who it is for, and how it is made and reported.
 pub(super) struct Options {
     /// The origin of the resources.
-    origin: String,
+    pub(super) origin: String,
     /// Nothing is changed; only the effect is returned.
     pub(super) dry_run: bool,
     /// Changes are counted and not listed.
     summary: bool,
     takes_over: bool,
     precondition: Precondition,
-    guard: Guard,
+    pub(super) guard: Guard,
+    /// What the change means for the lease of its origin.
+    pub(super) lifetime: Lifetime,
 }
 
 /// The parameters of the options.
@@ -126,6 +130,7 @@ impl Options {
                 true => Guard::Off,
                 false => Guard::On,
             },
+            lifetime: Lifetime::Kept,
         })
     }
 }
@@ -210,26 +215,44 @@ impl ChangeRequest<'_> {
                 false => Guard::Off,
             },
         };
+        let Options {
+            precondition,
+            lifetime,
+            ..
+        } = &self.options;
         let server = &self.admin.server;
-        let settlement = server.settle_if(&self.who.0, proposal, &self.options.precondition);
-        let mut settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
-        if let Some(rejection) = settlement.rejections.pop() {
-            return Err(refusal(rejection.findings));
-        }
-
-        let Applied { changed, counts } = settlement.applied.unwrap_or_default();
-        let warnings = warnings.into_iter().chain(settlement.warnings);
-        let list = || changed.iter().map(ChangedVariant::from).collect();
-        let outcome = Outcome {
-            changed: (!self.options.summary).then(list),
-            counts: counts.into(),
-            unchanged: settlement.unchanged,
-            revision: server.revision(),
-            warnings: warnings.map(Detail::from).collect(),
-            dry_run: self.options.dry_run,
-        };
-        Ok(axum::Json(outcome).into_response())
+        let settlement = server.settle_for(&self.who.0, proposal, precondition, *lifetime);
+        let settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
+        respond(server, &self.options, settlement, warnings)
     }
+}
+
+/// Responds to a change with its effect, and with the warnings about it.
+///
+/// # Errors
+/// The change was rejected.
+pub(super) fn respond(
+    server: &Server,
+    options: &Options,
+    mut settlement: Settlement<Applied>,
+    warnings: Vec<Finding>,
+) -> Result<Response, Refusal> {
+    if let Some(rejection) = settlement.rejections.pop() {
+        return Err(refusal(rejection.findings));
+    }
+
+    let Applied { changed, counts } = settlement.applied.unwrap_or_default();
+    let warnings = warnings.into_iter().chain(settlement.warnings);
+    let list = || changed.iter().map(ChangedVariant::from).collect();
+    let outcome = Outcome {
+        changed: (!options.summary).then(list),
+        counts: counts.into(),
+        unchanged: settlement.unchanged,
+        revision: server.revision(),
+        warnings: warnings.map(Detail::from).collect(),
+        dry_run: options.dry_run,
+    };
+    Ok(axum::Json(outcome).into_response())
 }
 
 /// Responds to a part of a change that is not the last one: nothing was changed

@@ -9,16 +9,15 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
 use trunkline::checked::{FirstOfPart, Form, ResourceEdit};
-use trunkline::{Name, TypeUrl};
+use trunkline::{Lifetime, Name, TypeUrl};
 use trunkline_proto::text::Format;
 
-use super::accept;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, OPTIONS, Options, staged_response};
 use super::query::Query;
 use super::remove::RemovedNames;
 use super::stage::Part;
-use super::{Admin, Shared, Who};
+use super::{Admin, Shared, Who, accept, leases};
 use crate::kinds;
 
 /// `POST /api/v1/resources`: applies the resources of the body, all of them or
@@ -32,7 +31,13 @@ pub(super) async fn apply(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &[&QUERY[..], &OPTIONS].concat())?;
-    let options = Options::read(&query, &headers)?;
+    let mut options = Options::read(&query, &headers)?;
+    options.lifetime = leases::read_lifetime(&query, &options)?;
+    if let Lifetime::Leased(_) = options.lifetime {
+        // The writer lives, however long its change has to wait. There is
+        // nothing to renew at its first one.
+        let _ = admin.server.renew(&options.origin);
+    }
     let part = read_part(&query)?;
     let replaces_origin = query.is_on("replace")?;
     let removed = RemovedNames {
@@ -150,7 +155,8 @@ fn read_deleted(query: &Query) -> Result<Vec<(TypeUrl, Name)>, Refusal> {
 }
 
 /// The parameters of a change, beside [`OPTIONS`].
-const QUERY: [&str; 8] = [
+const QUERY: [&str; 9] = [
+    "lease",
     "replace",
     "delete",
     "missing_ok",

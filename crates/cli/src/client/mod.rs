@@ -127,6 +127,21 @@ impl Client {
         self.call_in_part(call, &|detail| detail).await
     }
 
+    /// Makes a call; returns the body of a good response, and `None` if what the
+    /// call is about does not exist.
+    ///
+    /// # Errors
+    /// The server is not reached, or refuses the request for another reason.
+    pub(crate) async fn call_if_found(&self, call: Call<'_>) -> Result<Option<Bytes>> {
+        let request = self.make_request(call)?;
+        let (status, body) = self.send(request).await?;
+        match status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if status.is_success() => Ok(Some(body)),
+            status => Err(refusal(status, &body, "", &|detail| detail)),
+        }
+    }
+
     /// Makes a call whose body is a part of a file; returns the body of a good
     /// response. `locate` gives a mistake that the server finds in the body its
     /// place in the file.

@@ -12,5 +12,5 @@ pub(super) fn run(args: &cli::Confirm) -> Result<()> {
     let path = format!("/api/v1/confirm?hash={}", encode_url(&args.hash));
     let client = Client::new(&args.remote)?;
     run_request(client.call(Call::bare(Method::POST, &path)))?;
-    print(b"confirmed: files are changed when they are looked at again; apply others again\n")
+    print(b"confirmed: files are changed when they are looked at again, what an ended lease held goes now; apply others again\n")
 }

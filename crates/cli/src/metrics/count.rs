@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline::{Changed, Event, Hooks, Limit, Peer, Report, TypeUrl};
+use trunkline::{Changed, Event, Hooks, LeaseEvent, Limit, Peer, Report, TypeUrl};
 use trunkline_core::session::Refusal;
 
 use super::table::Counters;
@@ -65,6 +65,16 @@ impl Hooks for Count {
 
     fn converged(&self, took: Duration) {
         self.0.table.convergence.observe(took.as_secs_f64());
+    }
+
+    fn lease(&self, event: LeaseEvent<'_>) {
+        let outcome = match event {
+            LeaseEvent::Expired { .. } => "removed",
+            LeaseEvent::Held { .. } => "held",
+            _ => return,
+        };
+        let expiries = &self.0.table.lease_expiries;
+        expiries.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     fn limited(&self, limit: Limit) {

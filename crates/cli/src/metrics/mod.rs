@@ -66,11 +66,12 @@ impl Metrics {
         text
     }
 
-    /// Sets whether the server is ready, the longest wait for the database, and
+    /// Sets whether the server is ready, the number of leases, the longest wait for the database, and
     /// the most names that were visited in one slice.
     fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
+        table.leases.set(to_gauge(server.leases().len()));
         table.longest_wait.set(server.longest_wait().as_secs_f64());
         let work = server.read(Database::work);
         let largest_slice = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);

@@ -114,6 +114,14 @@ impl Running {
         })
     }
 
+    /// Waits for a line that has this text, of a program that does not log.
+    pub fn said(&self, text: &str) -> String {
+        until(text, || {
+            let lines = self.lines.lock().unwrap();
+            lines.iter().find(|line| line.contains(text)).cloned()
+        })
+    }
+
     pub fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }

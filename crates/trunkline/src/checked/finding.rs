@@ -205,6 +205,24 @@ pub enum Fault {
          --allow-empty"
     )]
     NoResources,
+    /// The origin of a change had a lease, and has none any more.
+    #[error(
+        "origin {origin:?} has no lease any more: all of its resources stay until they are \
+         removed; to have a lease again, apply with one"
+    )]
+    LeaseEnded {
+        /// The origin.
+        origin: Arc<str>,
+    },
+    /// There are more leases than can be intended.
+    #[error("there are {max} leases, and no more are granted; end some, or share an origin")]
+    TooManyLeases {
+        /// The limit.
+        max: usize,
+    },
+    /// A lease needs a clock.
+    #[error("a lease can be had in a tokio runtime only; call it from within one")]
+    NoRuntime,
     /// A configured path does not exist.
     #[error("does not exist; create it, or name another path")]
     Missing,

@@ -213,7 +213,7 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
         return Some(Fault::Owned {
             type_url,
             name,
-            origin: slots.origin_name(owner),
+            origin: slots.origins.name(owner),
             first,
         });
     }

@@ -14,7 +14,7 @@
 //! | `decode`, `binary` | text and binary documents to resources |
 //! | `document`, `place` | the resources of a document, and their places |
 //! | `set`, `settle` | all contents; which edits can be accepted together |
-//! | `edit`, `plan`, `unit` | what is written as one, and what it replaces |
+//! | `edit`, `plan`, `unit`, `origins` | what is written as one, what it replaces, and whose it is |
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
 //! | `references`, `coverage` | dangling references; values that no variant serves |
 //! | `diff` | the difference between what edits remove and what they add |
@@ -31,6 +31,7 @@ mod edit;
 mod finding;
 mod guard;
 mod index;
+mod origins;
 mod place;
 mod plan;
 mod references;

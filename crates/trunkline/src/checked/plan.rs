@@ -229,7 +229,7 @@ impl<'a> Plan<'a> {
         let fault = Fault::Owned {
             type_url: removal.type_url.clone(),
             name: removal.name.clone(),
-            origin: slots.origin_name(owner),
+            origin: slots.origins.name(owner),
             first: slots.place(other),
         };
         Some(Finding::whole(&Arc::default(), fault))

@@ -135,7 +135,7 @@ impl ContentSet {
         proposal: Proposal<'_>,
         mut apply: impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
-        let origin = self.index.slots.origin_id(proposal.origin);
+        let origin = self.index.slots.origins.find_or_add(proposal.origin);
         match proposal.is_complete {
             true => self.incomplete.remove(&origin),
             false => self.incomplete.insert(origin),
@@ -201,7 +201,8 @@ impl ContentSet {
     }
 
     /// Forgets what is of no use after a settlement: the places of resources
-    /// that are not of files, and units without items.
+    /// that are not of files, units without items, and origins without
+    /// resources.
     fn forget_settled(&mut self, edits: &[OpenEdit], touched: &BTreeSet<UnitId>) {
         for edit in edits.iter().filter(|edit| !edit.is_file) {
             for id in &edit.inserted {
@@ -211,6 +212,8 @@ impl ContentSet {
         for unit in touched {
             self.index.slots.units.remove_if_empty(*unit);
         }
+        let is_kept = |origin| self.incomplete.contains(&origin);
+        self.index.slots.origins.forget_empty(is_kept);
     }
 
     /// Confirms a change that is held, by its hash: it is accepted when it is
@@ -255,7 +258,7 @@ impl ContentSet {
     }
 
     fn find_file(&self, origin: &str, root: usize, name: &Arc<str>) -> Option<UnitId> {
-        let origin = self.index.slots.find_origin(origin)?;
+        let origin = self.index.slots.origins.find(origin)?;
         let name = Arc::clone(name);
         self.index
             .slots
@@ -267,7 +270,7 @@ impl ContentSet {
     #[must_use]
     pub fn resources(&self, origin: &str) -> Vec<(TypeUrl, Arc<Resource>)> {
         let slots = &self.index.slots;
-        let origin = slots.find_origin(origin);
+        let origin = slots.origins.find(origin);
         let items = slots.iter().map(|(_, item)| item);
         let items = items.filter(|item| slots.units.origin_of(item.unit) == origin);
         let resources = items.map(|item| (item.type_url.clone(), Arc::clone(item.resource)));

@@ -8,8 +8,9 @@ use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::document::Item;
 use super::finding::{Fault, Finding};
+use super::origins::Origins;
 use super::place::{At, Place, saturate};
-use super::unit::{OriginId, Unit, UnitId, UnitKey, Units};
+use super::unit::{Unit, UnitId, UnitKey, Units};
 
 /// The number of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,8 +44,7 @@ pub(super) struct Slots {
     /// Types, and the number of items of each.
     types: Vec<(TypeUrl, usize)>,
     pub(super) units: Units,
-    /// The names of the origins.
-    origins: Vec<Arc<str>>,
+    pub(super) origins: Origins,
 }
 
 impl Slots {
@@ -62,6 +62,9 @@ impl Slots {
             saturate(self.slots.len() - 1)
         });
         let id = ItemId(number);
+        if let Some(origin) = self.units.origin_of(unit_id) {
+            self.origins.add_item(origin);
+        }
 
         let mut position = 0;
         if let Some(unit) = self.units.get_mut(unit_id) {
@@ -83,6 +86,9 @@ impl Slots {
     pub(super) fn take(&mut self, id: ItemId) -> Option<(UnitId, Item)> {
         let slot = self.slots.get_mut(id.0 as usize)?.take()?;
         self.free.push(id.0);
+        if let Some(origin) = self.units.origin_of(slot.unit) {
+            self.origins.remove_item(origin);
+        }
         let (type_url, count) = &mut self.types[slot.type_index as usize];
         *count -= 1;
         let type_url = type_url.clone();
@@ -164,26 +170,6 @@ impl Slots {
         used.map(|(type_url, _)| type_url.clone()).collect()
     }
 
-    /// Finds the number of an origin; `None` if it has none.
-    pub(super) fn find_origin(&self, name: &str) -> Option<OriginId> {
-        let index = self.origins.iter().position(|known| **known == *name)?;
-        Some(OriginId(saturate(index)))
-    }
-
-    /// Finds the number of an origin, or gives it one.
-    pub(super) fn origin_id(&mut self, name: &str) -> OriginId {
-        self.find_origin(name).unwrap_or_else(|| {
-            self.origins.push(name.into());
-            OriginId(saturate(self.origins.len() - 1))
-        })
-    }
-
-    /// Returns the name of an origin.
-    pub(super) fn origin_name(&self, id: OriginId) -> Arc<str> {
-        let name = self.origins.get(id.0 as usize);
-        name.map_or_else(Arc::default, Arc::clone)
-    }
-
     /// Returns the name of the file that a unit is; empty if it is none.
     pub(super) fn file_of(&self, unit: UnitId) -> Arc<str> {
         match self.units.get(unit).map(|unit| &unit.key) {
@@ -199,7 +185,7 @@ impl Slots {
             return item.at.full_place(&self.file_of(item.unit));
         }
         let origin = self.units.origin_of(item.unit);
-        let origin = origin.map(|origin| self.origin_name(origin));
+        let origin = origin.map(|origin| self.origins.name(origin));
         let origin = origin.unwrap_or_default();
         Place::whole(format!("origin {origin}").into())
     }

@@ -10,6 +10,7 @@ use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use super::hooks::BoxFuture;
+use super::lease::Lifetime;
 use super::settle::Applied;
 use super::shared::Shared;
 use crate::checked::{ContentSet, Proposal, Settlement};
@@ -116,7 +117,7 @@ impl Writer {
     /// and applies them. The author is whoever made the changes: hooks are told,
     /// for logs.
     pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Applied> {
-        self.shared.settle(author, proposal)
+        self.shared.settle(author, proposal, Lifetime::Kept)
     }
 
     /// Applies all resources of an origin, whose proposals were

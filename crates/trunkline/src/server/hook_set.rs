@@ -7,6 +7,7 @@ use trunkline_core::resource::TypeUrl;
 
 use super::contents::Changed;
 use super::hooks::{Call, Hooks, Limit};
+use super::lease::LeaseEvent;
 use super::report::{Peer, Report};
 
 /// The hooks of a server. Each is told of every event; a decision has to be
@@ -51,6 +52,12 @@ impl HookSet {
     pub(super) fn converged(&self, took: Duration) {
         for hooks in &self.0 {
             hooks.converged(took);
+        }
+    }
+
+    pub(super) fn lease(&self, event: LeaseEvent<'_>) {
+        for hooks in &self.0 {
+            hooks.lease(event);
         }
     }
 

@@ -9,6 +9,7 @@ use tonic::Status;
 use trunkline_core::resource::TypeUrl;
 
 use super::contents::Changed;
+use super::lease::LeaseEvent;
 use super::report::{Peer, Report};
 
 /// A boxed future.
@@ -63,6 +64,11 @@ pub trait Hooks: Send + Sync + 'static {
     /// acknowledged it, so long after it was accepted.
     fn converged(&self, took: Duration) {
         let _ = took;
+    }
+
+    /// Called when leases ended, or began anew.
+    fn lease(&self, event: LeaseEvent<'_>) {
+        let _ = event;
     }
 
     /// Called when a limit was reached.

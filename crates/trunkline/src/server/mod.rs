@@ -21,6 +21,7 @@
 //! | `stream`, `stream_state`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
+//! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `push_budget`, `pace` | how much at once, how fast |
 //! | `builder`, `contents`, `set`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
@@ -36,10 +37,12 @@ mod contents;
 mod convergence;
 mod driver;
 mod ending;
-
+mod expiry;
 mod explain;
 mod hook_set;
 mod hooks;
+mod lease;
+mod leases;
 mod options;
 mod oversize;
 mod pace;
@@ -68,7 +71,7 @@ use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
 use trunkline_core::resource::{Resource, TypeUrl};
 
-use crate::checked::{ContentSet, Proposal, Settlement};
+use crate::checked::{ContentSet, Guard, Proposal, Settlement};
 use crate::listen::Listening;
 use crate::load::Load;
 use crate::tls::Tls;
@@ -77,6 +80,7 @@ pub use body::Body;
 pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
+pub use lease::{LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime};
 pub use options::Options;
 pub use precondition::{Conflict, Precondition, RecentChange};
 pub use report::{Oversized, Peer, Report, Sent};
@@ -140,7 +144,7 @@ impl Server {
     /// for logs. Contents with many resources take long; one proposal waits for
     /// the one before.
     pub fn settle(&self, author: &str, proposal: Proposal<'_>) -> Settlement<Applied> {
-        self.shared.settle(author, proposal)
+        self.shared.settle(author, proposal, Lifetime::Kept)
     }
 
     /// Settles changes as [`Self::settle`] does, if a precondition holds.
@@ -153,7 +157,50 @@ impl Server {
         proposal: Proposal<'_>,
         precondition: &Precondition,
     ) -> Result<Settlement<Applied>, Conflict> {
-        self.shared.settle_if(author, proposal, precondition)
+        self.settle_for(author, proposal, precondition, Lifetime::Kept)
+    }
+
+    /// Settles changes as [`Self::settle_if`] does, and says what they mean for
+    /// the lease of their origin, in one step. A change that is rejected leaves
+    /// the lease as it was, and so does one that is not applied.
+    ///
+    /// # Errors
+    /// The precondition does not hold; nothing has changed.
+    pub fn settle_for(
+        &self,
+        author: &str,
+        proposal: Proposal<'_>,
+        precondition: &Precondition,
+        lifetime: Lifetime,
+    ) -> Result<Settlement<Applied>, Conflict> {
+        self.shared
+            .settle_if(author, proposal, precondition, lifetime)
+    }
+
+    /// Renews the lease of an origin. Returns whether it has one; if not, its
+    /// resources are gone or stay without a lease, and a writer writes them
+    /// again. Does not wait for changes.
+    #[must_use]
+    pub fn renew(&self, origin: &str) -> bool {
+        self.shared.leases.renew(origin)
+    }
+
+    /// Ends the lease of an origin as if it had not been renewed: its resources
+    /// are removed. If the guard holds that, they stay, and so does the lease,
+    /// as one that has ended. Returns `None` if there is no lease.
+    pub fn end_lease(
+        &self,
+        author: &str,
+        origin: &str,
+        guard: Guard,
+    ) -> Option<Settlement<Applied>> {
+        self.shared.end_lease(author, origin, guard)
+    }
+
+    /// All leases, by origin.
+    #[must_use]
+    pub fn leases(&self) -> Vec<LeaseStatus> {
+        self.shared.leases.list()
     }
 
     /// The revision of the contents: the number of transactions that they are
@@ -164,10 +211,11 @@ impl Server {
     }
 
     /// Confirms a change that is held, by its hash: it is accepted when it is
-    /// proposed again, for which contents are called. See
-    /// [`Guard`](crate::checked::Guard).
+    /// proposed again, for which contents are called. The removal of a lease that
+    /// has ended is proposed soon. See [`Guard`].
     pub fn confirm(&self, hash: &str) {
         self.shared.lock_set().confirm(hash);
+        self.shared.leases.confirm(hash);
         for contents in &self.shared.contents {
             contents.confirmed();
         }

@@ -11,6 +11,7 @@ use trunkline_core::resource::TypeUrl;
 use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource, ResourceName, name_of};
 
 use super::Server;
+use super::lease::{LeaseTtl, Lifetime};
 use super::settle::Applied;
 use crate::checked::{
     Dangling, Document, Edit, Effect, Finding, Form, Guard, Proposal, Removal, ResourceEdit, decode,
@@ -141,7 +142,46 @@ impl Server {
             replaces_origin: true,
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
-        self.change(origin, resources, edit)
+        self.change(origin, resources, edit, Lifetime::Permanent)
+    }
+
+    /// Makes the resources of an origin exactly these, as [`Self::set`] does,
+    /// and gives it a lease, or renews the one that it has. Unless the lease is
+    /// [renewed](Self::renew) in this time, the resources are removed. `set` and
+    /// `put` make them permanent again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use trunkline::envoy::config::cluster::v3::Cluster;
+    /// use trunkline::{LeaseTtl, ResourceMessage, Server};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::default();
+    /// let cluster = ResourceMessage::of(&Cluster::default());
+    /// let ttl = LeaseTtl::new(Duration::from_secs(30))?;
+    /// server.set_leased("pod-7", [cluster.clone()], ttl)?;
+    /// // As long as the writer lives:
+    /// if !server.renew("pod-7") {
+    ///     server.set_leased("pod-7", [cluster], ttl)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As those of [`Self::set`]; there are too many leases, or there is no
+    /// runtime. Nothing has changed.
+    pub fn set_leased(
+        &self,
+        origin: &str,
+        resources: impl IntoIterator<Item = ResourceMessage>,
+        ttl: LeaseTtl,
+    ) -> Result<Accepted, Rejected> {
+        let edit = ResourceEdit {
+            replaces_origin: true,
+            ..ResourceEdit::of_document(Document::empty(&"".into()))
+        };
+        self.change(origin, resources, edit, Lifetime::Leased(ttl))
     }
 
     /// Adds resources to those of an origin, or replaces those of the same
@@ -155,7 +195,7 @@ impl Server {
         resources: impl IntoIterator<Item = ResourceMessage>,
     ) -> Result<Accepted, Rejected> {
         let edit = ResourceEdit::of_document(Document::empty(&"".into()));
-        self.change(origin, resources, edit)
+        self.change(origin, resources, edit, Lifetime::Permanent)
     }
 
     /// Removes resources of an origin. A name that does not exist is no mistake.
@@ -176,7 +216,7 @@ impl Server {
             removals: removals.collect(),
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
-        self.change(origin, [], edit)
+        self.change(origin, [], edit, Lifetime::Kept)
     }
 
     /// Makes a change of an origin that writes these resources.
@@ -185,6 +225,7 @@ impl Server {
         origin: &str,
         resources: impl IntoIterator<Item = ResourceMessage>,
         edit: ResourceEdit,
+        lifetime: Lifetime,
     ) -> Result<Accepted, Rejected> {
         let response = DiscoveryResponse {
             resources: resources.into_iter().map(|message| message.0).collect(),
@@ -215,7 +256,7 @@ impl Server {
             // A program says what it means.
             guard: Guard::Off,
         };
-        let mut settlement = self.settle(origin, proposal);
+        let mut settlement = self.shared.settle(origin, proposal, lifetime);
         if let Some(rejection) = settlement.rejections.pop() {
             let findings = rejection.findings;
             return Err(Rejected { findings });

@@ -13,9 +13,10 @@ use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use super::contents::Changed;
+use super::lease::Lifetime;
 use super::precondition::{Conflict, Precondition};
 use super::shared::Shared;
-use crate::checked::{ContentSet, Effect, Proposal, Settlement};
+use crate::checked::{ContentSet, Effect, Fault, Finding, Proposal, Rejection, Settlement};
 
 /// The number of changes in one part of a first load.
 const PART: usize = 100_000;
@@ -79,9 +80,10 @@ impl Shared {
         self: &Arc<Self>,
         author: &str,
         proposal: Proposal<'_>,
+        lifetime: Lifetime,
     ) -> Settlement<Applied> {
-        let set = self.lock_set();
-        self.settle_in(set, author, proposal)
+        let mut set = self.lock_set();
+        self.settle_for(&mut set, author, proposal, lifetime)
     }
 
     /// Settles a proposal if a precondition holds.
@@ -90,15 +92,40 @@ impl Shared {
         author: &str,
         proposal: Proposal<'_>,
         precondition: &Precondition,
+        lifetime: Lifetime,
     ) -> Result<Settlement<Applied>, Conflict> {
-        let set = self.lock_set();
+        let mut set = self.lock_set();
         self.check_precondition(precondition, &proposal)?;
-        Ok(self.settle_in(set, author, proposal))
+        Ok(self.settle_for(&mut set, author, proposal, lifetime))
     }
 
-    fn settle_in(
+    /// Settles a proposal, and changes the lease of its origin in the same step:
+    /// the contents are locked until both are done.
+    fn settle_for(
         self: &Arc<Self>,
-        mut set: MutexGuard<'_, ContentSet>,
+        set: &mut ContentSet,
+        author: &str,
+        proposal: Proposal<'_>,
+        lifetime: Lifetime,
+    ) -> Settlement<Applied> {
+        let (origin, effect) = (proposal.origin, proposal.effect);
+        if let Lifetime::Leased(_) = lifetime
+            && let Some(fault) = self.leases.refuse(origin)
+        {
+            return reject_all(fault);
+        }
+        let mut settlement = self.settle_in(set, author, proposal);
+        if effect == Effect::Applied && settlement.rejections.is_empty() {
+            let warning = self.set_lifetime(origin, lifetime);
+            settlement.warnings.extend(warning);
+        }
+        settlement
+    }
+
+    /// Settles a proposal with the contents, which the caller has locked.
+    pub(super) fn settle_in(
+        self: &Arc<Self>,
+        set: &mut ContentSet,
         author: &str,
         proposal: Proposal<'_>,
     ) -> Settlement<Applied> {
@@ -192,6 +219,20 @@ impl Shared {
     /// Locks the contents of all origins.
     pub(super) fn lock_set(&self) -> MutexGuard<'_, ContentSet> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the settlement of a proposal that is rejected for one reason.
+fn reject_all(fault: Fault) -> Settlement<Applied> {
+    Settlement {
+        applied: None,
+        unchanged: 0,
+        rejections: vec![Rejection {
+            edit: 0,
+            findings: vec![Finding::whole(&Arc::default(), fault)],
+            document: None,
+        }],
+        warnings: Vec::new(),
     }
 }
 

@@ -19,6 +19,7 @@ use trunkline_core::session::{Config, Session};
 use super::contents::{Changed, Contents};
 use super::convergence::Convergence;
 use super::hook_set::HookSet;
+use super::leases::Leases;
 use super::options::Options;
 use super::precondition::RecentChanges;
 use super::push_budget::PushBudget;
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) set: Mutex<ContentSet>,
     /// The last changes, for conflicts.
     recent: Mutex<RecentChanges>,
+    /// The origins whose resources stay only as long as they are renewed.
+    pub(super) leases: Leases,
     numbers: AtomicU64,
     /// Streams that were admitted and have not ended.
     pub(super) admitted: AtomicUsize,
@@ -94,6 +97,7 @@ impl Shared {
             }),
             set: Mutex::default(),
             recent: Mutex::default(),
+            leases: Leases::default(),
             numbers: AtomicU64::new(0),
             admitted: AtomicUsize::new(0),
             draining: CancellationToken::new(),

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde::Deserialize;
-use tokio::runtime::Runtime;
 
 use super::parts::{Origin, Part, Parts};
 use super::places::Places;
 use crate::client::{BINARY, Call, Client, Detail};
-use crate::command::{parse_body, print, start_runtime};
+use crate::command::{parse_body, print};
 use crate::failure::{Failure, Result};
 
 /// The interval of progress lines.
@@ -60,8 +59,7 @@ impl Bulk<'_> {
     ///
     /// # Errors
     /// A part is refused or not sent. Nothing is applied then.
-    pub(super) fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
-        let runtime = start_runtime()?;
+    pub(super) async fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
         // The server tells the parts of this change from those of others by it.
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
@@ -82,7 +80,7 @@ impl Bulk<'_> {
                  &first={resource}&first_host={first_host}",
                 self.query
             );
-            let outcome = self.send(&runtime, &path, &part)?;
+            let outcome = self.send(&path, &part).await?;
 
             self.show_warnings(&outcome.warnings, sum.warnings);
             sum.add(&outcome, &part);
@@ -107,7 +105,7 @@ impl Bulk<'_> {
 
     /// Sends a part to this path, and waits for its outcome. Mistakes in it are
     /// reported with their places in the file.
-    fn send(&self, runtime: &Runtime, path: &str, part: &Part) -> Result<Outcome> {
+    async fn send(&self, path: &str, part: &Part) -> Result<Outcome> {
         let call = Call {
             method: Method::POST,
             path,
@@ -116,7 +114,7 @@ impl Bulk<'_> {
             file: &self.places.file,
         };
         let locate = |detail| self.places.locate(detail);
-        let answer = runtime.block_on(self.client.call_in_part(call, &locate))?;
+        let answer = self.client.call_in_part(call, &locate).await?;
         parse_body(&answer)
     }
 

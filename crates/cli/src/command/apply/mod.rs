@@ -2,10 +2,12 @@
 //! request; many are sent in parts, which the server applies together.
 
 mod bulk;
+mod lease;
 mod parts;
 mod places;
 mod survey;
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{Cursor, Read as _};
 
@@ -30,13 +32,17 @@ const ONE_REQUEST: usize = 10_000;
 /// resources.
 const SMALL_TEXT: usize = 1 << 20;
 
-/// Applies a file to a server. By its ending it is binary, or else a text.
+/// Applies a file to a server. With a lease, keeps it until a signal ends the
+/// program.
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
-    let client = Client::new(&args.remote)?;
-    let applying = Applying { args, client };
-    match text::is_binary(&args.file) {
-        true => applying.apply_binary(),
-        false => applying.apply_text(),
+    let applying = Applying {
+        args,
+        client: Client::new(&args.remote)?,
+        input: OnceCell::new(),
+    };
+    match args.lease {
+        None => run_request(applying.send_file()),
+        Some(lease) => run_request(lease::run(applying, lease)),
     }
 }
 
@@ -44,9 +50,19 @@ pub(super) fn run(args: &cli::Apply) -> Result<()> {
 struct Applying<'a> {
     args: &'a cli::Apply,
     client: Client,
+    /// Standard input, which can be read once only.
+    input: OnceCell<Vec<u8>>,
 }
 
 impl Applying<'_> {
+    /// Sends the file. By its ending it is binary, or else a text.
+    async fn send_file(&self) -> Result<()> {
+        match text::is_binary(&self.args.file) {
+            true => self.apply_binary().await,
+            false => self.apply_text().await,
+        }
+    }
+
     /// Returns the name of the file for messages.
     fn file_name(&self) -> &str {
         match self.args.file.as_str() {
@@ -63,6 +79,9 @@ impl Applying<'_> {
                 query.push_str(&format!("&{name}=true"));
             }
         }
+        if let Some(lease) = self.args.lease {
+            query.push_str(&format!("&lease={}", lease.text()));
+        }
         query
     }
 
@@ -73,29 +92,29 @@ impl Applying<'_> {
 
     /// Applies a binary file: in one request if its resources are few, or else in
     /// parts. In parts, it is never in memory as a whole.
-    fn apply_binary(&self) -> Result<()> {
+    async fn apply_binary(&self) -> Result<()> {
         let open = || File::open(&self.args.file).map_err(|error| self.failure(error));
         let places = Places::binary(self.file_name());
         let found = survey::survey(open()?, &places)?;
         if found <= ONE_REQUEST {
             let bytes = self.read_all()?;
-            return self.send_whole(BINARY, bytes);
+            return self.send_whole(BINARY, bytes).await;
         }
-        self.send_parts(open()?, found, &places)
+        self.send_parts(open()?, found, &places).await
     }
 
     /// Applies a file in YAML or JSON: in one request if its resources are few, or
     /// else in parts. For these it is encoded as a binary file.
-    fn apply_text(&self) -> Result<()> {
+    async fn apply_text(&self) -> Result<()> {
         let bytes = self.read_all()?;
         let format = Format::of(&self.args.file);
         let content_type = content_type(format);
         if bytes.len() <= SMALL_TEXT {
-            return self.send_whole(content_type, bytes);
+            return self.send_whole(content_type, bytes).await;
         }
         let Ok(text) = std::str::from_utf8(&bytes) else {
             // The server says what is wrong with it.
-            return self.send_whole(content_type, bytes);
+            return self.send_whole(content_type, bytes).await;
         };
 
         let document = self.parse(format, text)?;
@@ -103,10 +122,10 @@ impl Applying<'_> {
         let places = Places::text(self.file_name(), document);
         let found = survey::survey(Cursor::new(encoded.clone()), &places)?;
         if found <= ONE_REQUEST {
-            return self.send_whole(content_type, bytes);
+            return self.send_whole(content_type, bytes).await;
         }
         drop(bytes);
-        self.send_parts(Cursor::new(encoded), found, &places)
+        self.send_parts(Cursor::new(encoded), found, &places).await
     }
 
     /// Parses a text.
@@ -125,16 +144,24 @@ impl Applying<'_> {
 
     /// Reads the whole file, or standard input.
     fn read_all(&self) -> Result<Vec<u8>> {
+        if self.args.file != "-" {
+            return std::fs::read(&self.args.file).map_err(|error| self.failure(error));
+        }
+        if let Some(input) = self.input.get() {
+            return Ok(input.clone());
+        }
         let mut bytes = Vec::new();
-        let read = match self.args.file.as_str() {
-            "-" => std::io::stdin().read_to_end(&mut bytes).map(drop),
-            file => std::fs::read(file).map(|read| bytes = read),
-        };
-        read.map(|()| bytes).map_err(|error| self.failure(error))
+        let read = std::io::stdin().read_to_end(&mut bytes);
+        read.map_err(|error| self.failure(error))?;
+        if self.args.lease.is_some() {
+            // It is applied again if the server loses it.
+            let _ = self.input.set(bytes.clone());
+        }
+        Ok(bytes)
     }
 
     /// Sends the whole file in one request, and prints each change.
-    fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
+    async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
         let file = self.file_name();
         let call = Call {
             method: Method::POST,
@@ -143,14 +170,14 @@ impl Applying<'_> {
             body,
             file,
         };
-        changes::print_outcome(&run_request(self.client.call(call))?, file)
+        changes::print_outcome(&self.client.call(call).await?, file)
     }
 
     /// Sends a binary file in parts; `found` is the number of its resources.
     ///
     /// # Errors
     /// A part is refused.
-    fn send_parts<R: std::io::Read + std::io::Seek>(
+    async fn send_parts<R: std::io::Read + std::io::Seek>(
         &self,
         source: R,
         found: usize,
@@ -162,7 +189,7 @@ impl Applying<'_> {
             total: found,
             query: self.query(),
         };
-        bulk.run(source)
+        bulk.run(source).await
     }
 }
 

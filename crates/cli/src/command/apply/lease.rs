@@ -1,0 +1,230 @@
+//! `trunkline apply --lease`: stays, and renews the lease of what it applied.
+//!
+//! ```text
+//! apply ──▶ renew, renew, renew ... ──▶ a signal ──▶ end the lease
+//!   ▲          │         │
+//!   │ no lease │         │ not reached: again, later and later
+//!   └──────────┘         └──▶ renew
+//! ```
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{Duration, Instant, SystemTime};
+
+use http::Method;
+use tokio::time::{sleep, timeout};
+
+use super::Applying;
+use crate::admin::timestamp;
+use crate::cli::LeaseTime;
+use crate::client::{Call, Client};
+use crate::command::{changes, encode_url};
+use crate::failure::{Failure, Result};
+use crate::signals::Ends;
+
+/// A lease is renewed so many times while it lasts: two renewals may be lost.
+const RENEWALS: u32 = 3;
+/// The time of the first wait for a server that was not reached.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The shortest time after which a response is not waited for any more.
+const SHORTEST_CALL: Duration = Duration::from_secs(1);
+/// The longest such time.
+const LONGEST_CALL: Duration = Duration::from_secs(10);
+
+/// Applies a file with a lease, and keeps the lease until a signal comes. Then
+/// ends it.
+///
+/// # Errors
+/// The file cannot be applied, or the lease cannot be ended. Everything between
+/// is tried again.
+pub(super) async fn run(applying: Applying<'_>, lease: LeaseTime) -> Result<()> {
+    // A signal before this is done ends the program, and the lease by its time.
+    applying.send_file().await?;
+    let mut ends = Ends::new()?;
+    let mut keeper = Keeper::new(applying, lease);
+    eprintln!(
+        "keeping the lease of {}: {:?}, renewed every {:?}; Ctrl-C ends it, and what was applied \
+         is removed",
+        keeper.origin(),
+        lease.get(),
+        keeper.interval
+    );
+    tokio::select! {
+        () = keeper.keep() => {}
+        () = ends.next() => {}
+    }
+    keeper.end().await
+}
+
+/// A lease that is renewed.
+struct Keeper<'a> {
+    applying: Applying<'a>,
+    lease: LeaseTime,
+    /// The path of the lease.
+    path: String,
+    interval: Duration,
+}
+
+impl<'a> Keeper<'a> {
+    fn new(applying: Applying<'a>, lease: LeaseTime) -> Self {
+        let origin = encode_url(&applying.args.change.origin);
+        Self {
+            applying,
+            lease,
+            path: format!("/api/v1/leases/{origin}"),
+            interval: lease.get() / RENEWALS,
+        }
+    }
+
+    fn origin(&self) -> &str {
+        &self.applying.args.change.origin
+    }
+
+    /// Renews the lease in intervals, for ever. A renewal that fails is tried
+    /// again, later and later, but not later than the next one would be.
+    async fn keep(&mut self) {
+        let mut outage: Option<Outage> = None;
+        loop {
+            sleep(match &outage {
+                None => self.interval,
+                Some(outage) => outage.wait(self.interval),
+            })
+            .await;
+            match self.renew().await {
+                Ok(()) => {
+                    if let Some(outage) = outage.take() {
+                        outage.end();
+                    }
+                }
+                Err(failure) => {
+                    outage.get_or_insert_with(Outage::new).note(&failure);
+                    // Tokens and certificates are replaced now and then.
+                    if let Ok(client) = Client::new(&self.applying.args.remote) {
+                        self.applying.client = client;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renews the lease. If the server knows of none, applies the file again.
+    async fn renew(&self) -> Result<()> {
+        let most = self.interval.clamp(SHORTEST_CALL, LONGEST_CALL);
+        match self.call(Method::POST, &self.path, most).await? {
+            Some(_) => Ok(()),
+            None => {
+                eprintln!(
+                    "the server has no lease of {} any more; applying again",
+                    self.origin()
+                );
+                self.applying.send_file().await
+            }
+        }
+    }
+
+    /// Ends the lease, and prints what became of its resources.
+    async fn end(&self) -> Result<()> {
+        let yes = if self.applying.args.yes {
+            "?yes=true"
+        } else {
+            ""
+        };
+        let path = format!("{}{yes}", self.path);
+        match self.call(Method::DELETE, &path, LONGEST_CALL).await {
+            Ok(Some(body)) => {
+                eprintln!("the lease of {} has ended", self.origin());
+                changes::print_outcome(&body, "")
+            }
+            Ok(None) => {
+                eprintln!("the server had no lease of {} any more", self.origin());
+                Ok(())
+            }
+            Err(failure) if failure.is_unreachable() => Err(Failure::unreachable(format!(
+                "the lease of {} ends by itself, within {:?}: {failure}",
+                self.origin(),
+                self.lease.get()
+            ))),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Makes a call about the lease; `None` if there is no lease.
+    ///
+    /// # Errors
+    /// It is refused, or there is no response in a time of `most`.
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        most: Duration,
+    ) -> Result<Option<bytes::Bytes>> {
+        let late = |_| {
+            let admin = &self.applying.args.remote.admin;
+            Failure::unreachable(format!(
+                "the server at {admin} does not answer within {most:?}"
+            ))
+        };
+        let call = Call::bare(method, path);
+        let response = self.applying.client.call_if_found(call);
+        timeout(most, response).await.map_err(late)?
+    }
+}
+
+/// A time in which renewals fail.
+struct Outage {
+    since: SystemTime,
+    start: Instant,
+    attempts: u32,
+}
+
+impl Outage {
+    fn new() -> Self {
+        Self {
+            since: SystemTime::now(),
+            start: Instant::now(),
+            attempts: 0,
+        }
+    }
+
+    /// Counts a failure. Prints the first, and fewer and fewer of the next.
+    fn note(&mut self, failure: &Failure) {
+        self.attempts = self.attempts.saturating_add(1);
+        if self.attempts.is_power_of_two() {
+            let since = timestamp(self.since);
+            eprintln!("the lease is not renewed since {since}, and is tried again: {failure}");
+        }
+    }
+
+    /// Returns how long to wait before the next attempt: twice as long as before
+    /// the last, up to `longest`. Up to half of it is left out at random, so that
+    /// writers that lost a server do not come back all at once.
+    fn wait(&self, longest: Duration) -> Duration {
+        let doublings = self.attempts.saturating_sub(1).min(16);
+        let wait = (FIRST_WAIT * 2_u32.pow(doublings)).min(longest);
+        let random = RandomState::new().hash_one(self.attempts) % 512;
+        wait.mul_f64(1.0 - random as f64 / 1024.0)
+    }
+
+    /// Prints that it is over.
+    fn end(self) {
+        let seconds = self.start.elapsed().as_secs();
+        eprintln!("the lease is renewed again, after {seconds}s");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_the_interval_and_are_not_all_alike() {
+        let longest = Duration::from_secs(10);
+        let mut outage = Outage::new();
+        outage.attempts = 1;
+        assert!(outage.wait(longest) <= FIRST_WAIT);
+        outage.attempts = u32::MAX;
+        let waits: Vec<Duration> = (0..20).map(|_| outage.wait(longest)).collect();
+        let range = longest / 2..=longest;
+        assert!(waits.iter().all(|wait| range.contains(wait)), "{waits:?}");
+        assert!(waits.iter().any(|wait| *wait != waits[0]));
+    }
+}
