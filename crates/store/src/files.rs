@@ -76,7 +76,7 @@ impl Files {
     pub fn load(&mut self) -> Loaded {
         let roots = self.roots.clone();
         let last_try = true;
-        self.refresh(&mut || scan(&roots), &HashSet::new(), last_try);
+        self.refresh(&mut |_| scan(&roots), &HashSet::new(), last_try);
 
         let status = self.status();
         Loaded {
@@ -88,13 +88,14 @@ impl Files {
     }
 
     /// Reads the files that changed, and settles them. Until every file has
-    /// been good once, nothing is applied. Files are scanned with `scan_files`.
-    /// Those at `touched`, as absolute paths, are read even if they look the
-    /// same. On the last try, a file that looks half written is bad. Returns
-    /// whether one looks so, and should be read again soon.
+    /// been good once, nothing is applied. Files are scanned with `scan_files`,
+    /// which is given the paths of all attachments. Those at `touched`, as
+    /// absolute paths, are read even if they look the same. On the last try, a
+    /// file that looks half written is bad. Returns whether one looks so, and
+    /// should be read again soon.
     pub(crate) fn refresh(
         &mut self,
-        scan_files: &mut dyn FnMut() -> Scan,
+        scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
     ) -> bool {
@@ -112,13 +113,15 @@ impl Files {
     /// looks half written and should be read again soon.
     fn scan_until_stable(
         &mut self,
-        scan_files: &mut dyn FnMut() -> Scan,
+        scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
     ) -> bool {
-        let mut retry = self.reread(scan_files(), Some(touched), last_try).retry;
+        let scan = scan_files(&self.attachments());
+        let mut retry = self.reread(scan, Some(touched), last_try).retry;
         for _ in 0..MOST_RESCANS {
-            let rescan = self.reread(scan_files(), None, last_try);
+            let scan = scan_files(&self.attachments());
+            let rescan = self.reread(scan, None, last_try);
             retry |= rescan.retry;
             if !rescan.any_changed {
                 break;
@@ -137,8 +140,8 @@ impl Files {
         let any_changed = !changed.is_empty();
 
         let jobs = changed.into_iter().map(|id| {
-            let known_hash = self.files.get(&id).and_then(|file| file.hash);
-            (id, known_hash)
+            let known = self.files.get(&id).and_then(File::known);
+            (id, known)
         });
         let mut retry = false;
         for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
@@ -312,7 +315,7 @@ impl Files {
     ) -> BTreeSet<FileId> {
         let mut changed = BTreeSet::new();
         for Found { root, path, stamp } in found {
-            let is_touched = touched.map(|touched| touched.contains(&absolute(&path)));
+            let own_path = absolute(&path);
             let name = path.display().to_string().into();
             let id = FileId::new(FileKey { root, path, name });
             let file = self.files.entry(Arc::clone(&id)).or_default();
@@ -323,7 +326,10 @@ impl Files {
                 file.hash = None;
             }
 
-            let is_same = file.stamp.as_ref() == Some(&stamp);
+            let is_touched = touched
+                .map(|touched| touched.contains(&own_path) || file.attachments.any_at(touched));
+            let any_attached_changed = file.attachments.update_stamps();
+            let is_same = file.stamp.as_ref() == Some(&stamp) && !any_attached_changed;
             file.stamp = Some(stamp);
             let is_doubtful = file.half_written_since.is_some() || file.hash.is_none();
             // `None`, on a second scan, leaves it to the stamp alone.
@@ -349,13 +355,18 @@ impl Files {
             return false;
         };
 
-        let waited = half_written_since.is_some_and(|since| since.elapsed() >= self.options.retry);
+        let patience = match outcome.is_pair_half_replaced() {
+            true => self.options.pair,
+            false => self.options.retry,
+        };
+        let waited = half_written_since.is_some_and(|since| since.elapsed() >= patience);
         if !last_try && !waited && looks_half_written(file, &outcome) {
             file.half_written_since = half_written_since.or_else(|| Some(Instant::now()));
             return true;
         }
 
         file.hash = outcome.hash;
+        file.attachments = outcome.attachments;
         take_decoded(file, outcome.decoded);
         false
     }

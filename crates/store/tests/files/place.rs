@@ -22,6 +22,7 @@ pub(crate) fn options() -> Options {
         guard: false,
         quiet: Duration::from_millis(20),
         retry: Duration::from_millis(40),
+        pair: Duration::from_millis(40),
         rescan: Duration::from_secs(3600),
         ..Options::default()
     }
