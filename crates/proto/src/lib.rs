@@ -10,6 +10,7 @@
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`pieces`] | binary files, a resource at a time |
 //! | [`quick`] | validation, facts and encoding of plain bodies, in one pass |
+//! | [`data_sources`] | files that a message names, and their contents in place of the names |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
 //! | [`vhosts`] | virtual hosts taken out of a route configuration, and renamed |
@@ -22,6 +23,7 @@
 
 pub mod canonical;
 pub mod conditions;
+pub mod data_sources;
 pub mod descriptor;
 pub mod discovery;
 pub mod facts;

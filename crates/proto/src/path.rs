@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use prost_reflect::{FieldDescriptor, MapKey};
+use prost_reflect::{FieldDescriptor, MapKey, MessageDescriptor};
 
 /// One step.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +27,22 @@ pub struct Path {
 }
 
 impl Path {
+    /// Makes the path that leads along these fields, from a message of the type
+    /// `of`. It ends before the first that does not exist.
+    #[must_use]
+    pub fn of_fields(of: &MessageDescriptor, names: &[&str]) -> Self {
+        let mut path = Self::default();
+        let mut of = Some(of.clone());
+        for name in names {
+            let Some(field) = of.and_then(|of| of.get_field_by_name(name)) else {
+                break;
+            };
+            of = field.kind().as_message().cloned();
+            path.push(Step::Field(field));
+        }
+        path
+    }
+
     /// The steps.
     #[must_use]
     pub fn steps(&self) -> &[Step] {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use crate::attachments::Attachments;
+use crate::read::Known;
 use crate::scan::Stamp;
 use trunkline::checked::{Document, Finding};
 
@@ -21,8 +23,10 @@ pub(crate) type FileId = Arc<FileKey>;
 #[derive(Default)]
 pub(crate) struct File {
     pub(crate) stamp: Option<Stamp>,
-    /// The hash of the bytes that were last read.
+    /// The hash of the bytes that were last read, with those of the attachments.
     pub(crate) hash: Option<u128>,
+    /// The files that its secrets name.
+    pub(crate) attachments: Attachments,
     /// Since when it looks half written; after a while it counts as complete.
     pub(crate) half_written_since: Option<Instant>,
     /// Its last change, if it was not read since.
@@ -71,6 +75,13 @@ impl File {
         if self.new_state.take().is_some() {
             self.hash = None;
         }
+    }
+
+    /// Returns what was last read of it; `None` if it has to be read in any
+    /// case.
+    pub(crate) fn known(&self) -> Option<Known> {
+        let attachments = self.attachments.clone();
+        self.hash.map(|hash| Known { hash, attachments })
     }
 
     /// Marks the file as bad, with these mistakes. Its served contents stay,

@@ -92,7 +92,7 @@ impl Files {
     pub fn load(&mut self) -> Loaded {
         let roots = self.roots.clone();
         let last_try = true;
-        self.refresh(&mut || scan(&roots), &Touched::new(), last_try);
+        self.refresh(&mut |_| scan(&roots), &Touched::new(), last_try);
 
         let status = self.status();
         Loaded {
@@ -104,14 +104,14 @@ impl Files {
     }
 
     /// Reads the files that changed, and settles them. Until every file has
-    /// been good once, nothing is applied. Files are scanned with `scan_files`.
-    /// Those at `touched`, as absolute paths, are read even if they look the
-    /// same. On the last try nothing is put off, and a file that looks half
-    /// written is bad. Returns how soon files should be looked at again, if
-    /// something was put off.
+    /// been good once, nothing is applied. Files are scanned with `scan_files`,
+    /// which is given the paths of all attachments. Those at `touched`, as
+    /// absolute paths, are read even if they look the same. On the last try
+    /// nothing is put off, and a file that looks half written is bad. Returns
+    /// how soon files should be looked at again, if something was put off.
     pub(crate) fn refresh(
         &mut self,
-        scan_files: &mut dyn FnMut() -> Scan,
+        scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
         touched: &Touched,
         last_try: bool,
     ) -> Option<Duration> {
@@ -153,13 +153,15 @@ impl Files {
     /// [`MOST_RESCANS`] it goes on all the same.
     fn scan_until_stable(
         &mut self,
-        scan_files: &mut dyn FnMut() -> Scan,
+        scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
         touched: &Touched,
         last_try: bool,
     ) -> Reread {
-        let mut read = self.reread(scan_files(), Some(touched), last_try);
+        let scan = scan_files(&self.attachments());
+        let mut read = self.reread(scan, Some(touched), last_try);
         for _ in 0..MOST_RESCANS {
-            let rescan = self.reread(scan_files(), None, last_try);
+            let scan = scan_files(&self.attachments());
+            let rescan = self.reread(scan, None, last_try);
             read.half_written |= rescan.half_written;
             read.unstable |= rescan.unstable;
             if !rescan.any_changed {
@@ -183,8 +185,8 @@ impl Files {
         read.any_changed = !found.due.is_empty();
 
         let jobs = found.due.into_iter().map(|id| {
-            let known_hash = self.files.get(&id).and_then(|file| file.hash);
-            (id, known_hash)
+            let known = self.files.get(&id).and_then(File::known);
+            (id, known)
         });
         for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
             read.half_written |= self.note_read(&id, outcome, last_try);
@@ -374,12 +376,12 @@ impl Files {
     /// written. On a second scan, when `touched` is `None`, these are only
     /// those that changed since the first. A file that is open for writing is
     /// not read, nor is one that changed within `quiet`, unless this is the
-    /// last try.
+    /// last try. Attachments count as parts of their file.
     fn note_found(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> FoundFiles {
         let mut files = FoundFiles::default();
         for found in scan.files {
-            let is_open = !last_try && scan.open.contains(&found.real);
-            let told = touched.map(|touched| found.last_told(touched));
+            let is_open = scan.open.contains(&found.real);
+            let own_told = touched.map(|touched| found.last_told(touched));
             let Found {
                 root, path, stamp, ..
             } = found;
@@ -393,7 +395,11 @@ impl Files {
                 file.hash = None;
             }
 
-            let is_same = file.stamp.as_ref() == Some(&stamp);
+            let attached_told = touched.and_then(|touched| file.attachments.last_told(touched));
+            let told = own_told.map(|told| told.max(attached_told));
+            let is_open = !last_try && (is_open || file.attachments.any_in(&scan.open));
+            let any_attached_changed = file.attachments.update_stamps();
+            let is_same = file.stamp.as_ref() == Some(&stamp) && !any_attached_changed;
             file.stamp = Some(stamp);
             match told.flatten() {
                 Some(told) => file.unread_since = Some(told),
@@ -433,13 +439,18 @@ impl Files {
             return false;
         };
 
-        let waited = half_written_since.is_some_and(|since| since.elapsed() >= self.options.retry);
+        let patience = match outcome.is_pair_half_replaced() {
+            true => self.options.pair,
+            false => self.options.retry,
+        };
+        let waited = half_written_since.is_some_and(|since| since.elapsed() >= patience);
         if !last_try && !waited && looks_half_written(file, &outcome) {
             file.half_written_since = half_written_since.or_else(|| Some(Instant::now()));
             return true;
         }
 
         file.hash = outcome.hash;
+        file.attachments = outcome.attachments;
         take_decoded(file, outcome.decoded);
         false
     }

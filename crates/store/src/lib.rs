@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `scan` | finds files, and those that changed |
 //! | `read`, `read_all` | the resources of one file, or of several at once |
+//! | `attachments`, `links` | the files that secrets name, and where they may change |
 //! | `file`, `files`, `status` | good and bad files, and since when |
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
 //! | `contents`, `target` | the way to a server |
@@ -25,6 +26,9 @@
 //! - A file that is removed from a directory takes its resources with it. A
 //!   configured path that does not exist is a mistake: a slip in a mount must
 //!   not remove a fleet's configuration.
+//! - A file that a secret names is a part of the file that it is written in: it
+//!   is watched, and while the two of a certificate and its key are replaced one
+//!   after the other, the last pair stays.
 //! - Nothing is applied before every file has been good (S51).
 //!
 //! A number in parentheses, such as S51 or TP2, names a rule of the protocol;
@@ -42,9 +46,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod attachments;
 mod contents;
 mod file;
 mod files;
+mod links;
 mod mailbox;
 mod notifications;
 mod options;

@@ -28,6 +28,9 @@ pub struct Options {
     pub patience: Duration,
     /// The delay after which a file that looks half written is read again.
     pub retry: Duration,
+    /// How long a certificate and a key that do not belong together are no
+    /// mistake yet: they are replaced one after the other. Not at a start.
+    pub pair: Duration,
     /// The interval at which all files are scanned, for file systems without
     /// notifications.
     pub rescan: Duration,
@@ -46,6 +49,7 @@ impl Default for Options {
             quiet: Duration::from_millis(50),
             patience: Duration::from_millis(500),
             retry: Duration::from_millis(200),
+            pair: Duration::from_secs(3),
             rescan: Duration::from_secs(10),
         }
     }

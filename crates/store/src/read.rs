@@ -5,9 +5,11 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use trunkline::checked::{Decoded, Fault, Finding, Form, decode};
+use trunkline::checked::{Decoded, Fault, Finding, Form, SecretFault, decode_with_files};
 use trunkline_proto::text;
 use twox_hash::XxHash3_128;
+
+use crate::attachments::{AttachmentReader, Attachments};
 
 /// Bytes that are hashed at a time.
 const HASHED_BYTES: usize = 1 << 20;
@@ -15,20 +17,40 @@ const HASHED_BYTES: usize = 1 << 20;
 /// The result of reading.
 pub(crate) struct Outcome {
     pub(crate) decoded: Decoded,
-    /// The hash of the bytes; `None` if they could not be read.
+    /// The hash of the bytes, with those of the attachments; `None` if they
+    /// could not be read.
     pub(crate) hash: Option<u128>,
+    /// The files that its secrets name.
+    pub(crate) attachments: Attachments,
+}
+
+/// What was read of a file before.
+pub(crate) struct Known {
+    pub(crate) hash: u128,
+    pub(crate) attachments: Attachments,
+}
+
+impl Outcome {
+    /// Returns whether the only mistakes are certificates and keys that do not
+    /// belong together: one of the two was replaced, and the other will be.
+    pub(crate) fn is_pair_half_replaced(&self) -> bool {
+        let errors = &self.decoded.errors;
+        let is_mismatch = |error: &Finding| error.fault == Fault::Secret(SecretFault::Mismatch);
+        !errors.is_empty() && errors.iter().all(is_mismatch)
+    }
 }
 
 /// Reads and decodes the file at a path; `file` is its name in findings.
-/// Returns `None` if the bytes still have the `known_hash`. A file that the
-/// system does not let be read has that as its mistake.
+/// Returns `None` if the bytes, and those of its attachments, are still the
+/// `known` ones. A file that the system does not let be read has that as its
+/// mistake.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
-    known_hash: Option<u128>,
+    known: Option<&Known>,
     options: &text::Options,
 ) -> Option<Outcome> {
-    let read = try_read(path, file, known_hash, options);
+    let read = try_read(path, file, known, options);
     read.unwrap_or_else(|error| Some(failed_outcome(file, Fault::of_path(&error))))
 }
 
@@ -38,10 +60,11 @@ fn failed_outcome(file: &Arc<str>, fault: Fault) -> Outcome {
     Outcome {
         decoded: Decoded::of_error(Finding::whole(file, fault)),
         hash: None,
+        attachments: Attachments::default(),
     }
 }
 
-/// Hashes a file, and decodes it unless it still has the `known_hash`. A binary
+/// Hashes a file, and decodes it unless it still has the known hash. A binary
 /// file beyond the limit is not even hashed; a text has a limit of its own,
 /// which decoding checks.
 ///
@@ -50,7 +73,7 @@ fn failed_outcome(file: &Arc<str>, fault: Fault) -> Outcome {
 fn try_read(
     path: &Path,
     file: &Arc<str>,
-    known_hash: Option<u128>,
+    known: Option<&Known>,
     options: &text::Options,
 ) -> io::Result<Option<Outcome>> {
     let mut source = File::open(path)?;
@@ -62,14 +85,18 @@ fn try_read(
     }
 
     let hash = hash(&mut source)?;
-    if known_hash == Some(hash) {
+    if known.is_some_and(|known| known.attachments.hash_now(hash) == known.hash) {
         return Ok(None);
     }
 
     source.rewind()?;
+    let reader = AttachmentReader::new(path);
+    let decoded = decode_with_files(file, Form::ByName, source, options, &reader)?;
+    let attachments = reader.finish();
     Ok(Some(Outcome {
-        decoded: decode(file, Form::ByName, source, options)?,
-        hash: Some(hash),
+        decoded,
+        hash: Some(attachments.hash_with(hash)),
+        attachments,
     }))
 }
 

@@ -6,13 +6,13 @@ use std::thread;
 use trunkline_proto::text;
 
 use crate::file::FileId;
-use crate::read::{Outcome, read};
+use crate::read::{Known, Outcome, read};
 
 /// More threads than this would wait for the disk and for memory.
 const MOST_THREADS: usize = 4;
 
-/// A file, and the hash of the bytes that were read before.
-pub(crate) type Job = (FileId, Option<u128>);
+/// A file, and what was read of it before.
+pub(crate) type Job = (FileId, Option<Known>);
 
 /// Reads files, on several threads if there are several files, and returns
 /// their outcomes in any order. That of an unchanged file is `None`.
@@ -20,8 +20,8 @@ pub(crate) type Job = (FileId, Option<u128>);
 /// # Panics
 /// If a thread panics; its panic goes on here.
 pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, Option<Outcome>)> {
-    let read_one = |(id, known_hash): &Job| {
-        let outcome = read(&id.path, &id.name, *known_hash, options);
+    let read_one = |(id, known): &Job| {
+        let outcome = read(&id.path, &id.name, known.as_ref(), options);
         (id.clone(), outcome)
     };
 

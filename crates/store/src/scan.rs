@@ -5,7 +5,7 @@
 //! through `..data`, which is hidden, to a directory that is hidden too, and a
 //! link to a file is a file.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime};
 
 use trunkline::checked::Fault;
 
+use crate::links::Links;
 use crate::mailbox::Touched;
 
 /// The maximum of files of all paths together.
@@ -52,7 +53,18 @@ pub(crate) fn directory_identity(path: &Path) -> Option<(u64, u64)> {
     Some((device, inode))
 }
 
+/// Returns the identity of a directory, on systems where it has one.
+fn known_identity(path: &Path) -> Option<(u64, u64)> {
+    directory_identity(path).filter(|identity| *identity != (0, 0))
+}
+
 impl Stamp {
+    /// Takes the stamp of the file that a path leads to; `None` if there is
+    /// none.
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|meta| Self::of(&meta))
+    }
+
     /// Takes the stamp of a file from its metadata, without reading the file.
     fn of(meta: &Metadata) -> Self {
         Self {
@@ -89,6 +101,10 @@ pub(crate) struct Places {
     within: BTreeSet<PathBuf>,
     /// A configured path may appear there or be replaced.
     above: BTreeSet<PathBuf>,
+    /// Entries that decide where attachments are, and what is in them.
+    attached: BTreeSet<PathBuf>,
+    /// The directories of these entries that are in no other set.
+    attached_in: BTreeSet<PathBuf>,
 }
 
 impl Places {
@@ -100,18 +116,46 @@ impl Places {
         self.above.insert(absolute(dir));
     }
 
+    /// Adds the directories of attachments, and of the links on their way. The
+    /// system knows one watch of a directory, whatever paths lead to it: one that
+    /// is watched by another path notifies by that path.
+    pub(crate) fn add_attachments<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) {
+        let mut links = Links::default();
+        paths.for_each(|path| links.add(path));
+        let directories = links.entries.iter().filter_map(|entry| entry.parent());
+        let directories: BTreeSet<&Path> = directories.collect();
+        if directories.is_empty() {
+            return;
+        }
+
+        let with_identity = |dir: &PathBuf| Some((known_identity(dir)?, dir.clone()));
+        let watched: HashMap<_, _> = self.all().filter_map(with_identity).collect();
+        for dir in directories {
+            match known_identity(dir).and_then(|identity| watched.get(&identity)) {
+                Some(other) => drop(self.within.insert(other.clone())),
+                None => drop(self.attached_in.insert(dir.to_owned())),
+            }
+        }
+        self.attached = links.entries;
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        self.within.iter().chain(&self.above)
+        let configured = self.within.iter().chain(&self.above);
+        configured.chain(&self.attached_in)
     }
 
     /// Returns whether a change at this path can concern a file. It can if the
     /// path is a directory with files or lies in one, or if a configured path,
-    /// of `roots`, is the path or lies below it.
+    /// of `roots`, or an attachment, or a link to one, is the path or lies below
+    /// it.
     pub(crate) fn concerns_file(&self, path: &Path, roots: &[PathBuf]) -> bool {
         let has_files = |dir: &Path| self.within.contains(dir);
         let leads_to = |root: &PathBuf| absolute(root).starts_with(path);
         let is_near_files = has_files(path) || path.parent().is_some_and(has_files);
-        is_near_files || roots.iter().any(leads_to)
+        // The first entry from the path on lies below it, if any does.
+        let mut attached = self.attached.range(path.to_owned()..);
+        let is_attached = attached.next().is_some_and(|entry| entry.starts_with(path));
+        is_near_files || is_attached || roots.iter().any(leads_to)
     }
 }
 

@@ -6,6 +6,7 @@
 //! time to look again┴─▶ quiet ─▶ scan, read, settle
 //! ```
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -91,8 +92,13 @@ impl Watching {
         let places = &mut self.places;
         let roots = self.files.roots.clone();
 
-        let mut scan_and_watch = || {
-            let mut found = scan(&roots);
+        let mut scan_and_watch = |attachments: &[PathBuf]| {
+            let scan_all = || {
+                let mut found = scan(&roots);
+                found.places.add_attachments(attachments.iter());
+                found
+            };
+            let mut found = scan_all();
             // A change in a directory before it was watched is seen by another
             // scan.
             for _ in 0..MOST_RESCANS {
@@ -100,7 +106,7 @@ impl Watching {
                 if !any_new {
                     break;
                 }
-                found = scan(&roots);
+                found = scan_all();
             }
             *places = std::mem::take(&mut found.places);
             found.open = mailbox.open_files();

@@ -8,4 +8,5 @@ mod forms;
 mod hosts;
 mod place;
 mod random;
+mod secrets;
 mod set;

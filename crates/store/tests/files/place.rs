@@ -23,6 +23,7 @@ pub(crate) fn options() -> Options {
         allow_empty: true,
         quiet: Duration::from_millis(20),
         retry: Duration::from_millis(40),
+        pair: Duration::from_millis(40),
         rescan: Duration::from_secs(3600),
         ..Options::default()
     }

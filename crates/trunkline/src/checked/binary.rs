@@ -10,12 +10,13 @@ use trunkline_core::resource::Resource;
 use trunkline_proto::Path as Field;
 use trunkline_proto::discovery::Any;
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
-use trunkline_proto::text;
+use trunkline_proto::text::{self, Raw};
 
-use super::decode::{Decoded, FirstOfPart, text_finding};
+use super::decode::{Decoded, FirstOfPart, place_in, text_finding};
 use super::document::{Document, Item};
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::place::At;
+use super::secrets::{self, SecretFiles};
 use crate::wire::{Accepted, Doubt, Intake, Mistake, Parent};
 
 /// Resources in one batch.
@@ -25,14 +26,15 @@ const BATCH_BYTES: usize = 8 << 20;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// Decodes a binary document, or a part of one. Its length is the caller's to
-/// limit.
+/// Decodes a binary document, or a part of one, with the contents of files that
+/// its secrets name. Its length is the caller's to limit.
 pub(super) fn decode(
     file: &Arc<str>,
     source: impl Read + Seek,
     first: FirstOfPart,
+    files: Option<&dyn SecretFiles>,
 ) -> io::Result<Decoded> {
-    Reading::new(file).read_all(source, first)
+    Reading::new(file, files).read_all(source, first)
 }
 
 /// Makes an intake for each thread: one for each core, but [`MOST_THREADS`] at
@@ -54,11 +56,15 @@ struct Made {
     document: Document,
     mistakes: Vec<Mistake>,
     doubts: Vec<(text::Spot, Field, Doubt)>,
+    /// Faults of secrets.
+    secret_errors: Vec<Finding>,
+    secret_warnings: Vec<Finding>,
 }
 
 /// One pass over a document.
 struct Reading<'a> {
     file: &'a Arc<str>,
+    files: Option<&'a dyn SecretFiles>,
     /// One for each thread.
     intakes: Vec<Intake>,
     /// The batch, in the order of the file.
@@ -73,9 +79,10 @@ struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// A pass over a document that has read nothing yet.
-    fn new(file: &'a Arc<str>) -> Self {
+    fn new(file: &'a Arc<str>, files: Option<&'a dyn SecretFiles>) -> Self {
         Self {
             file,
+            files,
             intakes: intake_per_thread(),
             jobs: Vec::new(),
             bytes: 0,
@@ -153,12 +160,12 @@ impl<'a> Reading<'a> {
     fn run_batch(&mut self) {
         let jobs = std::mem::take(&mut self.jobs);
         self.bytes = 0;
-        let file = self.file;
+        let (file, files) = (self.file, self.files);
         let jobs_per_thread = jobs.len().div_ceil(self.intakes.len()).max(1);
         let shares = jobs.chunks(jobs_per_thread).zip(&mut self.intakes);
 
         let made_by_thread: Vec<Made> = thread::scope(|scope| {
-            let start = |(jobs, intake)| scope.spawn(move || run_jobs(file, jobs, intake));
+            let start = |(jobs, intake)| scope.spawn(move || run_jobs(file, files, jobs, intake));
             // All threads are started before the first one is waited for.
             let threads: Vec<_> = shares.map(start).collect();
             threads.into_iter().map(join).collect()
@@ -175,6 +182,8 @@ impl<'a> Reading<'a> {
         for mistake in made.mistakes {
             decoded.add_error(|| mistake_finding(file, mistake));
         }
+        extend_findings(&mut decoded.errors, made.secret_errors);
+        extend_findings(&mut decoded.warnings, made.secret_warnings);
         for (spot, inner, doubt) in made.doubts {
             let field = spot.path().join(&inner).to_string();
             let at = At::text(text::Position::default(), field);
@@ -194,13 +203,22 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Makes resources of some jobs, in their order. A job with mistakes gives
 /// these instead.
-fn run_jobs(file: &Arc<str>, jobs: &[Job], intake: &mut Intake) -> Made {
+fn run_jobs(
+    file: &Arc<str>,
+    files: Option<&dyn SecretFiles>,
+    jobs: &[Job],
+    intake: &mut Intake,
+) -> Made {
     let mut made = Made::new(file);
     made.document.items.reserve(jobs.len());
     for job in jobs {
         match job {
             Job::Whole(index, any) => {
-                let read = intake.whole(file, *index, any.clone());
+                let raw = Raw::new(file, *index, any.clone()).map_err(only_mistake);
+                let read = raw.and_then(|raw| match secrets::is_secret(&raw.type_url) {
+                    true => made.take_in_secret(intake, file, raw, files),
+                    false => intake.raw(file, raw),
+                });
                 if let Some((accepted, spot)) = made.good_or_mistakes(read) {
                     made.add_accepted(intake, accepted, spot);
                 }
@@ -226,7 +244,29 @@ impl Made {
             document: Document::empty(file),
             mistakes: Vec::new(),
             doubts: Vec::new(),
+            secret_errors: Vec::new(),
+            secret_warnings: Vec::new(),
         }
+    }
+
+    /// Takes in a secret, with the contents of the files that it names.
+    fn take_in_secret(
+        &mut self,
+        intake: &mut Intake,
+        file: &Arc<str>,
+        raw: Raw,
+        files: Option<&dyn SecretFiles>,
+    ) -> Result<(Accepted, text::Spot), Vec<Mistake>> {
+        let spot = raw.spot;
+        let mut secret = raw.decode(file).map_err(only_mistake)?;
+        let faults = secrets::read_and_check(&mut secret, files);
+        let finding =
+            |(inner, fault): (Field, Fault)| place_in(&secret, &inner).finding(file, fault);
+        let errors = faults.errors.into_iter().map(finding);
+        extend_findings(&mut self.secret_errors, errors);
+        let warnings = faults.warnings.into_iter().map(finding);
+        extend_findings(&mut self.secret_warnings, warnings);
+        intake.decoded(spot, &secret)
     }
 
     /// Returns the value of a result without mistakes. Keeps the mistakes of
@@ -275,6 +315,16 @@ impl Made {
         self.doubts
             .extend(doubts.map(|(inner, doubt)| (spot, inner, doubt)));
     }
+}
+
+/// Adds findings, but no more than [`MOST_FINDINGS`] in all.
+fn extend_findings(findings: &mut Vec<Finding>, more: impl IntoIterator<Item = Finding>) {
+    let room = MOST_FINDINGS.saturating_sub(findings.len());
+    findings.extend(more.into_iter().take(room));
+}
+
+fn only_mistake(error: Box<text::TextError>) -> Vec<Mistake> {
+    vec![Mistake::Text(error)]
 }
 
 /// Makes the finding of a document that is no `DiscoveryResponse`.

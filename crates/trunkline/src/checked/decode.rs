@@ -14,6 +14,7 @@ use super::edit::Edit;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::guard::Guard;
 use super::place::At;
+use super::secrets::{self, SecretFiles};
 use super::set::{ContentSet, Dangling, Effect, Proposal, Settlement};
 use crate::wire::{self, Intake};
 
@@ -55,7 +56,8 @@ pub struct Decoded {
 
 /// Decodes a document: its resources, each validated by Envoy's rules, with
 /// their places. The limits of `options` are for texts; the length of a binary
-/// document is the caller's to limit.
+/// document is the caller's to limit. Files that secrets name are not read:
+/// each is a warning.
 ///
 /// # Errors
 /// If the source cannot be read. Mistakes of the document are no error: they
@@ -66,11 +68,38 @@ pub fn decode(
     source: impl Read + Seek,
     options: &text::Options,
 ) -> io::Result<Decoded> {
+    decode_any(file, form, source, options, None)
+}
+
+/// Decodes a document as [`decode`] does, with the contents of the `files` that
+/// its secrets name by relative paths.
+///
+/// # Errors
+/// If the source cannot be read. Files that cannot be read are mistakes of the
+/// document.
+pub fn decode_with_files(
+    file: &Arc<str>,
+    form: Form,
+    source: impl Read + Seek,
+    options: &text::Options,
+    files: &dyn SecretFiles,
+) -> io::Result<Decoded> {
+    decode_any(file, form, source, options, Some(files))
+}
+
+/// Decodes a document, with the contents of files if there are any.
+fn decode_any(
+    file: &Arc<str>,
+    form: Form,
+    source: impl Read + Seek,
+    options: &text::Options,
+    files: Option<&dyn SecretFiles>,
+) -> io::Result<Decoded> {
     let format = match form {
-        Form::Binary => return binary::decode(file, source, FirstOfPart::default()),
-        Form::Part(first) => return binary::decode(file, source, first),
+        Form::Binary => return binary::decode(file, source, FirstOfPart::default(), files),
+        Form::Part(first) => return binary::decode(file, source, first, files),
         Form::ByName if text::is_binary(file) => {
-            return binary::decode(file, source, FirstOfPart::default());
+            return binary::decode(file, source, FirstOfPart::default(), files);
         }
         Form::ByName => None,
         Form::Text(format) => Some(format),
@@ -83,7 +112,7 @@ pub fn decode(
         Some(format) => text::read_text_as(format, file, &bytes, options),
     };
     let mut decoded = Decoded::empty(file);
-    decoded.add_text(read);
+    decoded.add_text(read, files);
     decoded.document.ends_line = ends_line;
     Ok(decoded)
 }
@@ -169,7 +198,7 @@ impl Decoded {
 
     /// Adds the resources of a text, with all findings of its parser and of
     /// Envoy's rules. A resource with mistakes is added all the same.
-    fn add_text(&mut self, read: text::Document) {
+    fn add_text(&mut self, read: text::Document, files: Option<&dyn SecretFiles>) {
         let file = Arc::clone(&self.document.file);
         let finding = |error| text_finding(&file, error);
         self.errors.extend(read.errors.into_iter().map(finding));
@@ -180,11 +209,26 @@ impl Decoded {
         let mut intake = Intake::default();
         // One after the other, so that the tree of each is freed before the
         // next.
-        for resource in read.resources {
+        for mut resource in read.resources {
+            if secrets::is_secret(&resource.type_url) {
+                self.read_secret(&mut resource, files);
+            }
             for error in resource.validate() {
                 self.add_error(|| text_finding(&file, error));
             }
             self.add_resource(&mut intake, &resource);
+        }
+    }
+
+    /// Reads the files that a secret names into it, and adds its faults.
+    fn read_secret(&mut self, secret: &mut text::Resource, files: Option<&dyn SecretFiles>) {
+        let faults = secrets::read_and_check(secret, files);
+        let file = Arc::clone(&self.document.file);
+        for (inner, fault) in faults.errors {
+            self.add_error(|| place_in(secret, &inner).finding(&file, fault));
+        }
+        for (inner, fault) in faults.warnings {
+            self.add_warning(|| place_in(secret, &inner).finding(&file, fault));
         }
     }
 
@@ -193,10 +237,7 @@ impl Decoded {
     /// have.
     fn add_resource(&mut self, intake: &mut Intake, read: &text::Resource) {
         let file = Arc::clone(&self.document.file);
-        let at = |inner: &Path| {
-            let field = read.path.join(inner).to_string();
-            At::text(read.position(inner), field)
-        };
+        let at = |inner: &Path| place_in(read, inner);
         match intake.text(read) {
             Ok(mut accepted) => {
                 for (inner, doubt) in std::mem::take(&mut accepted.doubts) {
@@ -214,6 +255,13 @@ impl Decoded {
             }
         }
     }
+}
+
+/// Returns the place of a part of a resource, by its path from within the
+/// resource.
+pub(super) fn place_in(read: &text::Resource, inner: &Path) -> At {
+    let field = read.path.join(inner).to_string();
+    At::text(read.position(inner), field)
 }
 
 /// Makes the finding of a mistake in a text, at its line and field.

@@ -13,6 +13,7 @@ use trunkline_proto::redact::REDACTED;
 use trunkline_proto::{descriptor, text};
 
 use super::place::Place;
+use super::secrets::SecretFault;
 use crate::wire::{AcceptError, Doubt};
 
 /// Findings of one document that are kept, of each kind.
@@ -42,6 +43,9 @@ pub enum Fault {
     /// A condition on a part is hardly intended.
     #[error(transparent)]
     Doubt(Doubt),
+    /// A secret has a fault, or a file that it names.
+    #[error(transparent)]
+    Secret(SecretFault),
     /// Two resources have one name.
     #[error("{} {name:?} is there already, at {first}; remove one or rename it", type_label(.type_url))]
     Duplicate {

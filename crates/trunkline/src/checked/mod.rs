@@ -12,6 +12,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `decode`, `binary` | text and binary documents to resources |
+//! | `secrets` | the files that secrets name; certificates with their keys |
 //! | `document`, `place` | the resources of a document, and their places |
 //! | `set`, `settle` | all contents; which edits can be accepted together |
 //! | `edit`, `plan`, `unit`, `origins` | what is written as one, what it replaces, and whose it is |
@@ -35,6 +36,7 @@ mod origins;
 mod place;
 mod plan;
 mod references;
+mod secrets;
 mod set;
 mod settle;
 mod slots;
@@ -42,10 +44,11 @@ mod slots;
 mod tests;
 mod unit;
 
-pub use decode::{Decoded, FirstOfPart, Form, decode, warm_up};
+pub use decode::{Decoded, FirstOfPart, Form, decode, decode_with_files, warm_up};
 pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
 pub use guard::Guard;
 pub use place::{At, Place};
+pub use secrets::{SecretFault, SecretFiles};
 pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};

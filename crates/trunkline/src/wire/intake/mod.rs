@@ -139,9 +139,26 @@ impl Intake {
         index: usize,
         any: discovery::Any,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        let raw = Raw::new(file, index, any).map_err(only_mistake)?;
+        self.raw(file, Raw::new(file, index, any).map_err(only_mistake)?)
+    }
+
+    /// Takes in a resource of a binary file that is out of its wrapper, and
+    /// returns its place.
+    pub(crate) fn raw(&mut self, file: &str, raw: Raw) -> Result<(Accepted, Spot), Vec<Mistake>> {
         let spot = raw.spot;
         Ok((self.take_in_raw(file, raw)?, spot))
+    }
+
+    /// Takes in a resource of a binary file that is decoded, and returns its
+    /// place. It is validated here.
+    pub(crate) fn decoded(
+        &mut self,
+        spot: Spot,
+        read: &text::Resource,
+    ) -> Result<(Accepted, Spot), Vec<Mistake>> {
+        check_valid(read)?;
+        let accepted = self.text(read);
+        Ok((accepted.map_err(|error| refused_at(spot, error))?, spot))
     }
 
     /// Takes in a virtual host of a route configuration of a binary file: in
@@ -210,9 +227,15 @@ impl Intake {
 /// that it breaks.
 fn decode_valid(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     let read = raw.decode(file).map_err(only_mistake)?;
+    check_valid(&read)?;
+    Ok(read)
+}
+
+/// Validates a resource. The errors are all the rules of Envoy that it breaks.
+fn check_valid(read: &text::Resource) -> Result<(), Vec<Mistake>> {
     let broken = read.validate();
     if broken.is_empty() {
-        return Ok(read);
+        return Ok(());
     }
     let mistake = |error| Mistake::Text(Box::new(error));
     Err(broken.into_iter().map(mistake).collect())

@@ -1,0 +1,160 @@
+//! Certificates and keys in PEM: whether there are any, and whether they are a
+//! pair.
+//!
+//! Clients read more kinds than this server does. One that is not known here is
+//! never a mistake.
+
+use std::sync::LazyLock;
+
+use prost::Message as _;
+use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::{Error, InconsistentKeys};
+use trunkline_proto::envoy::envoy::config::core::v3::DataSource;
+use trunkline_proto::envoy::envoy::config::core::v3::data_source::Specifier;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::secret::Type;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::{
+    Secret, TlsCertificate,
+};
+
+use super::fault::SecretFault;
+
+/// The fields of a fault, from the outside in.
+type Fields = &'static [&'static str];
+
+const CHAIN: Fields = &["tls_certificate", "certificate_chain"];
+const KEY: Fields = &["tls_certificate", "private_key"];
+const TRUSTED_CA: Fields = &["validation_context", "trusted_ca"];
+
+/// Sections with a certificate that clients read and this server does not.
+const OTHER_CERTIFICATES: [&str; 2] = ["X509 CERTIFICATE", "TRUSTED CERTIFICATE"];
+/// The end of the names of all sections with a private key.
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+/// The section of a private key that is encrypted.
+const ENCRYPTED_KEY: &str = "ENCRYPTED PRIVATE KEY";
+/// A line in a section of the older form of an encrypted private key.
+const ENCRYPTED_LINE: &[u8] = b"Proc-Type: 4,ENCRYPTED";
+
+static PROVIDER: LazyLock<CryptoProvider> = LazyLock::new(aws_lc_rs::default_provider);
+
+/// Checks the certificates and keys of an encoded secret that are in it. What a
+/// client reads from elsewhere is not known.
+pub(super) fn check(secret: &[u8]) -> Vec<(Fields, SecretFault)> {
+    // It is the encoding of a message of this type.
+    let Ok(secret) = Secret::decode(secret) else {
+        return Vec::new();
+    };
+    match secret.r#type {
+        Some(Type::TlsCertificate(certificate)) => check_certificate(&certificate),
+        Some(Type::ValidationContext(context)) => {
+            let authorities = inline(context.trusted_ca.as_ref()).map(read_certificates);
+            let fault = authorities.and_then(Result::err);
+            fault.map(|fault| (TRUSTED_CA, fault)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A certificate chain or a key.
+enum Read<T> {
+    Known(T),
+    /// Of a kind that is not known here.
+    Unknown,
+    /// Encrypted with a password: nothing can be told of it.
+    Encrypted,
+}
+
+type Chain = Vec<CertificateDer<'static>>;
+type Key = PrivateKeyDer<'static>;
+
+/// Checks a certificate and its key, each by itself and then as a pair.
+fn check_certificate(certificate: &TlsCertificate) -> Vec<(Fields, SecretFault)> {
+    let chain = inline(certificate.certificate_chain.as_ref()).map(read_certificates);
+    let has_password = certificate.password.is_some();
+    let key = inline(certificate.private_key.as_ref()).map(|pem| read_key(pem, has_password));
+
+    match (chain, key) {
+        (Some(Ok(chain)), Some(Ok(key))) => {
+            let fault = compare(chain, key);
+            fault.map(|fault| (KEY, fault)).into_iter().collect()
+        }
+        (chain, key) => {
+            let of_chain = chain.and_then(Result::err).map(|fault| (CHAIN, fault));
+            let of_key = key.and_then(Result::err).map(|fault| (KEY, fault));
+            of_chain.into_iter().chain(of_key).collect()
+        }
+    }
+}
+
+/// Returns the contents of a data source that has them inline.
+pub(super) fn inline(source: Option<&DataSource>) -> Option<&[u8]> {
+    match source?.specifier.as_ref()? {
+        Specifier::InlineBytes(bytes) => Some(bytes),
+        Specifier::InlineString(text) => Some(text.as_bytes()),
+        Specifier::Filename(_) | Specifier::EnvironmentVariable(_) => None,
+    }
+}
+
+/// Reads the certificates in PEM, of which there has to be one at least.
+fn read_certificates(pem: &[u8]) -> Result<Read<Chain>, SecretFault> {
+    let found: Result<Chain, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match found {
+        Err(_) => Err(SecretFault::Malformed),
+        Ok(found) if !found.is_empty() => Ok(Read::Known(found)),
+        Ok(_) if sections(pem).any(|name| OTHER_CERTIFICATES.contains(&name)) => Ok(Read::Unknown),
+        Ok(_) => Err(SecretFault::NoCertificate),
+    }
+}
+
+/// Reads the first private key in PEM. One that is encrypted needs a password.
+fn read_key(pem: &[u8], has_password: bool) -> Result<Read<Key>, SecretFault> {
+    let has_line = |line: &[u8]| line.starts_with(ENCRYPTED_LINE);
+    let is_encrypted =
+        sections(pem).any(|name| name == ENCRYPTED_KEY) || pem.split(|b| *b == b'\n').any(has_line);
+    match is_encrypted {
+        true if has_password => return Ok(Read::Encrypted),
+        true => return Err(SecretFault::Encrypted),
+        false => {}
+    }
+
+    match PrivateKeyDer::from_pem_slice(pem) {
+        Ok(key) => Ok(Read::Known(key)),
+        Err(pem::Error::NoItemsFound) => {
+            match sections(pem).any(|name| name.ends_with(PRIVATE_KEY)) {
+                true => Ok(Read::Unknown),
+                false => Err(SecretFault::NoKey),
+            }
+        }
+        Err(_) => Err(SecretFault::Malformed),
+    }
+}
+
+/// Returns the names of the sections of PEM, such as `CERTIFICATE`.
+fn sections(pem: &[u8]) -> impl Iterator<Item = &str> {
+    let lines = pem.split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
+    lines.filter_map(|line| {
+        let name = line.trim().strip_prefix("-----BEGIN ")?;
+        name.strip_suffix("-----")
+    })
+}
+
+/// Compares the first certificate with the key.
+fn compare(chain: Read<Chain>, key: Read<Key>) -> Option<SecretFault> {
+    let (chain, key) = match (chain, key) {
+        (Read::Known(chain), Read::Known(key)) => (chain, key),
+        (_, Read::Encrypted) => return None,
+        _ => return Some(SecretFault::Unchecked),
+    };
+    let Ok(key) = PROVIDER.key_provider.load_private_key(key) else {
+        return Some(SecretFault::Unchecked);
+    };
+    match CertifiedKey::new(chain, key).keys_match() {
+        // Not every key can derive its public half, which is no fault of it.
+        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => None,
+        Err(Error::InconsistentKeys(_)) => Some(SecretFault::Mismatch),
+        Err(_) => Some(SecretFault::Unchecked),
+    }
+}
