@@ -6,6 +6,7 @@
 //! | `resources`, `view` | resources, shown without secrets |
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
+//! | `watch`, `event`, `event_filter` | events as they happen |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
@@ -14,6 +15,8 @@ mod accept;
 mod body;
 mod dump;
 mod error;
+mod event;
+mod event_filter;
 mod explain;
 mod files;
 mod guard;
@@ -26,6 +29,7 @@ mod stage;
 mod status;
 mod variant;
 mod view;
+mod watch;
 mod write;
 
 use std::sync::Arc;
@@ -37,7 +41,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use http::StatusCode;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
+use tokio::sync::watch::Receiver;
+use trunkline::events::EventLog;
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
@@ -51,8 +57,10 @@ use crate::settings::OnDangling;
 pub(crate) struct Admin {
     pub(crate) server: Server,
     pub(crate) metrics: Arc<Metrics>,
+    /// The newest events of the server.
+    pub(crate) events: EventLog,
     /// The status of the files, if contents come from files.
-    pub(crate) files: Option<watch::Receiver<Arc<FilesStatus>>>,
+    pub(crate) files: Option<Receiver<Arc<FilesStatus>>>,
     pub(crate) guard: Guard,
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
@@ -94,6 +102,7 @@ const ROUTES: &[Route] = routes! {
     DELETE "/api/v1/resources/{type}" remove::delete;
     POST "/api/v1/confirm" files::confirm;
     GET "/api/v1/status" status::list;
+    GET "/api/v1/watch" watch::watch;
     GET "/api/v1/explain" explain::explain_client;
     POST "/api/v1/explain" explain::explain_node;
     GET "/api/v1/files" files::list;
