@@ -103,7 +103,7 @@ fn log_change(origin: &str, changed: &[Changed]) {
 impl Hooks for Audit {
     /// Writes the resources of an accepted change to the file, or to the log if
     /// there is none. The change stands even if the file cannot be written.
-    fn changed(&self, origin: &str, changed: &[Changed]) {
+    fn changed(&self, _: u64, origin: &str, changed: &[Changed]) {
         let Some(file) = &self.file else {
             return log_change(origin, changed);
         };

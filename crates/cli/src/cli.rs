@@ -106,6 +106,16 @@ pub(crate) enum Command {
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
         something, and the reason is shown. Files that are bad are listed at the end.")]
     Status(Status),
+    /// Shows changes, ACKs, NACKs and clients that come and go, as it happens
+    #[command(after_help = "Examples:\n  \
+        trunkline watch\n  \
+        trunkline watch --event nacked\n  \
+        trunkline watch --node sidecar-7 --type cds --type eds\n  \
+        trunkline watch --from 12 --json\n\n\
+        Runs until it is stopped. If the connection is lost, it goes on after the last event that\n\
+        it got. Events that are forgotten by then, or of a server that has started again, are\n\
+        said to be missed. What --json prints is described in docs/admin-api.md.")]
+    Watch(Watch),
     /// Tells which variant of a resource a client gets, or which virtual host on demand, and why
     #[command(after_help = "Examples:\n  \
         trunkline explain rds routes --node sidecar-7\n  \
@@ -337,6 +347,31 @@ pub(crate) struct Status {
     /// How it is shown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: StatusOutput,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `watch`.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// Begin after the change that made this revision, such as 12, and not now
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) from: Option<u64>,
+    /// Begin after the event with this id, which --json shows
+    #[arg(long, value_name = "ID", conflicts_with = "from")]
+    pub(crate) after: Option<String>,
+    /// Only what is about this type, such as cds; may be repeated
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// Only changed, acked, nacked, connected or disconnected; may be repeated
+    #[arg(long = "event", value_name = "EVENT")]
+    pub(crate) events: Vec<String>,
+    /// Only clients with this node id, such as sidecar-7, beside changes; may be repeated
+    #[arg(long = "node", value_name = "ID")]
+    pub(crate) nodes: Vec<String>,
+    /// Print events as the server sends them, one line of JSON each
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

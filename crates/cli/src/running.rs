@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use trunkline::checked;
+use trunkline::events::EventLog;
 use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
 use trunkline::{Builder, Server};
@@ -122,6 +123,7 @@ async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
 /// The audit log, the token file or the files of contents cannot be used.
 fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
+    let events = EventLog::default();
     let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {
         let path = settings.audit_log.as_deref().unwrap_or(Path::new(""));
         Failure::wrong(format!("--audit-log {}: {error}", path.display()))
@@ -136,6 +138,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     let mut builder = Server::builder()
         .options(|options| settings.fill(options))
         .hooks(Count(Arc::clone(&metrics)))
+        .hooks(events.clone())
         .hooks(audit)
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
@@ -154,6 +157,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     let admin = Admin {
         server: server.clone(),
         metrics,
+        events,
         files,
         guard,
         applied,

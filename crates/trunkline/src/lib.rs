@@ -11,6 +11,7 @@
 //! | [`Server`], [`Builder`], [`Options`] | a server, how it is made, its settings |
 //! | [`Contents`], [`Writer`] | where its resources come from |
 //! | [`Hooks`], [`Report`] | an embedder's decisions, and the events it is told |
+//! | [`events`] | the newest changes, ACKs and NACKs, for readers who follow them |
 //! | [`listen`], [`tls`] | sockets, connections, certificates |
 //! | [`node`] | rules about nodes: parameters, base sets |
 //! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
@@ -39,6 +40,7 @@
 mod bind;
 pub mod checked;
 mod descriptors;
+pub mod events;
 pub mod explain;
 pub mod health;
 mod hub;
@@ -65,10 +67,10 @@ pub use trunkline_proto as proto;
 pub use trunkline_proto::envoy::envoy;
 
 pub use server::{
-    Accepted, Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed, Conflict, Connection,
-    Contents, Hooks, LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime, Limit,
-    Options, Oversized, Peer, Precondition, RecentChange, Rejected, Report, ResourceMessage, Sent,
-    Server, Service, Writer,
+    Accepted, Acknowledged, Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed,
+    Conflict, Connection, Contents, Hooks, LeaseEvent, LeaseState, LeaseStatus, LeaseTtl,
+    LeaseTtlError, Lifetime, Limit, Options, Oversized, Peer, Precondition, RecentChange, Rejected,
+    Report, ResourceMessage, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

@@ -21,7 +21,7 @@ const TTL: Duration = Duration::from_secs(30);
 struct Told(Arc<Mutex<Vec<String>>>);
 
 impl Hooks for Told {
-    fn changed(&self, origin: &str, changed: &[Changed]) {
+    fn changed(&self, _: u64, origin: &str, changed: &[Changed]) {
         let removed = changed.iter().filter(|changed| changed.to.is_none());
         if removed.count() > 0 {
             self.0.lock().unwrap().push(format!("{origin} removed"));

@@ -7,6 +7,7 @@
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
 //! | `leases` | resources that stay only as long as their writer renews them |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
+//! | `watch`, `event`, `event_filter` | events as they happen |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
@@ -15,6 +16,8 @@ mod accept;
 mod body;
 mod dump;
 mod error;
+mod event;
+mod event_filter;
 mod explain;
 mod files;
 mod guard;
@@ -28,6 +31,7 @@ mod stage;
 mod status;
 mod variant;
 mod view;
+mod watch;
 mod write;
 
 use std::sync::Arc;
@@ -39,7 +43,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use http::StatusCode;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
+use tokio::sync::watch::Receiver;
+use trunkline::events::EventLog;
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
@@ -54,8 +60,10 @@ use crate::settings::OnDangling;
 pub(crate) struct Admin {
     pub(crate) server: Server,
     pub(crate) metrics: Arc<Metrics>,
+    /// The newest events of the server.
+    pub(crate) events: EventLog,
     /// The status of the files, if contents come from files.
-    pub(crate) files: Option<watch::Receiver<Arc<FilesStatus>>>,
+    pub(crate) files: Option<Receiver<Arc<FilesStatus>>>,
     pub(crate) guard: Guard,
     /// The contents that come by `apply`.
     pub(crate) applied: Arc<AppliedContents>,
@@ -104,6 +112,7 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/leases/{origin}" leases::renew;
     DELETE "/api/v1/leases/{origin}" leases::end;
     GET "/api/v1/status" status::list;
+    GET "/api/v1/watch" watch::watch;
     GET "/api/v1/explain" explain::explain_client;
     POST "/api/v1/explain" explain::explain_node;
     GET "/api/v1/files" files::list;

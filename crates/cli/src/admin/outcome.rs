@@ -36,7 +36,7 @@ struct Outcome {
 
 /// The number of each kind of change.
 #[derive(Debug, Default, Serialize)]
-struct Counts {
+pub(super) struct Counts {
     created: usize,
     changed: usize,
     deleted: usize,
@@ -54,7 +54,7 @@ impl From<ChangeCounts> for Counts {
 
 /// The effect on one variant of a name.
 #[derive(Debug, Serialize)]
-struct ChangedVariant {
+pub(super) struct ChangedVariant {
     #[serde(rename = "type")]
     type_url: String,
     name: String,

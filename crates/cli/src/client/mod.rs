@@ -1,6 +1,9 @@
 //! A client of the admin API: one connection for each request.
 
+mod open;
 mod tls;
+
+pub(crate) use self::open::{OpenResponse, Opening};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,10 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
@@ -185,21 +185,43 @@ impl Client {
             .map_err(Failure::usage)
     }
 
+    /// Makes a `GET` call whose response is read while it arrives.
+    ///
+    /// # Errors
+    /// The server is not reached.
+    pub(crate) async fn open(&self, path: &str) -> Result<Opening> {
+        let request = self.make_request(Call::bare(Method::GET, path))?;
+        let opened = self.connect_and_send(request).await;
+        let response = opened.map_err(|error| self.unreachable(&*error))?;
+        if response.status().is_success() {
+            return Ok(Opening::Open(response));
+        }
+        let status = response.status();
+        let body = collect(response).await;
+        let (_, body) = body.map_err(|error| self.unreachable(&*error))?;
+        let failure = refusal(status, &body, "", &|detail| detail);
+        Ok(Opening::Refused(status, failure))
+    }
+
     /// Sends a request, and returns the status and the body of the response. A
     /// refusal by the server is such a status; whatever keeps a response from
     /// arriving is [`Failure::unreachable`].
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
-        self.connect_and_send(request).await.map_err(|error| {
-            Failure::unreachable(format!(
-                "cannot reach the server at {}: {error}; is it running, and is --admin right?",
-                self.base
-            ))
-        })
+        let exchanged = async { collect(self.connect_and_send(request).await?).await };
+        exchanged.await.map_err(|error| self.unreachable(&*error))
+    }
+
+    /// Makes the failure of a server that does not respond.
+    fn unreachable(&self, error: &dyn std::error::Error) -> Failure {
+        Failure::unreachable(format!(
+            "cannot reach the server at {}: {error}; is it running, and is --admin right?",
+            self.base
+        ))
     }
 
     /// Opens a connection, with TLS if the address is one of `https`, sends a
-    /// request and reads its response.
-    async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged {
+    /// request and reads the head of its response.
+    async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged<OpenResponse> {
         let host = self.base.host().unwrap_or_default();
         // An IPv6 address is in brackets in a URI only.
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -208,11 +230,11 @@ impl Client {
 
         let socket = TcpStream::connect((host, port)).await?;
         let Some(tls) = &self.tls else {
-            return exchange(socket, request).await;
+            return OpenResponse::request(socket, request).await;
         };
         let name = ServerName::try_from(host.to_owned())?;
         let tls = TlsConnector::from(Arc::clone(tls));
-        exchange(tls.connect(name, socket).await?, request).await
+        OpenResponse::request(tls.connect(name, socket).await?, request).await
     }
 }
 
@@ -239,27 +261,14 @@ fn parse_base(admin: &str) -> Result<(Uri, bool)> {
     Ok((base, is_secure))
 }
 
-/// The status and the body of a response, or why there is none.
-type Exchanged = std::result::Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>>;
+/// A response, or a part of it, or why there is none.
+type Exchanged<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Sends a request over a new connection, and reads its response to the end, up
-/// to [`LONGEST`] bytes. The connection is closed then.
-async fn exchange(
-    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    request: Request<Full<Bytes>>,
-) -> Exchanged {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await?;
-    let connection_task = tokio::spawn(connection);
-
-    let response = sender.send_request(request).await?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), LONGEST)
-        .collect()
-        .await?;
-
-    drop(sender);
-    connection_task.abort();
-    Ok((status, body.to_bytes()))
+/// Reads a response to the end, up to [`LONGEST`] bytes. Its connection is
+/// closed then.
+async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
+    let body = Limited::new(response.body_mut(), LONGEST).collect().await?;
+    Ok((response.status(), body.to_bytes()))
 }
 
 /// Makes a failure of an error response, with a line for each of its details.

@@ -8,12 +8,14 @@ mod completions;
 mod confirm;
 mod delete;
 mod demo;
+mod event_line;
 mod explain;
 mod get;
 mod serve;
 mod settings;
 mod status;
 mod validate;
+mod watch;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -32,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Delete(args) => delete::run(&args),
         Command::Confirm(args) => confirm::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Bench(options) => bench::run(*options),
         Command::Demo(args) => demo::run(&args, cli.global),

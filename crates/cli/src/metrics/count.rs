@@ -57,7 +57,7 @@ impl Hooks for Count {
         }
     }
 
-    fn changed(&self, _origin: &str, changed: &[Changed]) {
+    fn changed(&self, _: u64, _origin: &str, changed: &[Changed]) {
         for change in changed {
             count_one(&self.0.table.changes, &change.type_url);
         }

@@ -100,7 +100,7 @@ pub(crate) struct Update {
 struct Tell(mpsc::UnboundedSender<Update>);
 
 impl Hooks for Tell {
-    fn changed(&self, origin: &str, changed: &[Changed]) {
+    fn changed(&self, _: u64, origin: &str, changed: &[Changed]) {
         let _ = self.0.send(Update {
             files: origin.to_owned(),
             changes: changed.to_vec(),

@@ -90,7 +90,8 @@ impl<W: Watcher> Hub<W> {
     }
 
     /// Makes a transaction, in slices, and returns the list to which `list`
-    /// adds each name that changed. An error means that nothing has changed.
+    /// adds each name that changed, and the revision that it made. An error
+    /// means that nothing has changed.
     ///
     /// `news` describes the transaction to the watchers; it is not called while
     /// earlier news wait to be told. No watcher is woken: that is left to
@@ -101,7 +102,7 @@ impl<W: Watcher> Hub<W> {
         mut commit: Commit,
         mut list: impl FnMut(ChangedName<'_>, &mut Vec<C>),
         news: impl Fn() -> Option<W::News>,
-    ) -> Result<Vec<C>, ApplyError> {
+    ) -> Result<(Vec<C>, u64), ApplyError> {
         let mut listed = Vec::new();
         let _writing = self.writing();
         loop {
@@ -110,7 +111,9 @@ impl<W: Watcher> Hub<W> {
             // A long list grows while the database is not locked.
             listed.append(&mut slice);
             if progress == Progress::Done {
-                return Ok(listed);
+                // No other transaction is made meanwhile.
+                let (_, revision) = self.with_revision(|_| ());
+                return Ok((listed, revision));
             }
             commit.free_memory();
             self.give_way();
@@ -281,8 +284,9 @@ mod tests {
             let resource = Arc::new(Resource::new("a".into(), text.into()));
             let commit = Commit::new(vec![Change::Upsert("t".into(), resource)]).unwrap();
             let name = |changed: ChangedName<'_>, all: &mut Vec<_>| all.push(changed.name.clone());
-            let changed = hub.apply(commit, name, || Some(nth as u64)).unwrap();
+            let (changed, revision) = hub.apply(commit, name, || Some(nth as u64)).unwrap();
             assert_eq!(changed, ["a".into()]);
+            assert_eq!(revision, nth as u64 + 1);
         }
         assert!(hub.claim_wake() && !hub.claim_wake());
         hub.wake();

@@ -43,9 +43,9 @@ impl HookSet {
         }
     }
 
-    pub(super) fn changed(&self, origin: &str, changed: &[Changed]) {
+    pub(super) fn changed(&self, revision: u64, origin: &str, changed: &[Changed]) {
         for hooks in &self.0 {
-            hooks.changed(origin, changed);
+            hooks.changed(revision, origin, changed);
         }
     }
 

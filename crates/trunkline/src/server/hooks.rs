@@ -55,9 +55,12 @@ pub trait Hooks: Send + Sync + 'static {
         let _ = (peer, report);
     }
 
-    /// Called when a change was accepted. The origin says who made it.
-    fn changed(&self, origin: &str, changed: &[Changed]) {
-        let _ = (origin, changed);
+    /// Called when a change was accepted, with the revision that it made. The
+    /// origin says who made it. Changes are told one by one, in the order of
+    /// their revisions, so this method must not make another change itself:
+    /// it would wait for its own return.
+    fn changed(&self, revision: u64, origin: &str, changed: &[Changed]) {
+        let _ = (revision, origin, changed);
     }
 
     /// Called when a change has reached all its subscribers, and they have

@@ -83,7 +83,7 @@ pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use lease::{LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime};
 pub use options::Options;
 pub use precondition::{Conflict, Precondition, RecentChange};
-pub use report::{Oversized, Peer, Report, Sent};
+pub use report::{Acknowledged, Oversized, Peer, Report, Sent};
 pub use service::Service;
 pub use set::{Accepted, Rejected, ResourceMessage};
 pub use settle::{Applied, ChangeCounts};
@@ -321,6 +321,11 @@ impl Server {
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.shared.draining.is_cancelled()
+    }
+
+    /// Waits until the server drains or has stopped.
+    pub async fn drain_started(&self) {
+        self.shared.draining.cancelled().await;
     }
 
     /// Ends streams one by one, within [`Options::drain`], so that clients

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trunkline_core::message::WireResource;
+use trunkline_core::message::{ErrorDetail, WireResource};
 use trunkline_core::name::Name;
-use trunkline_core::resource::{Nonce, Resource, TypeUrl};
+use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 use trunkline_core::session::Event;
 
 use super::hooks::Connection;
@@ -63,6 +63,9 @@ pub enum Report<'a> {
     /// An event of the session: an ACK or a NACK, a resource that was
     /// quarantined, a name that was refused, and the like.
     Event(&'a Event),
+    /// An ACK or a NACK, after the events of its request: the same as
+    /// [`Event::Acked`] or [`Event::Nacked`], with what the server knows of it.
+    Acknowledged(Acknowledged<'a>),
     /// A name was taken out of a request.
     Refused(&'a Refused),
     /// The client may not see a type.
@@ -90,6 +93,57 @@ pub struct Sent<'a> {
     pub removed: &'a [Name],
     /// Its length on the wire.
     pub bytes: usize,
+}
+
+/// An ACK or a NACK of a response.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Acknowledged<'a> {
+    /// The type of the response.
+    pub type_url: &'a TypeUrl,
+    /// Its nonce.
+    pub nonce: &'a Nonce,
+    /// The client's error, cut to the limit, if it is a NACK. It may quote the
+    /// resource, with secrets.
+    pub error: Option<&'a ErrorDetail>,
+    /// The revision of the contents that the response was built from; `None`
+    /// if the response is too old to know.
+    pub revision: Option<u64>,
+    /// The events of the request.
+    events: &'a [Event],
+}
+
+impl<'a> Acknowledged<'a> {
+    /// Finds the acknowledgement among the events of a request, which
+    /// acknowledges one response at most.
+    pub(super) fn find(events: &'a [Event], revision: Option<u64>) -> Option<Self> {
+        let acknowledgement = events.iter().find_map(|event| match event {
+            Event::Acked { type_url, nonce } => Some((type_url, nonce, None)),
+            Event::Nacked {
+                type_url,
+                nonce,
+                error,
+            } => Some((type_url, nonce, Some(error))),
+            _ => None,
+        });
+        let (type_url, nonce, error) = acknowledgement?;
+        Some(Self {
+            type_url,
+            nonce,
+            error,
+            revision,
+            events,
+        })
+    }
+
+    /// The resources that a NACK put into quarantine: they are not sent again
+    /// unchanged. None while trials have yet to find them (S12).
+    pub fn quarantined(&self) -> impl Iterator<Item = (&'a Name, &'a Version)> + use<'a> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Quarantined { name, version, .. } => Some((name, version)),
+            _ => None,
+        })
+    }
 }
 
 /// A response that its client may not accept.

@@ -9,7 +9,7 @@ use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::Event;
 use trunkline_core::sink::Request;
 
-use super::report::Report;
+use super::report::{Acknowledged, Report};
 use super::stream::Stream;
 use crate::wire::Refused;
 
@@ -25,6 +25,8 @@ pub(super) struct RequestOutcome {
     pub(super) refused: Vec<Refused>,
     pub(super) asked: NamesOnDemand,
     pub(super) events: Vec<Event>,
+    /// The revision of the response that the request acknowledges.
+    pub(super) acknowledged: Option<u64>,
     /// Names that do not exist and got their first subscriber.
     pub(super) missing: Vec<(TypeUrl, Name)>,
     /// Names that lost their last subscriber.
@@ -62,6 +64,9 @@ impl Stream {
         }
         for event in &outcome.events {
             self.report(Report::Event(event));
+        }
+        if let Some(acknowledged) = Acknowledged::find(&outcome.events, outcome.acknowledged) {
+            self.report(Report::Acknowledged(acknowledged));
         }
         if outcome.configured {
             self.report(Report::Configured(self.started.elapsed()));

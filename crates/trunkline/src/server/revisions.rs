@@ -81,29 +81,27 @@ impl SentRevisions {
     }
 
     /// Notes an ACK or a NACK: its response is no longer pending, and an ACK
-    /// may raise the revision that the client has. Other events, and nonces
-    /// that are no longer tracked, are ignored.
-    pub(super) fn note_acknowledgement(&mut self, event: &Event) {
+    /// may raise the revision that the client has. Returns the revision of the
+    /// response. Other events, and nonces that are no longer tracked, are
+    /// ignored, and have none.
+    pub(super) fn note_acknowledgement(&mut self, event: &Event) -> Option<u64> {
         let (type_url, nonce, is_ack) = match event {
             Event::Acked { type_url, nonce } => (type_url, nonce, true),
             Event::Nacked {
                 type_url, nonce, ..
             } => (type_url, nonce, false),
-            _ => return,
+            _ => return None,
         };
-        let Some(entry) = self.find_mut(type_url) else {
-            return;
-        };
+        let entry = self.find_mut(type_url)?;
         let mut pending = entry.pending.iter();
-        let Some(index) = pending.position(|(other, _)| other == nonce) else {
-            return;
-        };
+        let index = pending.position(|(other, _)| other == nonce)?;
 
         let (_, revision) = entry.pending.remove(index);
         entry.oversized.take_if(|(sent, _)| sent == nonce);
         if is_ack {
             entry.acked = entry.acked.max(Some(revision));
         }
+        Some(revision)
     }
 
     pub(super) fn of(&self, type_url: &TypeUrl) -> Option<&TypeRevisions> {
@@ -125,12 +123,12 @@ mod tests {
             type_url: url.clone(),
             nonce: nonce.into(),
         };
-        revisions.note_acknowledgement(&acked("1"));
+        assert_eq!(revisions.note_acknowledgement(&acked("1")), Some(5));
         assert_eq!(
             revisions.of(&url).map(|m| (m.sent, m.acked)),
             Some((7, Some(5)))
         );
-        revisions.note_acknowledgement(&acked("9"));
+        assert_eq!(revisions.note_acknowledgement(&acked("9")), None);
         assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(5)));
         revisions.note_acknowledgement(&acked("2"));
         assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(7)));

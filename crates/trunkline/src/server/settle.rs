@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::AddAssign;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use trunkline_core::change::Change;
@@ -42,23 +43,41 @@ pub struct ChangeCounts {
     pub deleted: usize,
 }
 
+impl ChangeCounts {
+    /// Counts changes.
+    pub(crate) fn of(changed: &[Changed]) -> Self {
+        let mut counts = Self::default();
+        for change in changed {
+            match (&change.from, &change.to) {
+                (None, _) => counts.created += 1,
+                (Some(_), Some(_)) => counts.changed += 1,
+                (Some(_), None) => counts.deleted += 1,
+            }
+        }
+        counts
+    }
+
+    /// The number of all changes.
+    #[must_use]
+    pub fn total(self) -> usize {
+        self.created + self.changed + self.deleted
+    }
+}
+
+impl AddAssign for ChangeCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.created += more.created;
+        self.changed += more.changed;
+        self.deleted += more.deleted;
+    }
+}
+
 impl Applied {
     /// Adds changes: to the counts, and to the list as long as it is not too
     /// long.
     fn add(&mut self, changed: Vec<Changed>) {
-        for change in &changed {
-            match (&change.from, &change.to) {
-                (None, _) => self.counts.created += 1,
-                (Some(_), Some(_)) => self.counts.changed += 1,
-                (Some(_), None) => self.counts.deleted += 1,
-            }
-        }
-        let ChangeCounts {
-            created,
-            changed: replaced,
-            deleted,
-        } = self.counts;
-        match created + replaced + deleted <= PART {
+        self.counts += ChangeCounts::of(&changed);
+        match self.counts.total() <= PART {
             true => self.changed.extend(changed),
             false => self.changed = Vec::new(),
         }

@@ -38,6 +38,10 @@ pub(super) struct Shared {
     loading: Mutex<Loading>,
     /// The contents of all origins that settle theirs.
     pub(super) set: Mutex<ContentSet>,
+    /// Locked from the beginning of a transaction until the hooks are told of
+    /// it, so that they are told of changes in the order of revisions. Locked
+    /// before the hub, and after `set`.
+    changing: Mutex<()>,
     /// The last changes, for conflicts.
     recent: Mutex<RecentChanges>,
     /// The origins whose resources stay only as long as they are renewed.
@@ -96,6 +100,7 @@ impl Shared {
                 is_started: false,
             }),
             set: Mutex::default(),
+            changing: Mutex::default(),
             recent: Mutex::default(),
             leases: Leases::default(),
             numbers: AtomicU64::new(0),
@@ -131,15 +136,16 @@ impl Shared {
             let has_hooks = self.hooks.has_any();
             has_hooks.then(|| Arc::new(Convergence::new(&self.hooks)))
         };
-        let mut changed = self.hub.apply(commit, list, convergence)?;
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut changed, revision) = self.hub.apply(commit, list, convergence)?;
         self.wake_soon();
 
         changed.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
         if changed.iter().any(is_cluster_added_or_removed) {
             self.load.clusters_changed();
         }
-        self.lock_recent().note(self.revision(), origin, &changed);
-        self.hooks.changed(origin, &changed);
+        self.lock_recent().note(revision, origin, &changed);
+        self.hooks.changed(revision, origin, &changed);
         Ok(changed)
     }
 

@@ -37,7 +37,8 @@ impl StreamState {
     /// are to be reported; otherwise they are dropped.
     pub(super) fn take_events(&mut self, outcome: &mut RequestOutcome, are_reported: bool) {
         while let Some(event) = self.session.as_mut().and_then(Session::poll_event) {
-            self.revisions.note_acknowledgement(&event);
+            let acknowledged = self.revisions.note_acknowledgement(&event);
+            outcome.acknowledged = acknowledged.or(outcome.acknowledged);
             let is_first_ack = matches!(event, Event::Acked { .. }) && !self.is_configured;
             outcome.configured |= is_first_ack;
             self.is_configured |= is_first_ack;

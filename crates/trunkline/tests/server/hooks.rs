@@ -35,12 +35,17 @@ impl Hooks for Words {
                 self.say(format!("nacked: {}", error.message));
             }
             Report::Event(Event::Quarantined { name, .. }) => self.say(format!("parked {name}")),
+            Report::Acknowledged(acknowledged) => {
+                let names = acknowledged.quarantined().map(|(name, _)| name.as_str());
+                let names: Vec<&str> = names.collect();
+                self.say(format!("of revision {:?} {names:?}", acknowledged.revision));
+            }
             Report::Configured(_) => self.say("configured"),
             _ => {}
         }
     }
 
-    fn changed(&self, origin: &str, changed: &[Changed]) {
+    fn changed(&self, revision: u64, origin: &str, changed: &[Changed]) {
         for c in changed {
             let step = match (&c.from, &c.to) {
                 (None, Some(_)) => "new",
@@ -48,7 +53,7 @@ impl Hooks for Words {
                 (Some(_), None) => "gone",
                 (None, None) => "nothing",
             };
-            self.say(format!("{origin}: {} {step}", c.name));
+            self.say(format!("{revision} {origin}: {} {step}", c.name));
         }
     }
 
@@ -72,18 +77,18 @@ async fn everything_that_happens_is_told() {
     let response = stream.next().await;
     assert_eq!(response.removed_resources, ["a"]);
     stream.accept(&response).await;
-    hear(&["acked 1", "configured"]).await;
+    hear(&["acked 1", "of revision Some(0) []", "configured"]).await;
 
     fixture.server.apply_as("me", vec![put("a", b"1")]).unwrap();
-    hear(&["me: a new", "sent 2"]).await;
+    hear(&["1 me: a new", "sent 2"]).await;
     let response = stream.next().await;
     stream.accept(&response).await;
-    hear(&["acked 2", "converged"]).await;
+    hear(&["acked 2", "of revision Some(1) []", "converged"]).await;
 
-    // An equal resource changes nothing, and no hook is called.
+    // An equal resource makes a revision, but nothing is different.
     fixture.server.apply(vec![put("a", b"1")]).unwrap();
     fixture.server.apply(vec![put("a", b"2")]).unwrap();
-    hear(&["program: a other", "sent 3"]).await;
+    hear(&["3 program: a other", "sent 3"]).await;
     let response = stream.next().await;
     let rejection = DeltaDiscoveryRequest {
         type_url: response.type_url,
@@ -95,7 +100,9 @@ async fn everything_that_happens_is_told() {
         ..Default::default()
     };
     stream.requests.send(rejection).await.unwrap();
-    hear(&["nacked: too bad", "parked a", "converged"]).await;
+    let nacked = ["nacked: too bad", "parked a"];
+    hear(&nacked).await;
+    hear(&["of revision Some(3) [\"a\"]", "converged"]).await;
 }
 
 /// Admits streams that have the right header, and lets them see no endpoints.

@@ -1,0 +1,66 @@
+//! A response that is read while it arrives.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Exchanged;
+use crate::failure::Failure;
+
+/// The outcome of a call whose response is read while it arrives.
+pub(crate) enum Opening {
+    /// The response is good.
+    Open(OpenResponse),
+    /// The server refuses, with this status.
+    Refused(StatusCode, Failure),
+}
+
+/// A response on a connection of its own, which closes when it is dropped.
+pub(crate) struct OpenResponse {
+    response: Response<Incoming>,
+    /// The connection ends with its last sender.
+    _sender: http1::SendRequest<Full<Bytes>>,
+    _connection: AbortOnDropHandle<hyper::Result<()>>,
+}
+
+impl OpenResponse {
+    /// Sends a request over a new connection, and waits for the head of its
+    /// response.
+    pub(super) async fn request(
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        request: Request<Full<Bytes>>,
+    ) -> Exchanged<Self> {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await?;
+        let connection = AbortOnDropHandle::new(tokio::spawn(connection));
+        Ok(Self {
+            response: sender.send_request(request).await?,
+            _sender: sender,
+            _connection: connection,
+        })
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(super) fn body_mut(&mut self) -> &mut Incoming {
+        self.response.body_mut()
+    }
+
+    /// Waits for the next part of the body; `None` if the body or the
+    /// connection has ended.
+    pub(crate) async fn next_chunk(&mut self) -> Option<Bytes> {
+        loop {
+            let frame = self.body_mut().frame().await?.ok()?;
+            // Trailers are no part of the body.
+            if let Ok(data) = frame.into_data() {
+                return Some(data);
+            }
+        }
+    }
+}

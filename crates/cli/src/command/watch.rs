@@ -1,0 +1,188 @@
+//! `trunkline watch`: events of a server, as they happen.
+
+use std::io::{ErrorKind, Write as _};
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::event_line::event_line;
+use super::{encode_url, run_request};
+use crate::cli;
+use crate::client::{Client, OpenResponse, Opening};
+use crate::failure::{Failure, Result};
+
+/// How long the server may be silent: three times as long as it is when it has
+/// nothing to say.
+const LONGEST_SILENCE: Duration = Duration::from_secs(45);
+/// The wait before the server is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// The longest line, in bytes: the server lists a thousand variants at most.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// Prints events until the program is stopped, or nobody reads them.
+pub(super) fn run(args: &cli::Watch) -> Result<()> {
+    let client = Client::new(&args.remote)?;
+    let watching = Watching {
+        client,
+        args,
+        filter: filter_query(args),
+        start: first_start(args),
+        was_open: false,
+        is_lost: false,
+    };
+    run_request(watching.run())
+}
+
+/// The state of the command.
+struct Watching<'a> {
+    client: Client,
+    args: &'a cli::Watch,
+    /// The parameters of the filter, each with its `&`.
+    filter: String,
+    /// The parameter that says where to begin: after the last event, once there
+    /// is one; empty from now on.
+    start: String,
+    /// Whether the server has responded. From then on it is tried again and
+    /// again.
+    was_open: bool,
+    /// Whether the user was told that the connection is lost.
+    is_lost: bool,
+}
+
+/// Why a response was not read further.
+enum End {
+    /// The connection is lost, or the server has ended the response.
+    Lost,
+    /// Nobody reads what is printed.
+    NoReader,
+}
+
+impl Watching<'_> {
+    async fn run(mut self) -> Result<()> {
+        loop {
+            if let Some(response) = self.open().await? {
+                match self.read(response).await? {
+                    End::NoReader => return Ok(()),
+                    End::Lost => self.tell_lost(),
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    /// Begins to watch, after the last event. Returns `None` if that has to be
+    /// tried again.
+    ///
+    /// # Errors
+    /// The server has never responded, or finds a mistake in the flags.
+    async fn open(&mut self) -> Result<Option<OpenResponse>> {
+        let path = format!("/api/v1/watch?{}{}", self.start, self.filter);
+        match self.client.open(&path).await {
+            Ok(Opening::Open(response)) => {
+                self.was_open = true;
+                if std::mem::take(&mut self.is_lost) {
+                    eprintln!("connected again");
+                }
+                Ok(Some(response))
+            }
+            Ok(Opening::Refused(StatusCode::GONE, failure)) if self.was_open => {
+                eprintln!("warning: events were missed, going on from now: {failure}");
+                self.start.clear();
+                Ok(None)
+            }
+            Ok(Opening::Refused(StatusCode::SERVICE_UNAVAILABLE, _)) if self.was_open => Ok(None),
+            Ok(Opening::Refused(_, failure)) => Err(failure),
+            Err(_) if self.was_open => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads a response to its end, and prints its events.
+    async fn read(&mut self, mut response: OpenResponse) -> Result<End> {
+        let mut unread: Vec<u8> = Vec::new();
+        loop {
+            let Ok(Some(chunk)) = timeout(LONGEST_SILENCE, response.next_chunk()).await else {
+                return Ok(End::Lost);
+            };
+            unread.extend_from_slice(&chunk);
+            // The rest is the beginning of a line.
+            let Some(last) = unread.iter().rposition(|byte| *byte == b'\n') else {
+                if unread.len() > LONGEST_LINE {
+                    return Err(Failure::wrong(
+                        "the answer is not understood: a line is too long",
+                    ));
+                }
+                continue;
+            };
+            let lines: Vec<u8> = unread.drain(..=last).collect();
+            for line in lines.split(|byte| *byte == b'\n') {
+                if !line.is_empty() && !self.print_event(line)? {
+                    return Ok(End::NoReader);
+                }
+            }
+        }
+    }
+
+    /// Prints an event, and remembers its id. Returns whether somebody reads
+    /// what is printed.
+    fn print_event(&mut self, line: &[u8]) -> Result<bool> {
+        let event: Value = serde_json::from_slice(line)
+            .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))?;
+        let is_read = match self.args.json {
+            true => print_line(&[line, b"\n"].concat())?,
+            false => match event_line(&event) {
+                Some(text) => print_line(text.as_bytes())?,
+                None => true,
+            },
+        };
+        if let Some(id) = event["id"].as_str() {
+            self.start = format!("after={}", encode_url(id));
+        }
+        Ok(is_read)
+    }
+
+    /// Tells the user that the connection is lost, once for each time.
+    fn tell_lost(&mut self) {
+        self.is_lost = true;
+        eprintln!("the connection is lost; trying again");
+    }
+}
+
+/// Writes where the flags say to begin, as a parameter.
+fn first_start(args: &cli::Watch) -> String {
+    match (args.from, &args.after) {
+        (Some(revision), _) => format!("from={revision}"),
+        (None, Some(id)) => format!("after={}", encode_url(id)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Writes the filter of the flags as parameters.
+fn filter_query(args: &cli::Watch) -> String {
+    let filters = [
+        ("type", &args.types),
+        ("event", &args.events),
+        ("node", &args.nodes),
+    ];
+    let mut query = String::new();
+    for (key, values) in filters {
+        for value in values {
+            query.push_str(&format!("&{key}={}", encode_url(value)));
+        }
+    }
+    query
+}
+
+/// Writes to standard output. Returns whether somebody reads it.
+fn print_line(bytes: &[u8]) -> Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::wrong(format!(
+            "cannot write to standard output: {error}"
+        ))),
+    }
+}

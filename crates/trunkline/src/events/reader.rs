@@ -1,0 +1,105 @@
+//! A reader: a position in a log.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::entry::{EventId, LogEntry};
+use super::log::LogState;
+use super::ring::{Batch, Place, Start, StartError};
+
+/// A position in an [`EventLog`](super::EventLog). It keeps nothing: events
+/// that it did not read in time are forgotten.
+pub struct Reader {
+    log: Arc<LogState>,
+    place: Place,
+    has_gap: bool,
+}
+
+/// Events were forgotten before the reader got to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{count} events were forgotten before they were read")]
+pub struct Missed {
+    /// How many.
+    pub count: u64,
+}
+
+impl Reader {
+    /// Makes a reader that is counted, at the end of the log.
+    pub(super) fn new(log: Arc<LogState>) -> Result<Self, StartError> {
+        log.admit_reader()?;
+        let place = log.lock().end_place();
+        Ok(Self {
+            log,
+            place,
+            has_gap: false,
+        })
+    }
+
+    /// Moves the reader to where it begins.
+    pub(super) fn begin(mut self, start: Start) -> Result<Self, StartError> {
+        (self.place, self.has_gap) = self.log.lock().find(start)?;
+        Ok(self)
+    }
+
+    /// Waits for the next events, and returns those that are there, but not
+    /// too many at once. Nothing is lost if the future is dropped.
+    ///
+    /// # Errors
+    /// The reader was too slow: the events that should follow are forgotten.
+    pub async fn next(&mut self) -> Result<Vec<LogEntry>, Missed> {
+        let log = Arc::clone(&self.log);
+        loop {
+            // Told of every event from here on.
+            let added = log.added.notified();
+            let batch = log.lock().read(self.place);
+            let Batch {
+                entries,
+                place,
+                is_last,
+            } = batch.map_err(|count| Missed { count })?;
+            self.place = place;
+            if !entries.is_empty() {
+                return Ok(entries);
+            }
+            if is_last {
+                added.await;
+            }
+        }
+    }
+
+    /// The id of the event before the next one: who begins after it goes on
+    /// where this reader is.
+    #[must_use]
+    pub fn position(&self) -> EventId {
+        self.log.lock().id(self.place.passed)
+    }
+
+    /// The newest revision of the contents.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.log.lock().revision()
+    }
+
+    /// Whether ACKs, NACKs or other events after the revision at which the
+    /// reader began are forgotten. Changes are not.
+    #[must_use]
+    pub fn has_gap(&self) -> bool {
+        self.has_gap
+    }
+}
+
+/// Counts the reader out.
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.log.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
+}

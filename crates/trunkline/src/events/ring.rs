@@ -1,0 +1,316 @@
+//! The events that are kept: the newest, so many and so many bytes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::entry::{EventId, LogEntry, LogEvent};
+use super::log::LogLimits;
+
+/// Events in one batch of a reader.
+const MOST_IN_BATCH: usize = 64;
+/// Bytes of one batch, about; a larger event is a batch of its own.
+const MOST_BATCH_BYTES: usize = 256 << 10;
+
+/// Where a reader begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At the next event.
+    Now,
+    /// After the change with this revision. All later changes follow; of other
+    /// events those that are kept, see [`Reader::has_gap`](super::Reader::has_gap).
+    Revision(u64),
+    /// After the event with this id, exactly.
+    After(EventId),
+}
+
+/// Why a reader cannot begin where it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// There are too many readers.
+    #[error("{limit} readers follow the events, and no more may: end one of them")]
+    TooManyReaders {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Changes after the revision are forgotten.
+    #[error("changes after revision {revision} are forgotten: the oldest that counts is {oldest}")]
+    RevisionForgotten {
+        /// The revision.
+        revision: u64,
+        /// The oldest revision from which all changes are kept.
+        oldest: u64,
+    },
+    /// The contents have not had the revision; those of an earlier process may
+    /// have.
+    #[error("the contents are at revision {current}, and have not been at {revision}")]
+    RevisionUnknown {
+        /// The revision.
+        revision: u64,
+        /// The revision of the contents.
+        current: u64,
+    },
+    /// The id is of another process.
+    #[error("the event {0} is of another process, or of one before the server was started again")]
+    OtherLog(EventId),
+    /// Events after that of the id are forgotten.
+    #[error("events after {id} are forgotten: the oldest that is kept is {oldest}")]
+    IdForgotten {
+        /// The id.
+        id: EventId,
+        /// The id of the oldest event that is kept.
+        oldest: EventId,
+    },
+    /// No event has had the id yet.
+    #[error("there is no event {id} yet: the newest is {newest}")]
+    IdUnknown {
+        /// The id.
+        id: EventId,
+        /// The id of the newest event.
+        newest: EventId,
+    },
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// The log of the ids.
+    log: u64,
+    limits: LogLimits,
+    slots: VecDeque<Slot>,
+    /// How many events are forgotten; the first slot has the next number.
+    forgotten: u64,
+    /// The bytes of all slots, about.
+    bytes: usize,
+    /// The newest revision of the contents.
+    revision: u64,
+    /// The newest revision whose change is forgotten.
+    forgotten_change: u64,
+    /// The oldest revision after which no event is forgotten.
+    complete_after: u64,
+}
+
+/// An event in the ring.
+#[derive(Debug)]
+struct Slot {
+    time: SystemTime,
+    event: Arc<LogEvent>,
+    bytes: usize,
+    /// The newest revision of the contents when it happened.
+    revision: u64,
+    /// The newest revision that this event or an earlier one is about: slots
+    /// are in the order of these.
+    seen: u64,
+}
+
+/// A place in the ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// How many events are before it.
+    pub(super) passed: u64,
+    /// Events up to the change with this revision are skipped.
+    floor: u64,
+}
+
+/// Some of the events after a place.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) entries: Vec<LogEntry>,
+    pub(super) place: Place,
+    /// Whether there are no more.
+    pub(super) is_last: bool,
+}
+
+impl Ring {
+    /// A ring without events.
+    pub(super) fn new(log: u64, limits: LogLimits) -> Self {
+        Self {
+            log,
+            limits,
+            slots: VecDeque::new(),
+            forgotten: 0,
+            bytes: 0,
+            revision: 0,
+            forgotten_change: 0,
+            complete_after: 0,
+        }
+    }
+
+    /// Adds an event. Returns one that had to go for it: its owner frees it
+    /// without the lock, and calls [`Self::forget_one`] for others.
+    pub(super) fn push(&mut self, event: Arc<LogEvent>) -> Option<Arc<LogEvent>> {
+        if let LogEvent::Changed { revision, .. } = *event {
+            self.note_revision(revision);
+        }
+        let bytes = size_of::<Slot>() + event.bytes();
+        self.bytes += bytes;
+        let mut slot = Slot {
+            time: SystemTime::now(),
+            event,
+            bytes,
+            revision: self.revision,
+            seen: 0,
+        };
+        let seen = self.slots.back().map_or(0, |last| last.seen);
+        slot.seen = slot.last_revision().max(seen);
+        self.slots.push_back(slot);
+        self.forget_one()
+    }
+
+    /// Notes a revision of the contents.
+    pub(super) fn note_revision(&mut self, revision: u64) {
+        self.revision = self.revision.max(revision);
+    }
+
+    /// Forgets the oldest event if there are too many, and returns it. The
+    /// newest event is kept whatever its size.
+    pub(super) fn forget_one(&mut self) -> Option<Arc<LogEvent>> {
+        let is_full = self.slots.len() > self.limits.events || self.bytes > self.limits.bytes;
+        if !is_full || self.slots.len() < 2 {
+            return None;
+        }
+        let slot = self.slots.pop_front()?;
+        self.forgotten += 1;
+        self.bytes -= slot.bytes;
+        let complete_after = match *slot.event {
+            LogEvent::Changed { revision, .. } => {
+                self.forgotten_change = self.forgotten_change.max(revision);
+                revision
+            }
+            _ => slot.last_revision() + 1,
+        };
+        self.complete_after = self.complete_after.max(complete_after);
+        Some(slot.event)
+    }
+
+    /// Finds the place at which a reader begins, and whether events after its
+    /// revision are missing that are no changes.
+    pub(super) fn find(&self, start: Start) -> Result<(Place, bool), StartError> {
+        match start {
+            Start::Now => Ok((self.end_place(), false)),
+            Start::After(id) => Ok((Place::after(self.find_id(id)?), false)),
+            Start::Revision(revision) => self.find_revision(revision),
+        }
+    }
+
+    /// Checks that all events after an id are kept, and returns its number.
+    fn find_id(&self, id: EventId) -> Result<u64, StartError> {
+        if id.log != self.log {
+            return Err(StartError::OtherLog(id));
+        }
+        if id.number > self.end() {
+            let newest = self.id(self.end());
+            return Err(StartError::IdUnknown { id, newest });
+        }
+        if id.number < self.forgotten {
+            let oldest = self.id(self.forgotten + 1);
+            return Err(StartError::IdForgotten { id, oldest });
+        }
+        Ok(id.number)
+    }
+
+    fn find_revision(&self, revision: u64) -> Result<(Place, bool), StartError> {
+        let current = self.revision;
+        if revision > current {
+            return Err(StartError::RevisionUnknown { revision, current });
+        }
+        if revision < self.forgotten_change {
+            let oldest = self.forgotten_change;
+            return Err(StartError::RevisionForgotten { revision, oldest });
+        }
+
+        let first = self.slots.partition_point(|slot| slot.seen < revision);
+        // The change itself comes first, unless an ACK of it was faster.
+        let own = self
+            .slots
+            .get(first)
+            .filter(|slot| !slot.is_after(revision));
+        let index = first + usize::from(own.is_some());
+        let place = Place {
+            passed: self.forgotten + index as u64,
+            floor: revision,
+        };
+        Ok((place, revision < self.complete_after))
+    }
+
+    /// Reads the events after a place, a batch at most. An error is the number
+    /// of those that are forgotten.
+    pub(super) fn read(&self, place: Place) -> Result<Batch, u64> {
+        let Some(first) = place.passed.checked_sub(self.forgotten) else {
+            return Err(self.forgotten - place.passed);
+        };
+        let first = usize::try_from(first).unwrap_or(usize::MAX);
+        let mut passed = place.passed;
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        for slot in self.slots.iter().skip(first).take(MOST_IN_BATCH) {
+            bytes += slot.bytes;
+            if bytes > MOST_BATCH_BYTES && !entries.is_empty() {
+                break;
+            }
+            passed += 1;
+            if slot.is_after(place.floor) {
+                entries.push(LogEntry {
+                    id: self.id(passed),
+                    time: slot.time,
+                    event: Arc::clone(&slot.event),
+                });
+            }
+        }
+        Ok(Batch {
+            entries,
+            place: Place { passed, ..place },
+            is_last: passed == self.end(),
+        })
+    }
+
+    /// The newest revision of the contents.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The id of the event with this number.
+    pub(super) fn id(&self, number: u64) -> EventId {
+        let log = self.log;
+        EventId { log, number }
+    }
+
+    /// The place after the newest event.
+    pub(super) fn end_place(&self) -> Place {
+        Place::after(self.end())
+    }
+
+    /// The number of the newest event.
+    fn end(&self) -> u64 {
+        self.forgotten + self.slots.len() as u64
+    }
+}
+
+impl Place {
+    /// The place after the event with this number.
+    fn after(passed: u64) -> Self {
+        Self { passed, floor: 0 }
+    }
+}
+
+impl Slot {
+    /// Whether the event came after the change with a revision. An ACK of that
+    /// change did, even if it was told of sooner: streams do not wait for the
+    /// hooks of a change.
+    fn is_after(&self, revision: u64) -> bool {
+        match *self.event {
+            LogEvent::Changed { revision: made, .. } => made > revision,
+            _ => self.last_revision() >= revision,
+        }
+    }
+
+    /// The newest revision that the event can be about.
+    fn last_revision(&self) -> u64 {
+        match *self.event {
+            LogEvent::Acked { revision, .. } | LogEvent::Nacked { revision, .. } => {
+                self.revision.max(revision.unwrap_or(0))
+            }
+            _ => self.revision,
+        }
+    }
+}
