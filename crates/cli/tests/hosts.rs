@@ -174,7 +174,7 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
     let said = good(&server.ask(&["apply", "-f", &file]));
     assert_eq!(
         said,
-        "10501 resources: 10501 created, 0 changed, 0 deleted, 0 unchanged\n"
+        "10501 resources: 10501 created, 0 changed, 0 deleted, 0 unchanged (revision 1)\n"
     );
     apply(&server, &alone("r/own", "own"));
     // Fewer, and the domains of the last part go to hosts of the first.
@@ -236,10 +236,10 @@ fn of_a_change_in_parts_nothing_is_applied_if_one_is_refused() {
     let file = write(&path, twice);
     let error = bad(&server.ask(&["apply", "-f", &file]), 1);
     let place = format!(
-        "{file}: resources[10500]: \"r/v11000\" is there already, at {file}: resources[999]"
+        "{file}: resources[10500]: virtual host \"r/v11000\" is there already, at resources[999]"
     );
     assert!(error.contains(&place), "{error}");
-    assert_eq!(server.names("vhds"), [""; 0], "nothing was sent");
+    assert_eq!(server.names("vhds"), [""; 0], "nothing was applied");
 }
 
 #[test]

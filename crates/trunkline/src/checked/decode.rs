@@ -1,11 +1,13 @@
 //! A document to resources, text or binary.
 
 use std::io::{self, Cursor, Read, Seek};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use memchr::memmem;
 use trunkline_core::kind;
 use trunkline_proto::Path;
+use trunkline_proto::redact::REDACTED;
 use trunkline_proto::text::{self, Format, TextError};
 
 use super::binary;
@@ -17,6 +19,11 @@ use super::place::At;
 use super::secrets::{self, SecretFiles};
 use super::set::{ContentSet, Dangling, Effect, Proposal, Settlement};
 use crate::wire::{self, Intake};
+
+/// Finds the text that stands for a secret. A body has a million bytes, or there
+/// are a million bodies.
+static REDACTED_TEXT: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new(REDACTED));
 
 /// The form of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,16 +102,26 @@ fn decode_any(
     options: &text::Options,
     files: Option<&dyn SecretFiles>,
 ) -> io::Result<Decoded> {
-    let format = match form {
-        Form::Binary => return binary::decode(file, source, FirstOfPart::default(), files),
-        Form::Part(first) => return binary::decode(file, source, first, files),
-        Form::ByName if text::is_binary(file) => {
-            return binary::decode(file, source, FirstOfPart::default(), files);
-        }
-        Form::ByName => None,
-        Form::Text(format) => Some(format),
+    let whole = FirstOfPart::default();
+    let mut decoded = match form {
+        Form::Binary => binary::decode(file, source, whole, files)?,
+        Form::Part(first) => binary::decode(file, source, first, files)?,
+        Form::ByName if text::is_binary(file) => binary::decode(file, source, whole, files)?,
+        Form::ByName => decode_text(file, None, source, options, files)?,
+        Form::Text(format) => decode_text(file, Some(format), source, options, files)?,
     };
+    decoded.add_redacted();
+    Ok(decoded)
+}
 
+/// Decodes a text, whose name decides about its format if none is given.
+fn decode_text(
+    file: &Arc<str>,
+    format: Option<Format>,
+    source: impl Read + Seek,
+    options: &text::Options,
+    files: Option<&dyn SecretFiles>,
+) -> io::Result<Decoded> {
     let bytes = read_up_to(source, options.limits.bytes)?;
     let ends_line = bytes.ends_with(b"\n");
     let read = match format {
@@ -194,6 +211,19 @@ impl Decoded {
         if self.warnings.len() < MOST_FINDINGS {
             self.warnings.push(finding());
         }
+    }
+
+    /// Adds a mistake for each resource with a redacted secret, as `get` shows
+    /// it: that must not replace the secret.
+    fn add_redacted(&mut self) {
+        let redacted = self.document.items.iter().filter(|item| {
+            let body = item.resource.body.as_deref().unwrap_or_default();
+            REDACTED_TEXT.find(body).is_some()
+        });
+        let findings = redacted.map(|item| self.document.finding(item, Fault::Redacted));
+        let room = MOST_FINDINGS.saturating_sub(self.errors.len());
+        let findings: Vec<Finding> = findings.take(room).collect();
+        self.errors.extend(findings);
     }
 
     /// Adds the resources of a text, with all findings of its parser and of

@@ -259,6 +259,30 @@ fn a_change_that_removes_most_of_a_type_is_held_until_it_is_confirmed() {
 }
 
 #[test]
+fn a_secret_that_was_not_shown_is_refused_wherever_it_comes_from() {
+    let text = format!(
+        "resources:\n{}{}",
+        cluster("c"),
+        resource(kind::CDS, "name: d, alt_stat_name: '[redacted]'")
+    );
+    let options = crate::wire::text_options();
+    let decode = |text: &str| {
+        let source = Cursor::new(text.to_owned());
+        decode(&"a.yaml".into(), Form::ByName, source, &options).unwrap()
+    };
+    let decoded = decode(&text);
+    let errors: Vec<String> = decoded.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        errors,
+        [
+            "a.yaml:3:3: resources[1]: holds \"[redacted]\", which stands for a secret that was not \
+          shown; put the secret in"
+        ]
+    );
+    assert_eq!(decode(&text.replace("redacted", "other")).errors, []);
+}
+
+#[test]
 fn a_document_may_say_that_it_removes_much() {
     let mut fixture = Fixture {
         guard: Guard::On,

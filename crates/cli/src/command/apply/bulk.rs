@@ -33,6 +33,7 @@ pub(super) struct Bulk<'a> {
 struct Outcome {
     counts: Counts,
     unchanged: usize,
+    revision: u64,
     warnings: Vec<Detail>,
 }
 
@@ -49,6 +50,8 @@ struct Sum {
     resources: usize,
     counts: Counts,
     unchanged: usize,
+    /// The revision of the contents after the last part.
+    revision: u64,
     warnings: usize,
 }
 
@@ -95,7 +98,8 @@ impl Bulk<'_> {
     /// Reads the next part of the file; `None` after the last.
     ///
     /// # Errors
-    /// The file is not valid. It was when it was surveyed, so it has changed.
+    /// The file is not valid. It was when its resources were counted, so it has
+    /// changed.
     fn read_part<R: Read + Seek>(&self, parts: &mut Parts<R>) -> Result<Option<Part>> {
         let file = &self.places.file;
         parts
@@ -141,10 +145,10 @@ impl Bulk<'_> {
             changed,
             deleted,
         } = sum.counts;
-        let (total, unchanged) = (sum.resources, sum.unchanged);
+        let (total, unchanged, revision) = (sum.resources, sum.unchanged, sum.revision);
         let text = format!(
             "{total} resources: {created} created, {changed} changed, {deleted} deleted, \
-             {unchanged} unchanged\n"
+             {unchanged} unchanged (revision {revision})\n"
         );
         print(text.as_bytes())
     }
@@ -158,6 +162,7 @@ impl Sum {
         self.counts.changed += outcome.counts.changed;
         self.counts.deleted += outcome.counts.deleted;
         self.unchanged += outcome.unchanged;
+        self.revision = outcome.revision;
         self.warnings += outcome.warnings.len();
     }
 }

@@ -5,11 +5,10 @@ mod bulk;
 mod lease;
 mod parts;
 mod places;
-mod survey;
 
 use std::cell::OnceCell;
 use std::fs::File;
-use std::io::{Cursor, Read as _};
+use std::io::{Cursor, Read, Seek};
 
 use bytes::Bytes;
 use http::Method;
@@ -17,6 +16,7 @@ use prost::Message as _;
 use trunkline::wire;
 use trunkline_proto::descriptor::types;
 use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource};
+use trunkline_proto::pieces::{Pieces, PiecesError};
 use trunkline_proto::text::{self, Document, Format};
 
 use self::bulk::Bulk;
@@ -95,7 +95,7 @@ impl Applying<'_> {
     async fn apply_binary(&self) -> Result<()> {
         let open = || File::open(&self.args.file).map_err(|error| self.failure(error));
         let places = Places::binary(self.file_name());
-        let found = survey::survey(open()?, &places)?;
+        let found = self.count_resources(open()?)?;
         if found <= ONE_REQUEST {
             let bytes = self.read_all()?;
             return self.send_whole(BINARY, bytes).await;
@@ -120,12 +120,31 @@ impl Applying<'_> {
         let document = self.parse(format, text)?;
         let encoded = Bytes::from(encode(&document));
         let places = Places::text(self.file_name(), document);
-        let found = survey::survey(Cursor::new(encoded.clone()), &places)?;
+        let found = self.count_resources(Cursor::new(encoded.clone()))?;
         if found <= ONE_REQUEST {
             return self.send_whole(content_type, bytes).await;
         }
         drop(bytes);
         self.send_parts(Cursor::new(encoded), found, &places).await
+    }
+
+    /// Reads a whole binary file, and returns the number of its resources,
+    /// virtual hosts included. Bodies are not checked, and not kept in memory.
+    ///
+    /// # Errors
+    /// The file is not a binary `DiscoveryResponse`.
+    fn count_resources(&self, source: impl Read + Seek) -> Result<usize> {
+        let mut pieces = Pieces::new(source);
+        let not_binary = |error: PiecesError| {
+            self.failure(format!(
+                "is not a binary DiscoveryResponse: {error}; nothing was changed"
+            ))
+        };
+        let mut count = 0;
+        while pieces.next().map_err(not_binary)?.is_some() {
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Parses a text.
@@ -177,7 +196,7 @@ impl Applying<'_> {
     ///
     /// # Errors
     /// A part is refused.
-    async fn send_parts<R: std::io::Read + std::io::Seek>(
+    async fn send_parts<R: Read + Seek>(
         &self,
         source: R,
         found: usize,

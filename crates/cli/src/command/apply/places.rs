@@ -14,7 +14,7 @@ pub(super) struct Places {
 
 /// The index of a resource in a file; of a virtual host, that of its route
 /// configuration and its own in there.
-pub(super) type Number = (usize, Option<usize>);
+type Number = (usize, Option<usize>);
 
 impl Places {
     /// Makes the places of a binary file, which has no lines: they are paths.
@@ -30,16 +30,6 @@ impl Places {
         Self {
             file: file.to_owned(),
             document: Some(document),
-        }
-    }
-
-    /// Writes the place of a resource as a compiler would: with its line and
-    /// column, or with its path in a binary file.
-    pub(super) fn describe_place(&self, number: Number) -> String {
-        let file = &self.file;
-        match self.position(number) {
-            Some(at) => format!("{file}:{at}"),
-            None => format!("{file}: {}", path_of(number)),
         }
     }
 
@@ -60,14 +50,6 @@ impl Places {
             column: at.map(|at| at.column),
             ..detail
         }
-    }
-}
-
-/// Writes the path of a resource, as the server does.
-fn path_of((index, host): Number) -> String {
-    match host {
-        Some(host) => format!("{RESOURCES}{index}]{HOSTS}{host}]"),
-        None => format!("{RESOURCES}{index}]"),
     }
 }
 
