@@ -115,11 +115,11 @@ impl Client {
         }
     }
 
-    async fn answer(&mut self, error: Option<&str>) {
+    async fn answer(&mut self, error: Option<&str>) -> DeltaDiscoveryResponse {
         let response = self.responses.message().await.unwrap().unwrap();
         let answer = DeltaDiscoveryRequest {
             type_url: CDS.into(),
-            response_nonce: response.nonce,
+            response_nonce: response.nonce.clone(),
             error_detail: error.map(|message| Status {
                 code: 3,
                 message: message.into(),
@@ -128,6 +128,7 @@ impl Client {
             ..DeltaDiscoveryRequest::default()
         };
         self.requests.send(answer).await.unwrap();
+        response
     }
 }
 
@@ -351,4 +352,33 @@ async fn a_response_ends_when_the_server_drains() {
     assert!(body.contains("about to stop"), "{body}");
     server.running.signal(rustix::process::Signal::TERM);
     server.running.wait();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replacement_shows_no_client_a_state_between() {
+    let server = Server::start(&[]);
+    apply(&server, CLUSTER);
+    let mut client = Client::connect(&server, "node-1").await;
+    client.answer(None).await;
+    let mut watch = Watch::start(&server, "event=changed");
+    let names = |clusters: std::ops::Range<usize>| -> String {
+        let one = |n: usize| format!("- {{'@type': {CDS}, name: c{n}}}\n");
+        format!("resources:\n{}", clusters.map(one).collect::<String>())
+    };
+    let replace = |text: &str| {
+        let args = ["apply", "-f", "-", "--replace", "--yes"];
+        good(&server.ask_with(&args, text));
+    };
+
+    replace(&names(0..3));
+    let response = client.answer(None).await;
+    assert_eq!(response.resources.len(), 3);
+    assert_eq!(response.removed_resources, ["backend"]);
+    assert_eq!(watch.event()["counts"]["deleted"], 1);
+    // Also in parts: the first ones are not applied before the last.
+    replace(&names(3..30_003));
+    let changed = watch.event();
+    assert_eq!(changed["revision"], 3);
+    assert_eq!(changed["counts"]["created"], 30_000);
+    assert_eq!(changed["counts"]["deleted"], 3);
 }
