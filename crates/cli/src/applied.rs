@@ -1,34 +1,81 @@
 //! Contents that come by `apply`, over the admin API.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trunkline::{BoxFuture, Contents, Writer};
 
-/// The contents of a server without files. They count as loaded with the first
-/// `apply`: until then nothing is known, and a server that knows nothing must
-/// not tell its clients that nothing exists (S51).
-#[derive(Debug, Default)]
-pub(crate) struct AppliedContents(Mutex<FirstApply>);
+/// Contents that come by `apply`. They count as loaded when every awaited origin
+/// has applied once; if none is named, with the first `apply` of any. Until then
+/// nothing is known, and a server that knows nothing must not tell its clients
+/// that nothing exists (S51).
+#[derive(Debug)]
+pub(crate) struct AppliedContents(Mutex<FirstApplies>);
 
-/// Whether the first `apply` has come, and the writer to tell.
-#[derive(Debug, Default)]
-struct FirstApply {
+/// The origins that have not applied yet, and the writer to tell when all have.
+#[derive(Debug)]
+struct FirstApplies {
+    awaited: Awaited,
     writer: Option<Writer>,
-    is_applied: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Awaited {
+    /// Any origin.
+    Any,
+    /// All of these.
+    Named(BTreeSet<String>),
+    /// None: the contents are loaded.
+    Nothing,
 }
 
 impl AppliedContents {
-    /// Notes that an `apply` was accepted as a whole. The server is ready from
-    /// the first one on.
-    pub(crate) fn note_applied(&self) {
-        self.update(|first| first.is_applied = true);
+    /// Contents that wait for these origins, or for any if there are none.
+    pub(crate) fn new(origins: &[String]) -> Self {
+        Self(Mutex::new(FirstApplies {
+            awaited: match origins.is_empty() {
+                true => Awaited::Any,
+                false => Awaited::Named(origins.iter().cloned().collect()),
+            },
+            writer: None,
+        }))
     }
 
-    /// Changes the state, and tells the writer if both are there.
-    fn update(&self, change: impl FnOnce(&mut FirstApply)) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut first);
-        if let Some(writer) = first.writer.as_ref().filter(|_| first.is_applied) {
+    /// Notes that an `apply` of an origin was accepted as a whole.
+    pub(crate) fn note_applied(&self, origin: &str) {
+        let mut first = self.lock();
+        match &mut first.awaited {
+            Awaited::Any => first.awaited = Awaited::Nothing,
+            Awaited::Named(origins) => {
+                origins.remove(origin);
+                if origins.is_empty() {
+                    first.awaited = Awaited::Nothing;
+                }
+            }
+            Awaited::Nothing => {}
+        }
+        first.tell();
+    }
+
+    /// Returns the origins by name that have not applied yet.
+    pub(crate) fn awaited_origins(&self) -> Vec<String> {
+        match &self.lock().awaited {
+            Awaited::Named(origins) => origins.iter().cloned().collect(),
+            Awaited::Any | Awaited::Nothing => Vec::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FirstApplies> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FirstApplies {
+    /// Tells the writer if nothing is awaited any more.
+    fn tell(&self) {
+        if let Some(writer) = self.writer.as_ref()
+            && self.awaited == Awaited::Nothing
+        {
             writer.loaded();
         }
     }
@@ -36,7 +83,9 @@ impl AppliedContents {
 
 impl Contents for AppliedContents {
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
-        self.update(|first| first.writer = Some(writer));
+        let mut first = self.lock();
+        first.writer = Some(writer);
+        first.tell();
         Box::pin(std::future::pending())
     }
 }

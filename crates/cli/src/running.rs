@@ -142,10 +142,13 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         .hooks(audit)
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
-    let applied = Arc::new(AppliedContents::default());
-    if settings.config.is_empty() && !settings.allow_empty {
+    let origins = &settings.await_origins;
+    let applied = Arc::new(AppliedContents::new(origins));
+    let awaits_any = settings.config.is_empty() && !settings.allow_empty;
+    if awaits_any || !origins.is_empty() {
         builder = builder.contents(Arc::clone(&applied));
-    } else if !settings.config.is_empty() {
+    }
+    if !settings.config.is_empty() {
         let contents = contents::watch(settings)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
         tokio::spawn(contents::log_problems(contents.status()));

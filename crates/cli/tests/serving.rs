@@ -215,6 +215,23 @@ fn s51_not_ready_before_the_first_apply_is_complete() {
 }
 
 #[test]
+fn s51_not_ready_before_every_awaited_origin_has_applied() {
+    let flags = ["--await-origins", "a", "--await-origins", "b"];
+    let server = Server::start_until(&flags, "waiting for the first contents");
+    let apply = |origin: &str| {
+        let text = CLUSTER.replace("name: backend", &format!("name: {origin}"));
+        good(&server.ask_with(&["apply", "-f", "-", "--origin", origin], &text));
+        server.get("/ready")
+    };
+    assert_eq!(apply("a").0, 503);
+    let (status, reason) = apply("c");
+    assert_eq!(status, 503);
+    assert!(reason.contains("origin \"b\" has not"), "{reason}");
+    assert!(!reason.contains("origin \"a\""), "{reason}");
+    assert_eq!(apply("b").0, 200);
+}
+
+#[test]
 fn a_signal_drains_and_ends_well() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Server::start(&["--drain-time", "100ms"]);

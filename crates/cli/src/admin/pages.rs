@@ -45,14 +45,15 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     }
 
     let mut reason = String::from("INITIALIZING: the first contents are not complete");
-    match &admin.files {
-        Some(files) => {
-            let status = files.borrow().clone();
-            for error in status.errors() {
-                reason.push_str(&format!("\n{error}"));
-            }
-        }
-        None => reason.push_str("; bring them with `trunkline apply`"),
+    let status = admin.files.as_ref().map(|files| files.borrow().clone());
+    for error in status.iter().flat_map(|status| status.errors()) {
+        reason.push_str(&format!("\n{error}"));
+    }
+    for origin in admin.applied.awaited_origins() {
+        reason.push_str(&format!("\norigin {origin:?} has not applied yet"));
+    }
+    if status.is_none() {
+        reason.push_str("\nbring contents with `trunkline apply`");
     }
     unready(reason)
 }

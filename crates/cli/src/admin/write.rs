@@ -81,10 +81,9 @@ pub(super) async fn apply(
             who: &who,
             options,
         };
-        let is_applied = !request.options.dry_run;
         let response = request.make(edit, warnings)?;
-        if is_applied {
-            admin.applied.note_applied();
+        if !request.options.dry_run {
+            admin.applied.note_applied(&request.options.origin);
         }
         Ok(response)
     })

@@ -39,6 +39,7 @@ impl Settings {
             admin: Address::known(ADMIN),
             config: Vec::new(),
             allow_empty: false,
+            await_origins: Vec::new(),
             hold_removals: true,
             dangling: OnDangling::Warn,
             config_quiet: Duration::from_millis(50),

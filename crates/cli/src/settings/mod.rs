@@ -45,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) admin: Address,
     pub(crate) config: Vec<PathBuf>,
     pub(crate) allow_empty: bool,
+    pub(crate) await_origins: Vec<String>,
     pub(crate) hold_removals: bool,
     pub(crate) dangling: OnDangling,
     pub(crate) config_quiet: Duration,

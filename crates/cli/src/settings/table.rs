@@ -45,6 +45,7 @@ sections! {
     "Contents" {
         "config" "PATH" "A file or a directory of resources, watched; without any, contents come by `apply` and are kept in memory" config;
         "allow_empty" "BOOL" "Whether clients are served before there are any contents; if not, they wait for files with resources, or for the first `apply`" allow_empty;
+        "await_origins" "NAME" "An origin whose first `apply` clients wait for, where several writers bring contents; without any, they wait for the first of all" await_origins;
         "hold_removals" "BOOL" "Whether a change is held until it is confirmed if it empties a file, or removes most resources of a type" hold_removals;
         "dangling" "HOW" "What a reference to a resource that is not there means: `warn` says so, `error` refuses the change" dangling;
         "config_quiet" "TIME" "How long files must be left alone before they are read" config_quiet;
