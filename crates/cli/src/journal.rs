@@ -190,6 +190,12 @@ impl Hooks for Journal {
                 "a lease was not renewed in time; its removal {}",
                 finding.fault
             ),
+            LeaseEvent::Silence { late, leases } => tracing::warn!(
+                late,
+                leases,
+                "most writers do not renew their leases, and seem to be cut off: no lease ends \
+                 until others are renewed; DELETE /api/v1/leases/ORIGIN ends one"
+            ),
             LeaseEvent::Restarted { late, leases } => tracing::warn!(
                 seconds = late.as_secs_f64(),
                 leases,

@@ -35,6 +35,7 @@ impl Hooks for Told {
             }
             LeaseEvent::Held { origin, .. } => format!("{origin} held"),
             LeaseEvent::Restarted { leases, .. } => format!("{leases} restarted"),
+            LeaseEvent::Silence { late, leases } => format!("{late} of {leases} silent"),
             _ => String::new(),
         });
     }
@@ -290,9 +291,7 @@ async fn leases_are_bounded() {
     assert!(matches!(fault, Fault::TooManyLeases { max } if *max == granted));
     let again = server.set_leased("pod-0", [cluster("a")], ttl());
     assert!(again.is_ok(), "a lease that is there can be renewed");
-    sleep(TTL * 2).await;
-    assert!(server.leases().is_empty());
-    assert_eq!(count(&server), 0);
+    assert_eq!(server.leases().len(), granted);
 }
 
 #[test]
@@ -316,4 +315,36 @@ async fn the_task_does_not_keep_the_server() {
     // Wakes of streams are short.
     sleep(TTL).await;
     assert!(kept.upgrade().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn writers_that_are_silent_together_are_cut_off_and_not_dead() {
+    let (server, told) = server();
+    let origins: Vec<String> = (0..12).map(|n| format!("pod-{n}")).collect();
+    for origin in &origins {
+        server.set_leased(origin, [cluster(origin)], ttl()).unwrap();
+        sleep(Duration::from_millis(100)).await;
+    }
+    sleep(TTL * 3).await;
+    assert_eq!(count(&server), 12);
+    assert_eq!(told.take(), ["12 of 12 silent"], "it is told once");
+    // One that is known to be dead can be ended.
+    assert!(server.end_lease("test", "pod-11", Guard::On).is_some());
+    assert_eq!(count(&server), 11);
+
+    // When most are back, the others are dead.
+    for origin in &origins[..5] {
+        assert!(server.renew(origin));
+    }
+    sleep(TTL / 3).await;
+    assert_eq!(count(&server), 11);
+    for origin in &origins[..6] {
+        assert!(server.renew(origin));
+    }
+    sleep(TTL / 3).await;
+    assert_eq!(count(&server), 6);
+    assert_eq!(server.leases().len(), 6);
+    // Of a few, all may die.
+    sleep(TTL * 2).await;
+    assert_eq!(count(&server), 0);
 }

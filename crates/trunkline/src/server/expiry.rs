@@ -4,7 +4,8 @@
 //! One task looks after all leases. It looks at the clock several times in the
 //! shortest one, not to find leases that end, but to find that it did not run:
 //! a server that was suspended or stopped has not heard the renewals, and must
-//! not take its writers for dead.
+//! not take its writers for dead. Nor must it when most of them are silent at
+//! once: then the way to the server is cut.
 
 use std::sync::{Arc, Weak};
 
@@ -13,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::lease::{LeaseEvent, Lifetime};
+use super::leases::Silence;
 use super::set::Accepted;
 use super::settle::Applied;
 use super::shared::Shared;
@@ -134,6 +136,7 @@ async fn expire_leases(shared: Weak<Shared>, changed: Arc<Notify>) {
         let shared = live()?;
         shared.leases.next_look(Instant::now(), shared.revision())
     };
+    let mut silence = None;
     while let Some(look) = next_look() {
         tokio::select! {
             () = sleep_until(look.at) => {}
@@ -149,6 +152,13 @@ async fn expire_leases(shared: Weak<Shared>, changed: Arc<Notify>) {
             let late = now.duration_since(look.at);
             shared.hooks.lease(LeaseEvent::Restarted { late, leases });
             continue;
+        }
+        let silence_before = std::mem::replace(&mut silence, shared.leases.silence(now));
+        match silence {
+            Some(Silence { late, leases }) if silence_before.is_none() => {
+                shared.hooks.lease(LeaseEvent::Silence { late, leases });
+            }
+            _ => {}
         }
         let due = shared.leases.due(now, shared.revision());
         if due.is_empty() {

@@ -108,6 +108,16 @@ pub enum LeaseEvent<'a> {
         /// The reason, with the hash of the change.
         finding: &'a Finding,
     },
+    /// Most writers, of ten or more, have not renewed for two thirds of their
+    /// leases: they seem to be cut off from the server. No lease ends until
+    /// others renew; one whose writer is dead can be
+    /// [ended](super::Server::end_lease).
+    Silence {
+        /// The number of leases that are late.
+        late: usize,
+        /// The number of all leases that have not ended.
+        leases: usize,
+    },
     /// The server was suspended or stopped, and could not be reached by
     /// writers: every lease begins anew.
     Restarted {

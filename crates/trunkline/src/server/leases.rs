@@ -35,6 +35,12 @@ const LONGEST_STEP: Duration = Duration::from_secs(10);
 /// changed: it visits all resources of the origin.
 const PROPOSED_AGAIN: Duration = Duration::from_secs(10);
 
+/// Of fewer leases all may end at once.
+const FEWEST: usize = 10;
+/// A writer renews so many times while its lease lasts. With one left, it is
+/// late.
+const RENEWALS: u32 = 3;
+
 /// The leases of a server.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
@@ -78,6 +84,17 @@ impl Lease {
         self.state = State::Active { deadline };
     }
 
+    /// Returns whether it has not ended.
+    fn is_active(&self) -> bool {
+        matches!(self.state, State::Active { .. })
+    }
+
+    /// Returns whether it has not ended, and its writer should have renewed it.
+    fn is_late(&self, now: Instant) -> bool {
+        let last_third = self.ttl.get() / RENEWALS;
+        matches!(self.state, State::Active { deadline } if deadline <= now + last_third)
+    }
+
     /// Returns whether the removal of its resources is to be proposed, with the
     /// contents at a revision.
     fn is_due(&self, now: Instant, current: u64) -> bool {
@@ -88,6 +105,31 @@ impl Lease {
                 revision, again, ..
             } => *again <= now && *revision != Some(current),
         }
+    }
+}
+
+/// Most writers of ten or more are late, and one has been so for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Silence {
+    /// The number of leases that are late.
+    pub(super) late: usize,
+    /// The number of all leases that have not ended.
+    pub(super) leases: usize,
+}
+
+impl Table {
+    /// Returns the silence of writers, if there is one. So many writers do not
+    /// die at once: the way to the server is cut, and no lease ends meanwhile.
+    fn silence(&self, now: Instant) -> Option<Silence> {
+        let active = || self.by_origin.values().filter(|lease| lease.is_active());
+        let ends =
+            |lease: &Lease| matches!(lease.state, State::Active { deadline } if deadline <= now);
+        if !active().any(ends) {
+            return None;
+        }
+        let leases = active().count();
+        let late = active().filter(|lease| lease.is_late(now)).count();
+        (leases >= FEWEST && late * 2 > leases).then_some(Silence { late, leases })
     }
 }
 
@@ -160,9 +202,11 @@ impl Leases {
     /// it was renewed meanwhile. Returns the reason for which its removal was
     /// held, if it was.
     pub(super) fn end_due(&self, origin: &str, revision: u64) -> Option<Option<Finding>> {
+        let now = Instant::now();
         let mut table = self.lock();
+        let is_silent = table.silence(now).is_some();
         let lease = table.by_origin.get_mut(origin)?;
-        if !lease.is_due(Instant::now(), revision) {
+        if !lease.is_due(now, revision) || (is_silent && lease.is_active()) {
             return None;
         }
         match std::mem::replace(&mut lease.state, State::Expiring) {
@@ -203,7 +247,7 @@ impl Leases {
     pub(super) fn restart(&self, now: Instant) -> usize {
         let mut table = self.lock();
         let leases = table.by_origin.values_mut();
-        let active = leases.filter(|lease| matches!(lease.state, State::Active { .. }));
+        let active = leases.filter(|lease| lease.is_active());
         active.map(|lease| lease.restart(now)).count()
     }
 
@@ -216,10 +260,12 @@ impl Leases {
             return None;
         };
         let step = (shortest.get() / LOOKS).min(LONGEST_STEP);
+        let is_silent = table.silence(now).is_some();
         let next = table
             .by_origin
             .values()
             .filter_map(|lease| match lease.state {
+                State::Active { .. } if is_silent => None,
                 State::Active { deadline } => Some(deadline),
                 _ => lease.is_due(now, revision).then_some(now),
             });
@@ -228,11 +274,19 @@ impl Leases {
         Some(Look { at, latest })
     }
 
-    /// Returns the origins whose leases are due.
+    /// Returns the silence of writers, if there is one.
+    pub(super) fn silence(&self, now: Instant) -> Option<Silence> {
+        self.lock().silence(now)
+    }
+
+    /// Returns the origins whose leases are due. While writers are silent, none
+    /// ends.
     pub(super) fn due(&self, now: Instant, revision: u64) -> Vec<Arc<str>> {
         let table = self.lock();
+        let is_silent = table.silence(now).is_some();
         let leases = table.by_origin.iter();
-        let due = leases.filter(|(_, lease)| lease.is_due(now, revision));
+        let due = leases
+            .filter(|(_, lease)| lease.is_due(now, revision) && !(is_silent && lease.is_active()));
         due.map(|(origin, _)| Arc::clone(origin)).collect()
     }
 
