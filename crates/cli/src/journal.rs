@@ -144,7 +144,7 @@ impl Hooks for Journal {
             Report::Refused(refused) => {
                 tracing::debug!(stream, node, ?refused, "a name is refused");
             }
-            Report::Asked {
+            Report::HostsRequested {
                 type_url,
                 names,
                 more,

@@ -103,13 +103,13 @@ impl Stage {
 /// Appends a part to the parts before it. A route configuration whose virtual
 /// hosts take several parts is at the beginning of each, and is kept once.
 fn append_part(whole: &mut Document, mut part: Document) {
-    let is_route = |item: &&Item| item.type_url.as_str() == kind::RDS && !item.inside;
+    let is_route = |item: &&Item| item.type_url.as_str() == kind::RDS && !item.is_inline_host;
     let continued = part.items.iter().take_while(is_route).take_while(|item| {
         let mut earlier = whole
             .items
             .iter()
             .rev()
-            .skip_while(|earlier| earlier.inside);
+            .skip_while(|earlier| earlier.is_inline_host);
         earlier
             .any(|earlier| earlier.type_url == item.type_url && earlier.resource == item.resource)
     });

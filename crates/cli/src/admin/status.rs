@@ -132,7 +132,7 @@ fn show_client(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
 /// Shows a type on a stream. Its rejected resources are those that the client
 /// rejected on their own.
 fn show_type(state: TypeState) -> Type {
-    let quarantined = state.parked.into_iter();
+    let quarantined = state.quarantined.into_iter();
     let rejected = quarantined.map(|(name, version)| Rejected {
         name: name.to_string(),
         version: version.to_string(),

@@ -17,7 +17,7 @@ impl Hooks for Live {
             return;
         }
         match report {
-            Report::Asked { names, .. } => {
+            Report::HostsRequested { names, .. } => {
                 for name in names {
                     println!("  ? vhds {name:<28} {} asks", peer.node);
                 }

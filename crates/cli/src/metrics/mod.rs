@@ -96,7 +96,7 @@ impl Metrics {
         let mut quarantined = ByType::default();
         for state in clients.iter().flat_map(|client| &client.types) {
             subscriptions.add(&state.type_url, state.subscriptions);
-            quarantined.add(&state.type_url, state.parked.len());
+            quarantined.add(&state.type_url, state.quarantined.len());
         }
         subscriptions.set(&self.table.subscriptions);
         quarantined.set(&self.table.parked);

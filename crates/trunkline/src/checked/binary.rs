@@ -147,7 +147,7 @@ impl<'a> Reading<'a> {
 
         let mut made = Made::new(self.file);
         let intake = &mut self.intakes[0];
-        let read = intake.route(self.file, index, route);
+        let read = intake.accept_route(self.file, index, route);
         self.parent = made.good_or_mistakes(read).map(|(accepted, parent)| {
             made.add_accepted(intake, accepted, parent.spot());
             Arc::new(parent)
@@ -302,8 +302,8 @@ impl Made {
             type_url: intake.vhds(),
             resource: Arc::new(host),
             at: spot.into(),
-            written: parent.written().cloned(),
-            inside: true,
+            wrapper_constraints: parent.written().cloned(),
+            is_inline_host: true,
         });
     }
 

@@ -268,7 +268,7 @@ impl Decoded {
     fn add_resource(&mut self, intake: &mut Intake, read: &text::Resource) {
         let file = Arc::clone(&self.document.file);
         let at = |inner: &Path| place_in(read, inner);
-        match intake.text(read) {
+        match intake.accept_text(read) {
             Ok(mut accepted) => {
                 for (inner, doubt) in std::mem::take(&mut accepted.doubts) {
                     self.add_warning(|| at(&inner).finding(&file, Fault::Doubt(doubt)));

@@ -22,9 +22,9 @@ pub struct Item {
     /// The constraints in its wrapper, or in that of the route configuration in
     /// which it is written. Without them, the document has the whole of its
     /// name: its conditions may have made several variants of it.
-    pub written: Option<Constraints>,
+    pub wrapper_constraints: Option<Constraints>,
     /// Whether it is a virtual host that is written in a route configuration.
-    pub inside: bool,
+    pub is_inline_host: bool,
 }
 
 /// The contents of a document.
@@ -87,8 +87,8 @@ impl Document {
                 type_url: accepted.type_url.clone(),
                 resource: Arc::new(resource),
                 at: at.clone(),
-                written: written.clone(),
-                inside: false,
+                wrapper_constraints: written.clone(),
+                is_inline_host: false,
             });
         }
         for host in accepted.hosts {
@@ -96,8 +96,8 @@ impl Document {
                 type_url: vhds.clone(),
                 resource: Arc::new(host.resource),
                 at: host_at(host.index),
-                written: written.clone(),
-                inside: true,
+                wrapper_constraints: written.clone(),
+                is_inline_host: true,
             });
         }
     }

@@ -47,7 +47,10 @@ impl<'a> Plan<'a> {
             for (key, items) in &units {
                 self.replace_unit(key, items);
             }
-            for item in alone.iter().filter(|item| item.written.is_none()) {
+            for item in alone
+                .iter()
+                .filter(|item| item.wrapper_constraints.is_none())
+            {
                 self.replace_name(&item.type_url, &item.resource.name);
             }
         }
@@ -246,7 +249,7 @@ fn is_written_as(unit: &Unit, type_url: &TypeUrl) -> bool {
 fn lists_no_hosts(type_url: &TypeUrl, items: &[Item]) -> bool {
     let uses_vhds = |item: &Item| item.resource.facts().vhds_version().is_some();
     let is_route = type_url.as_str() == kind::RDS && items.iter().any(uses_vhds);
-    is_route && !items.iter().any(|item| item.inside)
+    is_route && !items.iter().any(|item| item.is_inline_host)
 }
 
 /// Items by what they are written in.
@@ -292,7 +295,7 @@ impl Groups {
 /// it.
 fn is_all_of_resource(item: &Item) -> bool {
     let uses_vhds = item.resource.facts().vhds_version().is_some();
-    !item.inside && !uses_vhds && item.written == item.resource.constraints
+    !item.is_inline_host && !uses_vhds && item.wrapper_constraints == item.resource.constraints
 }
 
 /// Returns whether an item belongs to the unit of this key: as a variant of the
@@ -303,20 +306,20 @@ fn is_in(item: &Item, key: &ResourceKey) -> bool {
         name,
         constraints,
     } = key;
-    if !item.inside {
+    if !item.is_inline_host {
         return item.type_url == *type_url
             && item.resource.name == *name
-            && item.written == *constraints;
+            && item.wrapper_constraints == *constraints;
     }
     let host = HostName::split(item.resource.name.as_str());
     let is_of_route = host.is_some_and(|host| host.route == name.as_str());
-    type_url.as_str() == kind::RDS && is_of_route && item.written == *constraints
+    type_url.as_str() == kind::RDS && is_of_route && item.wrapper_constraints == *constraints
 }
 
 /// Returns the key of the unit that an item is written in: the route
 /// configuration of a virtual host that is written in one, or else its own.
 fn key_of(item: &Item) -> ResourceKey {
-    let host = match item.inside {
+    let host = match item.is_inline_host {
         true => HostName::split(item.resource.name.as_str()),
         false => None,
     };
@@ -327,6 +330,6 @@ fn key_of(item: &Item) -> ResourceKey {
     ResourceKey {
         type_url,
         name,
-        constraints: item.written.clone(),
+        constraints: item.wrapper_constraints.clone(),
     }
 }

@@ -95,15 +95,15 @@ impl Slots {
 
         let mut item = Item {
             type_url,
-            written: slot.resource.constraints.clone(),
-            inside: false,
+            wrapper_constraints: slot.resource.constraints.clone(),
+            is_inline_host: false,
             resource: slot.resource,
             at: slot.at,
         };
         if let Some(unit) = self.units.get_mut(slot.unit) {
             unit.items.swap_remove(slot.position as usize);
             let moved = unit.items.get(slot.position as usize).copied();
-            (item.written, item.inside) = unit.describe(&item.type_url);
+            (item.wrapper_constraints, item.is_inline_host) = unit.describe(&item.type_url);
             if let Some(moved) = moved.and_then(|id| self.slots[id.0 as usize].as_mut()) {
                 moved.position = slot.position;
             }

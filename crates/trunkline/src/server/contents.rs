@@ -49,13 +49,13 @@ pub trait Contents: Send + Sync + 'static {
     /// Called when a name that does not exist gets its first subscriber, so
     /// that contents can be made on demand. Called by the stream's task; should
     /// be quick.
-    fn wanted(&self, type_url: &TypeUrl, name: &Name) {
+    fn subscribed(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
 
     /// Called when a name loses its last subscriber, by the stream's task;
     /// should be quick.
-    fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
+    fn unsubscribed(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
 
@@ -70,12 +70,12 @@ impl<C: Contents> Contents for Arc<C> {
         Arc::clone(&*self).run(writer)
     }
 
-    fn wanted(&self, type_url: &TypeUrl, name: &Name) {
-        C::wanted(self, type_url, name);
+    fn subscribed(&self, type_url: &TypeUrl, name: &Name) {
+        C::subscribed(self, type_url, name);
     }
 
-    fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
-        C::unwanted(self, type_url, name);
+    fn unsubscribed(&self, type_url: &TypeUrl, name: &Name) {
+        C::unsubscribed(self, type_url, name);
     }
 
     fn confirmed(&self) {

@@ -138,7 +138,11 @@ impl Shared {
         if let Some(expected) = &precondition.version {
             for edit in &proposal.edits {
                 if let Edit::Resources(edit) = edit {
-                    let written = edit.document.items.iter().filter(|item| !item.inside);
+                    let written = edit
+                        .document
+                        .items
+                        .iter()
+                        .filter(|item| !item.is_inline_host);
                     let written = written.map(|item| (&item.type_url, &item.resource.name));
                     let removed = edit.removals.iter();
                     let removed = removed.map(|removal| (&removal.type_url, &removal.name));

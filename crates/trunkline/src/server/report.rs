@@ -39,7 +39,7 @@ pub enum Report<'a> {
     },
     /// Names were subscribed to on demand: virtual hosts, by their hosts. Only
     /// the first ones, for there may be many.
-    Asked {
+    HostsRequested {
         /// Their type.
         type_url: &'a TypeUrl,
         /// The first names.

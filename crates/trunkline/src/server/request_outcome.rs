@@ -30,7 +30,7 @@ pub(super) struct RequestOutcome {
     /// Names that do not exist and got their first subscriber.
     pub(super) missing: Vec<(TypeUrl, Name)>,
     /// Names that lost their last subscriber.
-    pub(super) unwanted: Vec<(TypeUrl, Name)>,
+    pub(super) unsubscribed: Vec<(TypeUrl, Name)>,
     /// Whether it is the first ACK of the stream.
     pub(super) configured: bool,
 }
@@ -75,16 +75,16 @@ impl Stream {
         for (type_url, name) in &outcome.missing {
             self.report(Report::Missing { type_url, name });
             for contents in &self.shared.contents {
-                contents.wanted(type_url, name);
+                contents.subscribed(type_url, name);
             }
         }
-        self.tell_unwanted(&outcome.unwanted);
+        self.tell_unsubscribed(&outcome.unsubscribed);
     }
 
     /// Reports names that were subscribed to on demand, if there are any.
     fn report_on_demand(&self, type_url: &TypeUrl, names: &NamesOnDemand) {
         if !names.first.is_empty() {
-            self.report(Report::Asked {
+            self.report(Report::HostsRequested {
                 type_url,
                 names: &names.first,
                 more: names.more,
@@ -93,10 +93,10 @@ impl Stream {
     }
 
     /// Tells the contents that names have lost their last subscriber.
-    pub(super) fn tell_unwanted(&self, names: &[(TypeUrl, Name)]) {
+    pub(super) fn tell_unsubscribed(&self, names: &[(TypeUrl, Name)]) {
         for (type_url, name) in names {
             for contents in &self.shared.contents {
-                contents.unwanted(type_url, name);
+                contents.unsubscribed(type_url, name);
             }
         }
     }
@@ -137,7 +137,7 @@ pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcom
         };
         let type_url = db.type_url(type_id).clone();
         match change {
-            DemandChange::Ended => outcome.unwanted.push((type_url, name)),
+            DemandChange::Ended => outcome.unsubscribed.push((type_url, name)),
             DemandChange::Started => {
                 let choice = db.choose_name(type_id, &name, ParamsId::EMPTY);
                 let is_unanswered = matches!(choice, Choice::Absent | Choice::Unknown);

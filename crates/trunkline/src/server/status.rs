@@ -78,7 +78,7 @@ fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
         acked: status.last_acked,
         error: status.error,
         oversized: entry.and_then(TypeRevisions::oversized),
-        parked: status.quarantined,
+        quarantined: status.quarantined,
     }
 }
 

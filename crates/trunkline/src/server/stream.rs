@@ -371,7 +371,7 @@ impl Stream {
 
         let mut outcome = RequestOutcome::default();
         self.shared.with(|db| take_demand_changes(db, &mut outcome));
-        self.tell_unwanted(&outcome.unwanted);
+        self.tell_unsubscribed(&outcome.unsubscribed);
         self.report(Report::Closed);
     }
 

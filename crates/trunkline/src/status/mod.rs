@@ -11,7 +11,7 @@
 //! let server = Server::default();
 //! for client in server.clients() {
 //!     for state in client.types.iter().filter(|state| state.sync == Sync::Nacked) {
-//!         println!("{} rejects {:?}", client.node.id, state.parked);
+//!         println!("{} rejects {:?}", client.node.id, state.quarantined);
 //!     }
 //! }
 //! ```
@@ -82,7 +82,7 @@ pub struct TypeState {
     /// The error of the client's last NACK.
     pub error: Option<ErrorDetail>,
     /// Quarantined resources: NACKed alone, with the version.
-    pub parked: Vec<(Name, Version)>,
+    pub quarantined: Vec<(Name, Version)>,
     /// The length of the newest response, if that is more than gRPC accepts by
     /// default, the client is not Envoy, and has not acknowledged it (S80).
     pub oversized: Option<usize>,

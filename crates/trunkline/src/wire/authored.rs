@@ -38,7 +38,7 @@ use super::ttl::read_ttl;
 /// # Errors
 /// If the wrapper does not fit the resource, or it has no name.
 pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
-    Intake::default().text(read)
+    Intake::default().accept_text(read)
 }
 
 impl Intake {

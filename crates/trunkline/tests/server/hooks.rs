@@ -158,7 +158,7 @@ impl Contents for OnDemand {
         Box::pin(std::future::ready(()))
     }
 
-    fn wanted(&self, _: &TypeUrl, name: &Name) {
+    fn subscribed(&self, _: &TypeUrl, name: &Name) {
         let writer = self.writer.lock().unwrap();
         let writer = writer.as_ref().unwrap();
         writer
@@ -166,7 +166,7 @@ impl Contents for OnDemand {
             .unwrap();
     }
 
-    fn unwanted(&self, _: &TypeUrl, name: &Name) {
+    fn unsubscribed(&self, _: &TypeUrl, name: &Name) {
         self.unwanted.lock().unwrap().push(name.to_string());
     }
 }
@@ -187,7 +187,7 @@ async fn contents_are_made_on_demand() {
 async fn what_is_asked_for_on_demand_is_told() {
     let (told, mut heard) = mpsc::unbounded_channel();
     let builder = Server::builder().observe(move |_, report| {
-        if let Report::Asked { names, more, .. } = report {
+        if let Report::HostsRequested { names, more, .. } = report {
             told.send((names.to_vec(), more)).unwrap();
         }
     });

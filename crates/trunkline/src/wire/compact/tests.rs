@@ -11,7 +11,7 @@ fn try_text(text: &str) -> Result<Accepted, AcceptError> {
     let read = text::read("f.yaml", text, &text_options());
     assert_eq!(read.errors, [], "{text}");
     assert_eq!(read.resources[0].validate(), []);
-    Intake::default().text(&read.resources[0])
+    Intake::default().accept_text(&read.resources[0])
 }
 
 fn accepted(text: &str) -> Accepted {

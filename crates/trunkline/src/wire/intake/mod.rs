@@ -62,7 +62,7 @@ impl Intake {
     ///
     /// # Errors
     /// If the wrapper does not fit the resource, or it has no name.
-    pub fn text(&mut self, read: &text::Resource) -> Result<Accepted, AcceptError> {
+    pub fn accept_text(&mut self, read: &text::Resource) -> Result<Accepted, AcceptError> {
         let around = Around::new(&read.type_url, &read.wrapper)?;
         let split = match is_route(&read.type_url) {
             true => vhosts::split(&read.body).map_err(malformed(types::ROUTE_CONFIGURATION))?,
@@ -110,7 +110,7 @@ impl Intake {
     ///
     /// # Errors
     /// All its errors.
-    pub fn route(
+    pub fn accept_route(
         &mut self,
         file: &str,
         index: usize,
@@ -133,7 +133,7 @@ impl Intake {
     ///
     /// # Errors
     /// All its errors.
-    pub fn whole(
+    pub fn accept_whole(
         &mut self,
         file: &str,
         index: usize,
@@ -157,7 +157,7 @@ impl Intake {
         read: &text::Resource,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
         check_valid(read)?;
-        let accepted = self.text(read);
+        let accepted = self.accept_text(read);
         Ok((accepted.map_err(|error| refused_at(spot, error))?, spot))
     }
 
@@ -217,7 +217,7 @@ impl Intake {
                 let around = Around::new(&raw.type_url, wrapper);
                 around.and_then(|around| self.take_in_plain(&around, facts, body))
             }
-            None => self.text(&decode_valid(file, raw)?),
+            None => self.accept_text(&decode_valid(file, raw)?),
         };
         accepted.map_err(|error| refused_at(spot, error))
     }

@@ -59,12 +59,12 @@ fn in_pieces(read: &text::Resource) -> Vec<(Resource, String)> {
     while let Some((index, piece)) = pieces.next().unwrap() {
         let (resources, path) = match piece {
             Piece::Whole(any) => {
-                let (accepted, spot) = intake.whole("f.pb", index, any).unwrap();
+                let (accepted, spot) = intake.accept_whole("f.pb", index, any).unwrap();
                 assert_eq!(accepted.hosts, []);
                 (accepted.variants, spot.path())
             }
             Piece::Route(route) => {
-                let (accepted, of) = intake.route("f.pb", index, *route).unwrap();
+                let (accepted, of) = intake.accept_route("f.pb", index, *route).unwrap();
                 parent = Some(of);
                 (accepted.variants, Default::default())
             }
@@ -82,13 +82,13 @@ fn in_pieces(read: &text::Resource) -> Vec<(Resource, String)> {
 
 #[test]
 fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own() {
-    let accepted = Intake::default().text(&read(ROUTES)).unwrap();
+    let accepted = Intake::default().accept_text(&read(ROUTES)).unwrap();
     let route = &accepted.variants[0];
     assert_eq!(accepted.type_url.as_str(), kind::RDS);
     assert_eq!(route.facts().references[..], []);
     assert!(route.facts().vhds_version().is_some());
     let alone = ROUTES.split("virtual_hosts").next().unwrap();
-    let alone = Intake::default().text(&read(alone)).unwrap();
+    let alone = Intake::default().accept_text(&read(alone)).unwrap();
     assert_eq!(alone.variants[0], *route, "with or without");
 
     let [Host { resource: a, .. }, Host { resource: b, .. }] = &accepted.hosts[..] else {
@@ -98,7 +98,7 @@ fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own()
     assert_eq!(a.facts().domains, Domains::new(["a", "*.a"]));
     assert_eq!(a.facts().references[0].name.as_str(), "c");
     let own = r#"{"@type": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: r/b, domains: [b], request_headers_to_remove: [x]}"#;
-    let own = Intake::default().text(&read(own)).unwrap();
+    let own = Intake::default().accept_text(&read(own)).unwrap();
     assert_eq!(own.variants[0], *b, "as if it were written by itself");
     assert_eq!(b.version, Version::of_body(b.body.as_ref().unwrap()));
 
@@ -110,14 +110,16 @@ fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own()
 #[test]
 fn without_vhds_nothing_is_taken_out() {
     let inline = ROUTES.replace("vhds: {config_source: {ads: {}}}\n", "");
-    let accepted = Intake::default().text(&read(&inline)).unwrap();
+    let accepted = Intake::default().accept_text(&read(&inline)).unwrap();
     assert_eq!(accepted.hosts, []);
     assert_eq!(accepted.variants[0].facts().references.len(), 1);
 }
 
 #[test]
 fn virtual_hosts_are_for_whom_their_route_configuration_is() {
-    let accepted = Intake::default().text(&read(&wrapped(ROUTES))).unwrap();
+    let accepted = Intake::default()
+        .accept_text(&read(&wrapped(ROUTES)))
+        .unwrap();
     let route = &accepted.variants[0];
     assert_eq!(route.constraints.as_ref().unwrap().to_string(), "env=prod");
     for Host { resource: host, .. } in &accepted.hosts {
@@ -143,7 +145,7 @@ fn a_binary_file_says_the_same_as_a_text() {
     let (compact, inner) = (marked(ROUTES), marked(&inline));
     assert_eq!(
         Intake::default()
-            .text(&read(&inner))
+            .accept_text(&read(&inner))
             .unwrap()
             .variants
             .len(),
@@ -155,7 +157,7 @@ fn a_binary_file_says_the_same_as_a_text() {
         .chain([&*compact, &inner, &wrapped(&compact)])
     {
         let read = read(text);
-        let accepted = Intake::default().text(&read).unwrap();
+        let accepted = Intake::default().accept_text(&read).unwrap();
         let found = in_pieces(&read);
         let hosts = accepted.hosts.iter().map(|host| &host.resource);
         let expected: Vec<_> = accepted.variants.iter().chain(hosts).collect();
@@ -175,12 +177,14 @@ fn mistakes_of_a_binary_file_are_those_of_the_text() {
     let texts = |mistakes: Vec<Mistake>| -> Vec<String> {
         mistakes.iter().map(ToString::to_string).collect()
     };
-    let unruly = intake.whole("f.pb", 3, any(b"\x0a\x03r/v")).unwrap_err();
+    let unruly = intake
+        .accept_whole("f.pb", 3, any(b"\x0a\x03r/v"))
+        .unwrap_err();
     assert_eq!(
         texts(unruly),
         ["f.pb: resources[3].domains: has 0 items, must have at least 1"]
     );
-    let unrouted = intake.whole("f.pb", 3, any(b"\x0a\x01v\x12\x01d"));
+    let unrouted = intake.accept_whole("f.pb", 3, any(b"\x0a\x01v\x12\x01d"));
     assert_eq!(
         texts(unrouted.unwrap_err()),
         [
