@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::{env, fs, thread};
+use std::{env, fs, process, thread};
 
 /// The variable that names another Envoy than the installed one.
 const ENVOY: &str = "TRUNKLINE_ENVOY";
@@ -56,8 +56,9 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 /// A folder for the files of a client: named for the test that runs on this
-/// thread, and numbered in the order in which the test starts its clients. The
-/// files of an earlier run of the test are removed.
+/// thread and for this process, because the same tests may run twice at once,
+/// and numbered in the order in which the test starts its clients. The files of
+/// earlier runs of the test are removed.
 pub(crate) fn scratch(peer: &str) -> PathBuf {
     let test = thread::current()
         .name()
@@ -66,12 +67,25 @@ pub(crate) fn scratch(peer: &str) -> PathBuf {
     let number = next_number(&test);
     let of_test = target().join("interop").join(test);
     if number == 1 {
-        let _ = fs::remove_dir_all(&of_test);
+        remove_earlier_runs(&of_test);
     }
-    let folder = of_test.join(format!("{peer}-{number}"));
+    let of_run = of_test.join(process::id().to_string());
+    let folder = of_run.join(format!("{peer}-{number}"));
     fs::create_dir_all(&folder)
         .unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
     folder
+}
+
+/// Removes the files of runs of a test whose processes have ended.
+fn remove_earlier_runs(of_test: &Path) {
+    for run in fs::read_dir(of_test).into_iter().flatten().flatten() {
+        let process = Path::new("/proc").join(run.file_name());
+        let is_own = run.file_name() == process::id().to_string().as_str();
+        if is_own || !process.exists() {
+            // Another run may remove it at the same time.
+            let _ = fs::remove_dir_all(run.path());
+        }
+    }
 }
 
 /// Counts from 1 for each test of this process.

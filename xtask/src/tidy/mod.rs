@@ -19,8 +19,6 @@ struct Finding {
     /// Counted from 1; 0 when the file as a whole is meant.
     line: usize,
     what: String,
-    /// Worth a look, but no reason to fail.
-    only_warns: bool,
 }
 
 impl Finding {
@@ -28,14 +26,6 @@ impl Finding {
         Self {
             line,
             what: what.into(),
-            only_warns: false,
-        }
-    }
-
-    fn warning(what: impl Into<String>) -> Self {
-        Self {
-            only_warns: true,
-            ..Self::new(0, what)
         }
     }
 }
@@ -45,8 +35,7 @@ impl fmt::Display for Finding {
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        let kind = if self.only_warns { "warning: " } else { "" };
-        write!(f, ": {kind}{}", self.what)
+        write!(f, ": {}", self.what)
     }
 }
 
@@ -58,7 +47,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         let text = workspace.read(path)?;
         for finding in check(path, &text, &files) {
             println!("{path}{finding}");
-            broken += usize::from(!finding.only_warns);
+            broken += 1;
         }
     }
     if broken > 0 {

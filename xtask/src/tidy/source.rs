@@ -4,7 +4,6 @@
 use super::{Finding, numbered};
 
 const LONGEST: usize = 500;
-const LONG: usize = 400;
 
 /// Files that may hold `unsafe`, each with the reason.
 const UNSAFE_ALLOWED: &[(&str, &str)] = &[];
@@ -52,12 +51,8 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
 }
 
 fn size(lines: usize) -> Option<Finding> {
-    let split = "does it still hold one thing?";
-    if lines > LONGEST {
-        let what = format!("{lines} lines, more than {LONGEST}: {split}");
-        return Some(Finding::new(0, what));
-    }
-    (lines > LONG).then(|| Finding::warning(format!("{lines} lines: {split}")))
+    let what = || format!("{lines} lines, more than {LONGEST}: does it still hold one thing?");
+    (lines > LONGEST).then(|| Finding::new(0, what()))
 }
 
 /// The line without its comment and without the insides of its strings. A
@@ -124,10 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn long_files_warn_and_longer_ones_fail() {
-        assert!(size(400).is_none());
-        assert!(size(401).unwrap().only_warns);
-        assert!(size(500).unwrap().only_warns);
-        assert!(!size(501).unwrap().only_warns);
+    fn long_files_fail() {
+        assert!(size(500).is_none());
+        assert!(size(501).is_some());
     }
 }
