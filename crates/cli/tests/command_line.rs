@@ -178,6 +178,29 @@ fn validate_says_all_that_is_wrong_and_where() {
 }
 
 #[test]
+fn validate_finds_what_envoy_could_not_build() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("routes.yaml");
+    let text = r#"resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: routes
+  virtual_hosts:
+  - {name: one, domains: [a.example]}
+  - name: two
+    domains:
+    - a.example
+"#;
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let error = bad(&run(&["validate", file]), 1);
+    let expected = format!(
+        "{file}:8:7: resources[0].virtual_hosts[1].domains[0]: the domain \"a.example\" is one of \
+         virtual_hosts[0] too; a route configuration may have it once: remove one\n"
+    );
+    assert!(error.contains(&expected), "{error}");
+}
+
+#[test]
 fn validate_warns_of_dangling_references_or_refuses_them() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("routes.yaml");

@@ -62,6 +62,27 @@ impl Envoy {
         Self::spawn_with(bootstrap, &[])
     }
 
+    /// Lets Envoy judge a bootstrap without running it. The error is the end of
+    /// its log.
+    ///
+    /// # Panics
+    ///
+    /// When Envoy is not installed.
+    pub fn judge(bootstrap: &str, name: &str) -> Result<(), String> {
+        let folder = place::scratch(name);
+        let config = write(&folder, "bootstrap.yaml", bootstrap);
+        let mut command = Command::new(place::envoy());
+        command.args(["--mode", "validate", "--log-level", "error"]);
+        command.arg("--config-path").arg(config);
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("cannot start {:?}: {error}", command.get_program()));
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
     fn spawn_with(bootstrap: &str, arguments: &[&str]) -> Self {
         let folder = place::scratch("envoy");
         let config = write(&folder, "bootstrap.yaml", bootstrap);

@@ -5,7 +5,7 @@
 //! | [`discovery`] | the messages of every stream, with bodies that share the received bytes |
 //! | [`descriptor`] | descriptors of Envoy's messages |
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
-//! | [`validate`] | Envoy's rules on fields |
+//! | [`validate`] | Envoy's rules on fields, and what Envoy could not build |
 //! | [`conditions`] | parts of a resource that are for some clients only |
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`pieces`] | binary files, a resource at a time |

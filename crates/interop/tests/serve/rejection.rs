@@ -30,11 +30,12 @@ fn ten(good: impl Fn(usize) -> String, bad: &str) -> Vec<String> {
     (0..10).map(one).collect()
 }
 
-/// Two virtual hosts for the same domain: Envoy finds out when it builds its
-/// table.
+/// A route configuration with a header whose command nobody knows: Envoy finds
+/// out when it builds its table.
 fn bad_route(name: &str, cluster: &str) -> String {
-    let hosts = ["one", "two"].map(|host| virtual_host(host, "*", cluster));
-    routes(name, &hosts.join(", "))
+    let host = virtual_host("one", "*", cluster);
+    let fields = r#"request_headers_to_add: [{header: {key: h, value: "%NO_SUCH_COMMAND%"}}], "#;
+    routes(name, &host.replacen('{', &format!("{{{fields}"), 1))
 }
 
 /// The status of the only client says what is wrong, in its words.
@@ -116,7 +117,7 @@ fn one_bad_route_among_ten(way: Way) {
         });
     };
     answers("nine new routes and one old", "old");
-    shows_the_rejected(&serving, kind::RDS, "r5", "domain");
+    shows_the_rejected(&serving, kind::RDS, "r5", "NO_SUCH_COMMAND");
     is_not_sent_again(&serving, kind::RDS, "r5", || {
         let mut other = changed(&bad_route);
         other[0] = route("r0", "old");

@@ -128,6 +128,12 @@ fn has_metadata(message: &DynamicMessage) -> bool {
     is_metadata && message.has_field(&field)
 }
 
+/// Returns whether a part has a condition, good or bad.
+pub(crate) fn has_condition(part: &DynamicMessage) -> bool {
+    let annotations = annotations(part).unwrap_or_default();
+    annotations.iter().any(|(key, _)| key == WHEN)
+}
+
 /// Reads the annotations of a message for this server, each a key and its
 /// value, in the order of their keys. `None` if the message has no metadata for
 /// this server.

@@ -10,7 +10,7 @@ use prost_reflect::{
 
 use crate::descriptor::pool;
 use crate::facts::references;
-use crate::validate::{self, Rules};
+use crate::validate::{self, Quick, Rules};
 
 /// The plans of all messages.
 pub(super) struct Plans {
@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) fields: Box<[Field]>,
     /// Groups of which one must be set, as bits.
     pub(super) required: u64,
+    /// Whether Envoy can build what a body describes, as far as that is certain.
+    pub(super) is_constructible: Option<fn(&[u8]) -> bool>,
     /// Whether the walk leaves it to the descriptors.
     pub(super) odd: bool,
 }
@@ -114,6 +116,12 @@ impl Plan {
         let mut fields: Vec<_> = fields.collect();
         fields.sort_by_key(|field| field.number);
 
+        let construction = rules.and_then(|rules| rules.construction);
+        let (is_constructible, is_left) = match construction.map(|check| check.quick) {
+            Some(Quick::Bytes(check)) => (Some(check), false),
+            Some(Quick::Never) => (None, true),
+            Some(Quick::Parts) | None => (None, false),
+        };
         let oneofs = rules.map(|rules| rules.oneofs.as_slice());
         let oneofs = oneofs.unwrap_or_default().iter();
         // Any field of a oneof has the bit of the oneof.
@@ -128,7 +136,8 @@ impl Plan {
             },
             fields: fields.into(),
             required,
-            odd: is_odd_message(of),
+            is_constructible,
+            odd: is_left || is_odd_message(of),
         }
     }
 

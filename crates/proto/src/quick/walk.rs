@@ -56,6 +56,9 @@ impl<'a> Walk<'a> {
         if plan.odd || depth > DEEPEST {
             return None;
         }
+        if plan.is_constructible.is_some_and(|check| !check(left)) {
+            return None;
+        }
         match plan.special {
             Special::No => {}
             Special::Any => return self.walk_any(left, depth),

@@ -1,5 +1,7 @@
 //! The ways to break a rule, each a sentence with its remedy.
 
+use super::construction::Rejected;
+
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
@@ -77,6 +79,9 @@ pub enum Broken {
         /// The decoder's error.
         reason: String,
     },
+    /// Envoy cannot build what the message describes.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
     /// Bodies nest too deep.
     #[error("nests deeper than {0} messages")]
     TooDeep(usize),

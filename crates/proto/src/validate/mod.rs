@@ -1,5 +1,5 @@
-//! Field validation: the rules that Envoy's `.proto` files put on their fields,
-//! checked before anything is served.
+//! Validation: the rules that Envoy's `.proto` files put on their fields, and
+//! what Envoy could not build, checked before anything is served.
 //!
 //! Envoy rejects a whole response, good siblings included, when one field of
 //! one resource breaks such a rule (S12), so a source checks first. The rules
@@ -8,13 +8,16 @@
 //! (`table`), and then applied to any message (`walk`), through every `Any`
 //! whose type is known.
 //!
-//! What it is not: Envoy also rejects resources that these rules allow (two
-//! virtual hosts with one domain, an address that is no IP); that is
-//! construction, not validation. Rules that need a clock (`lt_now`, `gt_now`,
-//! `within`) are not evaluated; no field has one.
+//! Envoy also rejects resources that these rules allow, because it cannot build
+//! what they describe: two virtual hosts with one domain, an address that is no
+//! IP. The same walk finds the commonest of these (`construction`).
+//!
+//! Rules that need a clock (`lt_now`, `gt_now`, `within`) are not evaluated; no
+//! field has one.
 
 mod broken;
 mod checker;
+mod construction;
 mod format;
 mod rules;
 mod scalar;
@@ -28,6 +31,8 @@ use prost_reflect::DynamicMessage;
 
 pub use broken::Broken;
 pub(crate) use checker::{Checker, breaks};
+pub(crate) use construction::Quick;
+pub use construction::{RegexFault, Rejected};
 pub(crate) use rules::{Check, Lists, Maps, NANOS_OF_SECOND, Number, Rules};
 pub(crate) use table::rules;
 

@@ -8,13 +8,15 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use prost_reflect::{ExtensionDescriptor, FieldDescriptor, MessageDescriptor, OneofDescriptor};
 
-use super::rules::Rules;
+use super::{construction, rules::Rules};
 use crate::descriptor::pool;
 
 /// The rules of one message.
 pub(crate) struct MessageRules {
     pub(crate) fields: Vec<(FieldDescriptor, Rules)>,
     pub(crate) oneofs: Vec<OneofDescriptor>,
+    /// The check of what Envoy makes of the message.
+    pub(crate) construction: Option<construction::Check>,
 }
 
 static TABLE: LazyLock<HashMap<String, MessageRules>> = LazyLock::new(|| {
@@ -69,8 +71,13 @@ impl Options {
 
         let fields: Vec<_> = of.fields().filter_map(|f| self.read_field(f)).collect();
         let oneofs: Vec<_> = of.oneofs().filter(|o| self.is_required(o)).collect();
-        let has_rules = !fields.is_empty() || !oneofs.is_empty();
-        has_rules.then_some(MessageRules { fields, oneofs })
+        let construction = construction::find_check(of.full_name());
+        let has_rules = !fields.is_empty() || !oneofs.is_empty() || construction.is_some();
+        has_rules.then_some(MessageRules {
+            fields,
+            oneofs,
+            construction,
+        })
     }
 
     /// Reads the rules of a field, and returns them with it; `None` if it has

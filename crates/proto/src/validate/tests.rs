@@ -80,7 +80,8 @@ fn s12_what_envoy_rejects_at_protobuf_level() {
     );
     assert_eq!(
         wrong(
-            "\"@type\": x/envoy.config.listener.v3.Listener\nfilter_chains:\n- filters:\n  - name: \"\""
+            "\"@type\": x/envoy.config.listener.v3.Listener\nfilter_chains:\n- filters:\n  - name: \"\"\n    \
+             typed_config: {\"@type\": x/envoy.extensions.filters.network.echo.v3.Echo}"
         ),
         ["f.yaml:4:5: filter_chains[0].filters[0].name: has 0 characters, must have at least 1"]
     );

@@ -53,6 +53,19 @@ impl Walk {
         }
     }
 
+    /// Reports a broken rule of a part that is these steps further in.
+    pub(super) fn report_along(&mut self, steps: Vec<Step>, broken: Broken) {
+        let count = steps.len();
+        steps.into_iter().for_each(|step| self.path.push(step));
+        self.report(broken);
+        (0..count).for_each(|_| self.path.pop());
+    }
+
+    /// Returns whether the walk is at the message that it began with.
+    pub(super) fn is_at_root(&self) -> bool {
+        self.path.steps().is_empty()
+    }
+
     /// Walks a part that is one step further in, with the path of that part.
     pub(super) fn walk_at(&mut self, step: Step, walk: impl FnOnce(&mut Self)) {
         self.path.push(step);
@@ -82,6 +95,9 @@ impl Walk {
             }
             for oneof in &rules.oneofs {
                 self.check_required_oneof(message, oneof);
+            }
+            if let Some(construction) = rules.construction {
+                (construction.find)(self, message);
             }
         }
 
@@ -253,12 +269,18 @@ impl Walk {
     /// Returns whether the last field of the walk's path belongs to a message
     /// of Envoy, which refuses negative durations also where no rule says so.
     fn is_in_envoys_message(&self) -> bool {
+        self.is_in_message(|name| name.starts_with("envoy."))
+    }
+
+    /// Returns whether the last field of the walk's path belongs to a message
+    /// whose full name `matches` accepts.
+    pub(super) fn is_in_message(&self, matches: impl FnOnce(&str) -> bool) -> bool {
         let mut steps = self.path.steps().iter().rev();
         let parent = steps.find_map(|step| match step {
             Step::Field(field) => Some(field.parent_message()),
             _ => None,
         });
-        parent.is_some_and(|message| message.full_name().starts_with("envoy."))
+        parent.is_some_and(|message| matches(message.full_name()))
     }
 
     /// Reports a broken rule, unless a rule of the same part was reported

@@ -1,5 +1,8 @@
 //! A document to resources, text or binary.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Cursor, Read, Seek};
 use std::sync::{Arc, LazyLock};
 

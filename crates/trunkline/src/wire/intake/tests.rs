@@ -132,7 +132,7 @@ fn virtual_hosts_are_for_whom_their_route_configuration_is() {
 fn a_binary_file_says_the_same_as_a_text() {
     let host = "{\"@type\": x/envoy.config.route.v3.VirtualHost, name: r/v, domains: [d]}";
     // The short way does not know a cluster's references.
-    let cluster = "{\"@type\": x/envoy.config.cluster.v3.Cluster, name: c, type: EDS}";
+    let cluster = "{\"@type\": x/envoy.config.cluster.v3.Cluster, name: c, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}";
     let inline = ROUTES.replace("vhds: {config_source: {ads: {}}}\n", "");
     let when = "metadata: {filter_metadata: {trunkline: {when: a=1}}}";
     let marked = |text: &str| {
