@@ -198,7 +198,7 @@ fn a_node_in_a_file_is_explained_with_its_base_set() {
     let dir = tempfile::tempdir().unwrap();
     let server = serve(dir.path());
     let file = dir.path().join("envoy.yaml");
-    let text = "node: {id: n, metadata: {NAMESPACE: b}}\nadmin: {}\n";
+    let text = "node: {id: e, metadata: {NAMESPACE: b}}\nadmin: {}\n";
     std::fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
     let said = explain(&server, file, "b.foo.com");
@@ -219,7 +219,7 @@ fn a_node_in_a_file_is_explained_with_its_base_set() {
     assert_eq!(json["given"], Value::Null);
     assert_eq!(json["base"]["rules"][0], "metadata.NAMESPACE=*");
 
-    std::fs::write(file, "node: {idd: n}").unwrap();
+    std::fs::write(file, "node: {idd: e}").unwrap();
     let output = server.ask(&["explain", "--node", file, "--route", "r1", "--host", "x"]);
     let said = bad(&output, 1);
     assert!(said.contains("envoy.yaml:1:8: "), "{said}");
@@ -231,7 +231,7 @@ fn tp2_the_variant_of_a_node_or_of_parameters_is_explained() {
     let dir = tempfile::tempdir().unwrap();
     let server = serve(dir.path());
     let file = dir.path().join("node.yaml");
-    std::fs::write(&file, "id: n\nmetadata: {ENV: prod}\n").unwrap();
+    std::fs::write(&file, "id: e\nmetadata: {ENV: prod}\n").unwrap();
     let file = file.to_str().unwrap();
     let said = explain(&server, file, "p.com");
     assert!(

@@ -102,7 +102,7 @@ fn a_domain_that_another_host_has_is_refused_with_both_places() {
         &["apply", "-f", "-"][..],
         &["apply", "-f", "-", "--dry-run"],
     ] {
-        let error = bad(&server.ask_with(flags, &alone("r/b", "y, x")), 1);
+        let error = bad(&server.ask_with(flags, &alone("r/b", "w, x")), 1);
         let expected = "standard input:2:3: resources[0]: virtual hosts \"r/b\", this one, and \
                         \"r/a\", at origin api, both have the domain \"x\"";
         assert!(error.contains(expected), "{error}");

@@ -265,5 +265,5 @@ fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     assert!(warned.contains("cluster \"c\" serves env=qa"), "{warned}");
     // A value that no variant mentions any more is not known.
     quiet(ask(&["delete", "cds", "d"], ""));
-    quiet(ask(&apply, &file(&[("env=prod", "y")])));
+    quiet(ask(&apply, &file(&[("env=prod", "w")])));
 }

@@ -140,7 +140,7 @@ impl Raw {
     fn read_scalar(&self, key: &str, node: Node) -> Result<(String, Position), SettingsError> {
         let text = match node.value {
             Value::Bool(value) => value.to_string(),
-            Value::Number(text) | Value::String(text) => text,
+            Value::Number(text) | Value::Float(text) | Value::String(text) => text,
             Value::Null | Value::List(_) | Value::Map(_) => {
                 let what = format!("{key}: expected a value, or a list of values");
                 return Err(self.error(node.at, what));

@@ -119,7 +119,7 @@ impl Reader<'_> {
         node: Node,
     ) -> Result<T, SettingsError> {
         let text = match node.value {
-            Value::String(text) | Value::Number(text) => text,
+            Value::String(text) | Value::Number(text) | Value::Float(text) => text,
             Value::Bool(value) => value.to_string(),
             _ => return Err(self.error(node.at, path, "expected a text, or a list of texts")),
         };

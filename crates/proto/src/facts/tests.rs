@@ -196,8 +196,8 @@ fn every_kind_has_its_name() {
         ("service.runtime.v3.Runtime", "name"),
         ("config.core.v3.TypedExtensionConfig", "name"),
     ] {
-        let yaml = format!("\"@type\": x/envoy.{message}\n{field}: n");
-        assert_eq!(facts(&yaml).name.as_deref(), Some("n"), "{message}");
+        let yaml = format!("\"@type\": x/envoy.{message}\n{field}: a");
+        assert_eq!(facts(&yaml).name.as_deref(), Some("a"), "{message}");
     }
     assert_eq!(
         facts("\"@type\": x/envoy.config.endpoint.v3.LbEndpoint").name,

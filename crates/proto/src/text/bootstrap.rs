@@ -93,7 +93,7 @@ mod tests {
     use super::super::{Options, read};
 
     const BOOTSTRAP: &str = "\
-node: {id: n, cluster: c}
+node: {id: e, cluster: c}
 static_resources:
   listeners:
   - name: l

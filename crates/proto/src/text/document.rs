@@ -10,8 +10,9 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage};
 use super::{
     Format, Options, bootstrap,
     error::{Problem, TextError},
-    plain::parse,
+    plain::parse_by,
     read::{TYPE, Walk, opaque_body},
+    schema::Schema,
     tree::{Node, Position, Value},
 };
 use crate::{
@@ -26,7 +27,8 @@ pub struct Document {
     pub resources: Vec<Resource>,
     /// Mistakes. A resource with one is not in `resources`.
     pub errors: Vec<TextError>,
-    /// Unknown fields, if the options say that they are left out.
+    /// Numbers that Envoy takes for octal; unknown fields, if the options say
+    /// that they are left out.
     pub warnings: Vec<TextError>,
     /// Whether the document says `allow_removal: true`: that it may remove as
     /// much as it does.
@@ -131,10 +133,13 @@ pub fn read(file: &str, text: &str, options: &Options) -> Document {
 /// errors. A text that is not of the format has one error and no resources.
 #[must_use]
 pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
-    match parse(format, file, text, &options.limits) {
-        Ok(roots) => {
+    match parse_by(Schema::Envoy, format, file, text, &options.limits) {
+        Ok(parsed) => {
             let mut reader = Reader::new(file, options);
-            for root in roots {
+            let octals = parsed.octals.into_iter();
+            let octals = octals.map(|(at, problem)| TextError::without_path(file, at, problem));
+            reader.walk.warnings.extend(octals);
+            for root in parsed.documents {
                 reader.read_document(root);
             }
             reader.finish()

@@ -173,6 +173,17 @@ pub enum Problem {
         /// The type of the field.
         kind: &'static str,
     },
+    /// A number whose leading zero makes it octal. A warning: it is read so.
+    #[error(
+        "{text} is octal for Envoy and read as {value}; \
+         write {value}, or leave out the zeros if another number is meant"
+    )]
+    Octal {
+        /// The number as written.
+        text: String,
+        /// The number that it is.
+        value: String,
+    },
     /// A name that the enum does not have.
     #[error("unknown value {name:?} of {of}{}", did_you_mean(.near.as_deref()))]
     UnknownEnumValue {

@@ -105,7 +105,7 @@ impl Reader<'_> {
         let value = match self.peek() {
             Some('{') => self.read_nested(Self::read_map)?,
             Some('[') => self.read_nested(Self::read_list)?,
-            Some('"') => Value::String(self.read_string()?),
+            Some('"' | '\'') => Value::String(self.read_string()?),
             Some('-' | '0'..='9') => self.read_number()?,
             _ => self.read_word()?,
         };
@@ -230,15 +230,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a text in quotes, escapes resolved. A control character in it,
-    /// also a line break, is a mistake.
+    /// Reads a text in quotes, escapes resolved. The quotes may be single, as
+    /// they may for Envoy. A control character in it, also a line break, is a
+    /// mistake.
     fn read_string(&mut self) -> Result<String, Fault> {
-        self.expect('"')?;
+        let quote = match self.peek() {
+            Some('\'') => '\'',
+            _ => '"',
+        };
+        self.expect(quote)?;
         let mut text = String::new();
         loop {
             match self.peek() {
-                None | Some('\0'..='\x1f') => return Err(self.unexpected("'\"'")),
-                Some('"') => break,
+                None | Some('\0'..='\x1f') => return Err(self.unexpected(&format!("{quote:?}"))),
+                Some(c) if c == quote => break,
                 Some('\\') => text.push(self.read_escape()?),
                 Some(c) => text.push(c),
             }
@@ -252,7 +257,7 @@ impl Reader<'_> {
     fn read_escape(&mut self) -> Result<char, Fault> {
         self.next();
         Ok(match self.peek() {
-            Some(c @ ('"' | '\\' | '/')) => c,
+            Some(c @ ('"' | '\'' | '\\' | '/')) => c,
             Some('b') => '\x08',
             Some('f') => '\x0c',
             Some('n') => '\n',

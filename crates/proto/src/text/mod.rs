@@ -6,6 +6,11 @@
 //! TTL or aliases. Or it is a bootstrap of Envoy, of which `static_resources`
 //! are taken. Several YAML documents may stand in one file.
 //!
+//! Scalars are read as Envoy 1.40 reads them: the same spellings, the same
+//! values. YAML first makes a null, a boolean, a number or a text of each
+//! (`schema`), and then the field decides which of those it takes (`read`), as
+//! in JSON.
+//!
 //! A resource of an unknown type is written as `"@type"` and `value`, its bytes
 //! in base64.
 //!
@@ -45,6 +50,7 @@ mod plain;
 mod raw;
 mod read;
 mod readable;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod time;

@@ -2,8 +2,9 @@
 
 use super::{
     Format, Options, Problem, TextError,
-    plain::parse,
+    plain::parse_by,
     read::{TYPE, Walk},
+    schema::Schema,
     tree::{Node as Tree, Position, Value},
 };
 use crate::{
@@ -31,8 +32,9 @@ pub fn read_node(
     text: &str,
     options: &Options,
 ) -> Result<Node, Vec<TextError>> {
-    let documents = parse(format, file, text, &options.limits).map_err(|error| vec![*error])?;
-    let root = documents.into_iter().next().unwrap_or(Tree {
+    let parsed = parse_by(Schema::Envoy, format, file, text, &options.limits);
+    let parsed = parsed.map_err(|error| vec![*error])?;
+    let root = parsed.documents.into_iter().next().unwrap_or(Tree {
         at: Position::START,
         value: Value::Null,
     });
@@ -68,17 +70,17 @@ mod tests {
 
     #[test]
     fn a_node_stands_alone_or_in_a_bootstrap() {
-        let alone = read("id: n\nlocality: {zone: z}\nmetadata: {a: b}").unwrap();
+        let alone = read("id: e\nlocality: {zone: z}\nmetadata: {a: b}").unwrap();
         assert_eq!(alone.locality.as_ref().unwrap().zone, "z");
         assert!(alone.metadata.is_some());
-        let inside = "static_resources: {}\nnode:\n  id: n\n  locality: {zone: z}\n  \
+        let inside = "static_resources: {}\nnode:\n  id: e\n  locality: {zone: z}\n  \
                       metadata: {a: b}";
         assert_eq!(read(inside).unwrap(), alone);
     }
 
     #[test]
     fn a_mistake_has_a_place() {
-        let slip = read("node:\n  id: n\n  clustr: c").unwrap_err();
+        let slip = read("node:\n  id: e\n  clustr: c").unwrap_err();
         assert!(slip.starts_with("n.yaml:3:3: "), "{slip}");
         assert!(slip.contains("did you mean \"cluster\"?"), "{slip}");
         for text in ["", "- a", "id: [", "node: 7"] {

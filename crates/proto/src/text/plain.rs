@@ -4,12 +4,14 @@ use super::{
     Format, Limits,
     error::{Problem, TextError},
     json,
+    schema::Schema,
     tree::{Node, Position},
-    yaml,
+    yaml::{self, Parsed},
 };
 
 /// Parses every document of a text into a tree with places. What the keys mean
-/// is for the caller to know. `file` is the name of the text in errors.
+/// is for the caller to know. `file` is the name of the text in errors. YAML is
+/// read by its core schema: `on` and `yes` are text.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Limits, Value, parse};
@@ -27,11 +29,27 @@ pub fn parse(
     text: &str,
     limits: &Limits,
 ) -> Result<Vec<Node>, Box<TextError>> {
+    let parsed = parse_by(Schema::Core, format, file, text, limits)?;
+    Ok(parsed.documents)
+}
+
+/// Parses every document of a text as [`parse`] does, with the scalars of YAML
+/// read by a schema.
+pub(super) fn parse_by(
+    schema: Schema,
+    format: Format,
+    file: &str,
+    text: &str,
+    limits: &Limits,
+) -> Result<Parsed, Box<TextError>> {
     let (len, max) = (text.len(), limits.bytes);
     let parsed = match format {
         _ if len > max => Err((Position::START, Problem::TooLong { len, max })),
-        Format::Yaml => yaml::parse(text, limits),
-        Format::Json => json::parse(text, limits).map(|root| vec![root]),
+        Format::Yaml => yaml::parse(text, limits, schema),
+        Format::Json => json::parse(text, limits).map(|root| Parsed {
+            documents: vec![root],
+            octals: Vec::new(),
+        }),
     };
     parsed.map_err(|(at, problem)| Box::new(TextError::without_path(file, at, problem)))
 }

@@ -74,8 +74,12 @@ fn mistakes_name_file_line_column_field_and_fix() {
             "f.yaml:5:3: resources[0]: only one of \"ring_hash_lb_config\" and \"maglev_lb_config\" may be set (both belong to \"lb_config\")",
         ),
         (
-            "  filters: {}",
-            "f.yaml:4:12: resources[0].filters: expected a list (begin each item with `- `), found a mapping",
+            "  alt_stat_name: no",
+            "f.yaml:4:18: resources[0].alt_stat_name: expected a string (put the value in quotes: y, n, yes, no, on and off are booleans), found the boolean false",
+        ),
+        (
+            "  filters: a",
+            "f.yaml:4:12: resources[0].filters: expected a mapping (Filter), found the string \"a\"",
         ),
         (
             "  metadata: {filter_metadata: {a: 3}}",
@@ -241,7 +245,7 @@ resources:
 fn an_empty_body_is_read_either_way_and_written_without() {
     let body = |inner: &str| {
         let text = format!(
-            "\"@type\": x/envoy.config.core.v3.TypedExtensionConfig\nname: n\ntyped_config: {{\"@type\": x/google.protobuf.Empty{inner}}}"
+            "\"@type\": x/envoy.config.core.v3.TypedExtensionConfig\nname: e\ntyped_config: {{\"@type\": x/google.protobuf.Empty{inner}}}"
         );
         good(&text)[0].body.clone()
     };

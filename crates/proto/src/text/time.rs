@@ -29,7 +29,7 @@ pub(super) fn parse_duration(text: &str) -> Option<(i64, i32)> {
 /// 1970 and nanoseconds, which are not negative. `None` if the text is no
 /// timestamp, or no day of the calendar.
 pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
-    let (date, time) = text.split_once(['T', 't'])?;
+    let (date, time) = text.split_once('T')?;
     let (time, offset) = split_zone(time)?;
     let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
 
@@ -39,7 +39,8 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
         return None;
     }
     let [hour, minute, second] = parse_three_numbers(clock, ':', [2, 2, 2])?;
-    if hour > 23 || minute > 59 || second > 59 {
+    // A leap second is the first one of the next minute.
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
 
@@ -51,7 +52,7 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
 /// Splits a time in the text before its zone, and the seconds by which the zone
 /// is ahead of UTC. `None` if it has no zone.
 fn split_zone(time: &str) -> Option<(&str, i64)> {
-    if let Some(time) = time.strip_suffix(['Z', 'z']) {
+    if let Some(time) = time.strip_suffix('Z') {
         return Some((time, 0));
     }
 
@@ -214,6 +215,8 @@ mod tests {
             "2023-02-29T00:00:00Z",
             "2024-01-01",
             "2024-01-01T24:00:00Z",
+            "2024-01-01t00:00:00Z",
+            "2024-01-01T00:00:00z",
             "é",
             "2024-1-1T00:00:00Z",
         ] {

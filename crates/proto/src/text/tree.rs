@@ -44,6 +44,9 @@ pub enum Value {
     /// A number as it was written (decimal, or `NaN`, `Infinity`,
     /// `-Infinity`): which range it must fit depends on its field.
     Number(String),
+    /// A number in a value of any kind which YAML has to mark as one, because
+    /// Envoy takes it for text there. Only writing makes it.
+    Float(String),
     /// Text.
     String(String),
     /// A sequence.
@@ -90,7 +93,7 @@ impl Node {
         match &self.value {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
-            Value::Number(_) => "a number",
+            Value::Number(_) | Value::Float(_) => "a number",
             Value::String(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "a mapping",
@@ -103,7 +106,7 @@ impl Node {
         const QUOTED: usize = 40;
         match &self.value {
             Value::Bool(b) => format!("the boolean {b}"),
-            Value::Number(n) => format!("the number {n}"),
+            Value::Number(n) | Value::Float(n) => format!("the number {n}"),
             Value::String(s) => {
                 let short: String = s.chars().take(QUOTED).collect();
                 let more = if short.len() < s.len() { "…" } else { "" };

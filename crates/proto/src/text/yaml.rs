@@ -2,26 +2,35 @@
 //!
 //! The parser yields events, so parsing does not recurse. An alias is expanded by
 //! copying its anchor's value; how much may be copied is bounded, which makes a
-//! "billion laughs" a typed error. Plain scalars are read by the core schema of
-//! YAML 1.2: `on` and `yes` are text.
+//! "billion laughs" a typed error. Which value a scalar is, a [`Schema`] decides;
+//! a key is text, as it is written.
 
 use std::collections::{HashMap, HashSet};
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
+use saphyr_parser::{Event, Marker, Parser, Tag};
 
 use super::{
     Limits,
     error::Problem,
     json::refuse_duplicates,
+    schema::{Schema, octal},
     tree::{Entry, Node, Position, Value},
 };
 
 type Fault = (Position, Problem);
 
+/// The trees of a text, and what is odd in it.
+pub(super) struct Parsed {
+    pub(super) documents: Vec<Node>,
+    /// Numbers that Envoy takes for octal, as far as the limit of reports
+    /// allows.
+    pub(super) octals: Vec<Fault>,
+}
+
 /// Parses every document of a text into a tree. The first mistake ends it, and
 /// is returned with its place.
-pub(super) fn parse(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
-    let mut builder = Builder::new(limits);
+pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parsed, Fault> {
+    let mut builder = Builder::new(limits, schema);
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|e| {
             let at = position(e.marker());
@@ -29,7 +38,10 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
         })?;
         builder.handle_event(event, position(&span.start))?;
     }
-    Ok(builder.documents)
+    Ok(Parsed {
+        documents: builder.documents,
+        octals: builder.octals,
+    })
 }
 
 /// Returns the place of a marker, whose columns count from zero.
@@ -46,9 +58,17 @@ enum Open {
     /// Merge keys wait in `merges`, because written entries win over them.
     Map {
         entries: Vec<Entry>,
-        key: Option<(Position, String)>,
+        key: Option<Key>,
         merges: Vec<Node>,
     },
+}
+
+/// A key whose value is not complete.
+struct Key {
+    at: Position,
+    text: String,
+    /// Whether the key and its value are left out.
+    is_ignored: bool,
 }
 
 /// The number of the parser for a value without an anchor.
@@ -56,6 +76,13 @@ const NO_ANCHOR: usize = 0;
 
 /// The key whose mappings are merged into the one around it.
 const MERGE: &str = "<<";
+
+/// The tag of a key that is left out with its value: Envoy's way to keep
+/// anchors apart from what it reads.
+const IGNORE: &str = "ignore";
+
+/// The key of a file mode, the one number that is octal by custom.
+const MODE: &str = "mode";
 
 struct Level {
     at: Position,
@@ -65,6 +92,7 @@ struct Level {
 
 struct Builder<'a> {
     limits: &'a Limits,
+    schema: Schema,
     /// The collections that are not complete, from the outside in.
     levels: Vec<Level>,
     /// The values that have an anchor, by its number.
@@ -72,17 +100,20 @@ struct Builder<'a> {
     /// Values copied for anchors and aliases.
     expanded: usize,
     documents: Vec<Node>,
+    octals: Vec<Fault>,
 }
 
 impl<'a> Builder<'a> {
     /// Makes a builder that has handled no event yet.
-    fn new(limits: &'a Limits) -> Self {
+    fn new(limits: &'a Limits, schema: Schema) -> Self {
         Self {
             limits,
+            schema,
             levels: Vec::new(),
             anchors: HashMap::new(),
             expanded: 0,
             documents: Vec::new(),
+            octals: Vec::new(),
         }
     }
 
@@ -92,7 +123,13 @@ impl<'a> Builder<'a> {
         let here = |problem| (at, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let value = read_scalar(&text, style, tag.as_deref()).map_err(here)?;
+                let tag = tag.as_deref();
+                let value = self.schema.read(&text, style, tag).map_err(here)?;
+                if anchor == NO_ANCHOR && self.awaits_key() {
+                    self.open_key(at, &text, &value, tag);
+                    return Ok(());
+                }
+                self.note_octal(at, &text, &value);
                 self.add_value(Node { at, value }, anchor).map_err(here)
             }
             Event::SequenceStart(anchor, _) => {
@@ -118,6 +155,40 @@ impl<'a> Builder<'a> {
             }
             Event::DocumentEnd | Event::StreamStart | Event::StreamEnd | Event::Nothing => Ok(()),
         }
+    }
+
+    /// Returns whether the next value is the key of a mapping.
+    fn awaits_key(&self) -> bool {
+        let innermost = self.levels.last().map(|level| &level.open);
+        matches!(innermost, Some(Open::Map { key: None, .. }))
+    }
+
+    /// Takes a scalar as the key of the innermost mapping, as it is written:
+    /// `yes` and `010` are such texts. One that is null has no text of its own.
+    fn open_key(&mut self, at: Position, text: &str, value: &Value, tag: Option<&Tag>) {
+        let text = match value {
+            Value::Null => "null",
+            _ => text,
+        };
+        if let Some(Open::Map { key, .. }) = self.levels.last_mut().map(|level| &mut level.open) {
+            *key = Some(Key {
+                at,
+                text: text.to_owned(),
+                is_ignored: tag.is_some_and(|tag| tag.handle == "!" && tag.suffix == IGNORE),
+            });
+        }
+    }
+
+    /// Notes a number that is octal for Envoy, but hardly for its author.
+    fn note_octal(&mut self, at: Position, text: &str, value: &Value) {
+        let innermost = self.levels.last().map(|level| &level.open);
+        let is_mode =
+            matches!(innermost, Some(Open::Map { key: Some(key), .. }) if key.text == MODE);
+        if self.schema != Schema::Envoy || is_mode || self.octals.len() >= self.limits.errors {
+            return;
+        }
+        let note = octal(text, value).map(|problem| (at, problem));
+        self.octals.extend(note);
     }
 
     /// Begins a collection; one level too many is a mistake.
@@ -180,9 +251,16 @@ impl<'a> Builder<'a> {
                 key,
                 merges,
             }) => match key.take() {
-                None => *key = Some((node.at, read_key(node)?)),
-                Some((_, key)) if key == MERGE => merges.push(node),
-                Some((at, key)) => entries.push(Entry { at, key, node }),
+                None => {
+                    *key = Some(Key {
+                        at: node.at,
+                        text: read_key(node)?,
+                        is_ignored: false,
+                    });
+                }
+                Some(key) if key.is_ignored => {}
+                Some(key) if key.text == MERGE => merges.push(node),
+                Some(Key { at, text: key, .. }) => entries.push(Entry { at, key, node }),
             },
         }
         Ok(())
@@ -200,8 +278,8 @@ fn count_copy(expanded: usize, count: usize, limits: &Limits) -> Result<usize, P
     Ok(expanded)
 }
 
-/// Reads a value as the text of a key. A collection and null are no keys, which
-/// is a mistake.
+/// Reads a value as the text of a key: an alias, or the value of an anchor. A
+/// collection and null are no keys, which is a mistake.
 fn read_key(node: Node) -> Result<String, Problem> {
     match node.value {
         Value::String(text) | Value::Number(text) => Ok(text),
@@ -261,83 +339,4 @@ fn measure(node: &Node) -> Size {
             levels: 0,
         },
     }
-}
-
-/// Reads a scalar. One in quotes, or with the tag `!!str`, is text whatever it
-/// looks like; other tags of the core schema are not heeded, and tags of other
-/// schemas are refused.
-fn read_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
-    let mut is_text = style != ScalarStyle::Plain;
-    if let Some(tag) = tag {
-        let is_core = tag.is_yaml_core_schema();
-        // A single `!`.
-        let is_bare = tag.handle == "!" && tag.suffix.is_empty();
-        if !is_core && !is_bare {
-            return Err(Problem::UnknownTag(tag.to_string()));
-        }
-        is_text |= is_core && tag.suffix == "str";
-    }
-
-    match is_text {
-        true => Ok(Value::String(text.to_owned())),
-        false => Ok(read_plain(text)),
-    }
-}
-
-/// Reads a scalar without quotes by the core schema of YAML 1.2: null, a
-/// boolean, a number, or else a text.
-fn read_plain(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Bool(true),
-        "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => match read_plain_number(text) {
-            Some(number) => Value::Number(number),
-            None => Value::String(text.to_owned()),
-        },
-    }
-}
-
-/// Returns a number of the core schema as [`Value::Number`] has it: in decimal,
-/// without a plus, or by its name in JSON. `None` if the text is none.
-fn read_plain_number(text: &str) -> Option<String> {
-    let number = match text {
-        ".nan" | ".NaN" | ".NAN" => "NaN",
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => "Infinity",
-        "-.inf" | "-.Inf" | "-.INF" => "-Infinity",
-        _ if is_decimal(text) => text.strip_prefix('+').unwrap_or(text),
-        _ => return read_prefixed_number(text).map(|number| number.to_string()),
-    };
-    Some(number.to_owned())
-}
-
-/// Reads a whole number with the prefix `0x` or `0o`. `None` if the text is no
-/// such number, or if the number does not fit 64 bits.
-fn read_prefixed_number(text: &str) -> Option<u64> {
-    let (digits, radix) = match text.split_at_checked(2)? {
-        ("0x", digits) => (digits, 16),
-        ("0o", digits) => (digits, 8),
-        _ => return None,
-    };
-    u64::from_str_radix(digits, radix).ok()
-}
-
-/// Returns whether a text is a decimal number, which matches
-/// `[-+]? ( [0-9]+ ( \. [0-9]* )? | \. [0-9]+ ) ( [eE] [-+]? [0-9]+ )?`
-fn is_decimal(text: &str) -> bool {
-    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let is_exponent = |text: &str| {
-        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        !unsigned.is_empty() && is_digits(unsigned)
-    };
-
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let mantissa = match unsigned.split_once(['e', 'E']) {
-        Some((_, exponent)) if !is_exponent(exponent) => return false,
-        Some((mantissa, _)) => mantissa,
-        None => unsigned,
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let has_digit = !whole.is_empty() || !fraction.is_empty();
-    has_digit && is_digits(whole) && is_digits(fraction)
 }

@@ -96,7 +96,7 @@ fn every_mistake_of_every_file_is_told_with_its_place() {
     place.write("b.yaml", clusters([("b", 1)]) + "  lb_policy: NONE\n");
     let two = "resources:\n- \"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\n  \
                name: x\n  resource: {\"@type\": \
-               type.googleapis.com/envoy.config.cluster.v3.Cluster, name: y}\n";
+               type.googleapis.com/envoy.config.cluster.v3.Cluster, name: z}\n";
     place.write("c.yaml", two);
     let dir = format!("{}/", place.0.path().display());
     let loaded = place.load();

@@ -134,7 +134,7 @@ async fn an_edit_or_a_removal_takes_hosts_away() {
 #[test]
 fn two_hosts_of_one_name_are_an_error_that_names_both_places() {
     let place = Place::new();
-    place.write("a.yaml", routes(true, &[("a", "x"), ("a", "y")]));
+    place.write("a.yaml", routes(true, &[("a", "x"), ("a", "w")]));
     assert_eq!(
         wrong(&place),
         [
@@ -143,7 +143,7 @@ fn two_hosts_of_one_name_are_an_error_that_names_both_places() {
         ]
     );
     place.write("a.yaml", routes(true, &[("a", "x")]));
-    place.write("b.yaml", alone("r/a", "y"));
+    place.write("b.yaml", alone("r/a", "w"));
     assert_eq!(
         wrong(&place),
         [
@@ -183,7 +183,7 @@ fn a_domain_of_two_hosts_is_an_error_that_names_both_places() {
     let place = Place::new();
     place.write(
         "a.yaml",
-        routes(true, &[("a", "x, A.com"), ("b", "y, a.COM")]),
+        routes(true, &[("a", "x, A.com"), ("b", "w, a.COM")]),
     );
     assert_eq!(
         wrong(&place),
@@ -238,7 +238,7 @@ fn a_domain_of_two_hosts_that_nobody_sees_together_is_none() {
 async fn a_file_that_takes_a_domain_is_bad_and_others_go_on() {
     let place = Place::new();
     place.write("a.yaml", alone("r/a", "x"));
-    place.write("b.yaml", alone("r/b", "y"));
+    place.write("b.yaml", alone("r/b", "w"));
     let mut watched = place.watch();
     watched.next().await;
     place.replace("b.yaml", &alone("r/b", "x"));

@@ -14,6 +14,9 @@ use super::{
 };
 use crate::path::Step;
 
+/// The characters of a key that an error quotes.
+const QUOTED: usize = 40;
+
 /// Keys of a mapping that are not fields: the caller has read them.
 pub(in super::super) type Ignore<'a> = &'a [&'a str];
 
@@ -113,18 +116,28 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a list; an item with a mistake is reported and left out. `None` if
-    /// the value is no list, which is reported.
+    /// Reads a list; an item with a mistake is reported and left out. A single
+    /// value stands for a list of one, as it does for Envoy.
     fn read_list(&mut self, field: &FieldDescriptor, node: &Node) -> Option<Value> {
-        let Tree::List(items) = &node.value else {
-            return self.report_wrong_kind(node, "a list (begin each item with `- `)");
-        };
         let kind = field.kind();
-        let mut list = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            list.extend(self.walk_at(Step::Index(index), |w| w.read_value(&kind, item)));
+        let mut list = Vec::new();
+        match &node.value {
+            Tree::List(items) => self.read_items(&kind, items, &mut list),
+            _ => list.push(self.read_value(&kind, node)?),
         }
         Some(Value::List(list))
+    }
+
+    /// Reads the items of a list into `list`. The items of a list inside it are
+    /// items too, except where a list is a value. Recursion is bounded, because
+    /// the levels of a tree are.
+    fn read_items(&mut self, kind: &Kind, items: &[Node], list: &mut Vec<Value>) {
+        for (index, item) in items.iter().enumerate() {
+            self.walk_at(Step::Index(index), |w| match &item.value {
+                Tree::List(inner) if !takes_list(kind) => w.read_items(kind, inner, list),
+                _ => list.extend(w.read_value(kind, item)),
+            });
+        }
     }
 
     /// Reads a map; an entry with a mistake is reported and left out. `None` if
@@ -149,19 +162,38 @@ impl Walk<'_> {
 
     /// Reads the key of a map's entry. In the text it is always a string,
     /// whatever its `kind` is in the message; one that is not of that kind is
-    /// reported.
+    /// reported. A number is decimal there, and a boolean has one spelling.
     fn read_map_key(&mut self, kind: &Kind, entry: &Entry) -> Option<MapKey> {
-        let value = match (kind, entry.key.as_str()) {
-            (Kind::Bool, "true") => Tree::Bool(true),
-            (Kind::Bool, "false") => Tree::Bool(false),
-            (_, key) => Tree::String(key.to_owned()),
+        let key = entry.key.as_str();
+        let value = match (kind, key, key.trim_ascii().parse::<i128>()) {
+            (Kind::String, ..) => Tree::String(key.to_owned()),
+            (Kind::Bool, "true", _) => Tree::Bool(true),
+            (Kind::Bool, "false", _) => Tree::Bool(false),
+            (Kind::Bool, ..) => Tree::Null,
+            (_, _, Ok(number)) => Tree::Number(number.to_string()),
+            (_, _, Err(_)) => Tree::Null,
         };
-        let at = entry.at;
-        self.read_scalar(kind, &Node { at, value })?.into_map_key()
+        let node = Node {
+            at: entry.at,
+            value,
+        };
+        match node.value {
+            Tree::Null => {
+                let value = key.chars().take(QUOTED).collect();
+                let kind = "key of this map";
+                self.report(entry.at, Problem::OutOfRange { value, kind })
+            }
+            _ => self.read_scalar(kind, &node)?.into_map_key(),
+        }
     }
 
-    /// Reads a single value: a message or a scalar.
+    /// Reads a single value: a message or a scalar. Null, in a list or as the
+    /// value of a map, stands for a value that is empty, except where it is a
+    /// value itself.
     pub(super) fn read_value(&mut self, kind: &Kind, node: &Node) -> Option<Value> {
+        if node.value == Tree::Null && !takes_null(kind) {
+            return Some(Value::default_value(kind));
+        }
         match kind {
             Kind::Message(of) => self.read_message(of, node).map(Value::Message),
             _ => self.read_scalar(kind, node),
@@ -186,10 +218,16 @@ impl Walk<'_> {
 /// Returns whether a field counts as not set: `null` says so, except where null
 /// is a value.
 fn is_absent(field: &FieldDescriptor, node: &Node) -> bool {
-    let takes_null = match field.kind() {
-        Kind::Message(of) => of.full_name() == "google.protobuf.Value" && !field.is_list(),
-        Kind::Enum(of) => of.full_name() == "google.protobuf.NullValue",
-        _ => false,
-    };
-    node.value == Tree::Null && !takes_null
+    node.value == Tree::Null && (field.is_list() || !takes_null(&field.kind()))
+}
+
+/// Returns whether null is a value of a kind.
+fn takes_null(kind: &Kind) -> bool {
+    matches!(kind, Kind::Message(of) if of.full_name() == "google.protobuf.Value")
+}
+
+/// Returns whether a list is a value of a kind.
+fn takes_list(kind: &Kind) -> bool {
+    let names = ["google.protobuf.Value", "google.protobuf.ListValue"];
+    matches!(kind, Kind::Message(of) if names.contains(&of.full_name()))
 }

@@ -7,6 +7,7 @@
 
 mod any;
 mod message;
+mod number;
 mod scalar;
 mod wellknown;
 

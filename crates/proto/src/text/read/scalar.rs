@@ -1,4 +1,4 @@
-//! Numbers, text, bytes and enums.
+//! Booleans, numbers, text, bytes and enums, in the spellings that Envoy takes.
 
 use base64::{
     Engine, alphabet,
@@ -13,6 +13,7 @@ use super::{
         tree::{Node, Value as Tree},
     },
     Walk,
+    number::{parse_float, parse_integer},
 };
 
 /// The characters of a number that an error quotes.
@@ -43,21 +44,30 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a boolean; `yes` and `on` are texts.
+    /// Reads a boolean, which may be in quotes: then also `yes` and `1`, but not
+    /// `on`.
     fn read_bool(&mut self, node: &Node) -> Option<Value> {
-        match &node.value {
-            Tree::Bool(value) => Some(Value::Bool(*value)),
-            _ => self.report_wrong_kind(node, "true or false"),
+        let value = match &node.value {
+            Tree::Bool(value) => Some(*value),
+            Tree::String(text) => parse_bool(text),
+            _ => None,
+        };
+        match value {
+            Some(value) => Some(Value::Bool(value)),
+            None => self.report_wrong_kind(node, "true or false"),
         }
     }
 
-    /// Reads a text. A number or a boolean is none: YAML takes `1.10` for a
-    /// number, and the text could not be restored.
+    /// Reads a text. A number or a boolean is none: `010` and `yes` could not be
+    /// restored.
     fn read_string(&mut self, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::String(text) => Some(Value::String(text.clone())),
-            Tree::Number(_) | Tree::Bool(_) => {
-                self.report_wrong_kind(node, "a string (put the value in quotes)")
+            Tree::Number(_) => self.report_wrong_kind(node, "a string (put the value in quotes)"),
+            Tree::Bool(_) => {
+                let booleans = "y, n, yes, no, on and off are booleans";
+                let expected = format!("a string (put the value in quotes: {booleans})");
+                self.report_wrong_kind(node, expected)
             }
             _ => self.report_wrong_kind(node, "a string"),
         }
@@ -77,24 +87,19 @@ impl Walk<'_> {
     /// the name of that type in an error.
     fn read_integer<N: TryFrom<i128>>(&mut self, node: &Node, kind: &'static str) -> Option<N> {
         let text = self.number_text(node, kind)?;
-        match parse_integer(text).and_then(|number| N::try_from(number).ok()) {
+        match parse_integer(text) {
             Some(number) => Some(number),
             None => self.report_out_of_range(node, text, kind),
         }
     }
 
-    /// Reads a floating-point number of 64 bits, or one of the names that JSON
-    /// has for those without digits. Anything else is reported; `kind` is the
-    /// name of the type in an error.
+    /// Reads a floating-point number of 64 bits. A number of JSON is finite; in
+    /// quotes it may also be infinite, or none. Anything else is reported;
+    /// `kind` is the name of the type in an error.
     fn read_float(&mut self, node: &Node, kind: &'static str) -> Option<f64> {
         let text = self.number_text(node, kind)?;
-        let value = match text {
-            "NaN" => Some(f64::NAN),
-            "Infinity" => Some(f64::INFINITY),
-            "-Infinity" => Some(f64::NEG_INFINITY),
-            _ => parse_decimal(text),
-        };
-        match value {
+        let is_number = matches!(node.value, Tree::Number(_));
+        match parse_float(text).filter(|value| value.is_finite() || !is_number) {
             Some(value) => Some(value),
             None => self.report_out_of_range(node, text, kind),
         }
@@ -129,19 +134,16 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a value of an enum, by name or by number. An unknown number
-    /// passes, as in protobuf; an unknown name is reported. `null` is the value
-    /// of `NullValue`.
+    /// Reads a value of an enum, by name in any case or by number, which may be
+    /// in quotes. An unknown number passes, as in protobuf; an unknown name is
+    /// reported.
     fn read_enum(&mut self, of: &EnumDescriptor, node: &Node) -> Option<Value> {
         match &node.value {
-            Tree::Null if of.full_name() == "google.protobuf.NullValue" => {
-                Some(Value::EnumNumber(0))
-            }
             Tree::Number(_) => self
                 .read_integer(node, "enum number")
                 .map(Value::EnumNumber),
-            Tree::String(name) => match of.get_value_by_name(name) {
-                Some(value) => Some(Value::EnumNumber(value.number())),
+            Tree::String(name) => match find_enum_number(of, name) {
+                Some(number) => Some(Value::EnumNumber(number)),
                 None => self.report(node.at, unknown_enum_value(of, name)),
             },
             _ => {
@@ -149,6 +151,26 @@ impl Walk<'_> {
                 self.report_wrong_kind(node, format!("a name of {} such as {example}", of.name()))
             }
         }
+    }
+}
+
+/// Parses a boolean in quotes, in upper or lower case.
+fn parse_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" | "y" | "1" => Some(true),
+        "false" | "f" | "no" | "n" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Finds the number of an enum's value by its name, in any case, or by a number
+/// in decimal.
+fn find_enum_number(of: &EnumDescriptor, text: &str) -> Option<i32> {
+    let exact = of.get_value_by_name(text);
+    let in_any_case = || of.values().find(|v| v.name().eq_ignore_ascii_case(text));
+    match exact.or_else(in_any_case) {
+        Some(value) => Some(value.number()),
+        None => text.trim_ascii().parse().ok(),
     }
 }
 
@@ -162,38 +184,19 @@ fn unknown_enum_value(of: &EnumDescriptor, name: &str) -> Problem {
     }
 }
 
-/// Parses a finite floating-point number that is written in digits; `None` for
-/// any other text.
-fn parse_decimal(text: &str) -> Option<f64> {
-    // Rust also reads "inf" and "nan".
-    let is_decimal = text.bytes().all(|b| b"+-.eE0123456789".contains(&b));
-    let value = text.parse::<f64>().ok();
-    value.filter(|value| is_decimal && value.is_finite())
-}
-
-/// Parses a whole number, also when it is written as `1e3` or `5.0`; `None` for
-/// any other text.
-fn parse_integer(text: &str) -> Option<i128> {
-    /// 2^53: from there on not every whole number is a float, so that such a
-    /// spelling is not exact.
-    const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
-    if let Ok(number) = text.parse() {
-        return Some(number);
-    }
-    let float: f64 = text.parse().ok()?;
-    let is_exact = float.fract() == 0.0 && float.abs() < FIRST_INEXACT;
-    is_exact.then_some(float as i128)
-}
-
-/// Decodes base64 in either of its alphabets, padded or not, as protobuf's JSON
-/// allows it; `None` if it is neither.
+/// Decodes base64 in the letters of either of its alphabets, as protobuf's JSON
+/// allows it: padded fully, or not at all. `None` if the text is anything else.
 pub(in super::super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
         .with_decode_allow_trailing_bits(true);
     const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
-    const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-    let decoded = STANDARD.decode(text);
-    decoded.or_else(|_| URL_SAFE.decode(text)).ok()
+    let is_padded = text.len().is_multiple_of(4) && text.ends_with('=');
+    let letters = match is_padded {
+        true => text.strip_suffix("==").or_else(|| text.strip_suffix('='))?,
+        false => text,
+    };
+    let letters = letters.replace('-', "+").replace('_', "/");
+    STANDARD.decode(letters).ok()
 }

@@ -37,9 +37,18 @@ pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
 
 impl Walk<'_> {
     /// Reads a message of `google.protobuf` in its own form. `None` if its type
-    /// has none; `Some(None)` if a mistake was reported.
+    /// has none, or if it is written as a mapping from its fields; `Some(None)`
+    /// if a mistake was reported.
     pub(super) fn read_well_known(&mut self, of: &MessageDescriptor, node: &Node) -> Handled {
         let name = of.full_name().strip_prefix("google.protobuf.")?;
+        match &node.value {
+            // Envoy also reads the fields: `{seconds: 3}`, `{value: 3}`.
+            Tree::Map(_) if !matches!(name, "Any" | "Struct" | "Value") => return None,
+            Tree::Null if !matches!(name, "Any" | "Value" | "FieldMask") && has_own_form(of) => {
+                return Some(Some(DynamicMessage::new(of.clone())));
+            }
+            _ => {}
+        }
         Some(match name {
             "Any" => self.read_any(of, node),
             "Duration" => {
@@ -93,7 +102,7 @@ impl Walk<'_> {
         let Tree::String(text) = &node.value else {
             return self.report_wrong_kind(node, "a field mask such as user.displayName,photo");
         };
-        let paths = text.split(',').filter(|path| !path.is_empty());
+        let paths = text.split(',').filter(|_| !text.is_empty());
         let paths = paths.map(|path| Value::String(to_snake_case(path)));
         Some(message_with(of, "paths", Value::List(paths.collect())))
     }
@@ -141,7 +150,7 @@ impl Walk<'_> {
             Tree::Null => message_with(of, "null_value", Value::EnumNumber(0)),
             Tree::Bool(value) => message_with(of, "bool_value", Value::Bool(*value)),
             Tree::String(text) => message_with(of, "string_value", Value::String(text.clone())),
-            Tree::Number(text) => match text.parse::<f64>() {
+            Tree::Number(text) | Tree::Float(text) => match text.parse::<f64>() {
                 Ok(number) if number.is_finite() => {
                     message_with(of, "number_value", Value::F64(number))
                 }

@@ -16,7 +16,7 @@ fn put_value(value: &Value, indent: usize, out: &mut String) {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
-        Value::Number(text) => out.push_str(text),
+        Value::Number(text) | Value::Float(text) => out.push_str(text),
         Value::String(text) => put_string(text, out),
         Value::List(list) if list.is_empty() => out.push_str("[]"),
         Value::Map(map) if map.is_empty() => out.push_str("{}"),

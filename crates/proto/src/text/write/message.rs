@@ -119,6 +119,17 @@ fn write_float(value: f64, text: String) -> Value {
     }
 }
 
+/// Writes the number of a `google.protobuf.Value`. In YAML, only a whole one of
+/// 32 bits is a number without a tag.
+fn write_any_number(number: f64) -> Value {
+    let is_plain =
+        number == f64::from(number as i32) && !(number == 0.0 && number.is_sign_negative());
+    match write_float(number, number.to_string()) {
+        Value::Number(text) if !is_plain => Value::Float(text),
+        value => value,
+    }
+}
+
 /// Writes a message of `google.protobuf` in its own form, by its `name` in that
 /// package; `None` if it has no such form.
 fn write_well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node> {
@@ -140,6 +151,7 @@ fn write_well_known(name: &str, message: &DynamicMessage, depth: usize) -> Optio
         "Struct" => write_only_field(message, "fields", depth)?,
         "ListValue" => write_only_field(message, "values", depth)?,
         "Value" => match message.fields().next() {
+            Some((_, Reflected::F64(number))) => write_any_number(*number),
             Some((field, value)) => write_single(&field.kind(), value, depth),
             None => Value::Null,
         },

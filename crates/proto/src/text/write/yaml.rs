@@ -77,6 +77,10 @@ fn put_flat(value: &Value, out: &mut String) {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Number(text) => out.push_str(text),
+        Value::Float(text) => {
+            out.push_str("!!float ");
+            out.push_str(text);
+        }
         Value::String(text) => put_scalar(text, out),
         Value::List(_) => out.push_str("[]"),
         Value::Map(_) => out.push_str("{}"),
