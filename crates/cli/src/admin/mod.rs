@@ -52,6 +52,7 @@ use trunkline_store::FilesStatus;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::stage::Stage;
+pub(crate) use self::status::protocol_name;
 use crate::applied::AppliedContents;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
