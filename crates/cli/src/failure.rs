@@ -23,7 +23,8 @@ enum Kind {
 
 /// The meaning of the exit codes, for `--help`.
 pub(crate) const CODES: &str = "Exit codes: 0 done; 1 what was given is wrong, or a check failed; \
-     2 the command line or the settings make no sense; 3 the server cannot be reached.";
+     2 the command line or the settings make no sense; 3 the server cannot be reached. Of `diff`: \
+     1 there is a difference; 2 what was given is wrong.";
 
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -47,6 +48,15 @@ impl Failure {
     /// Returns whether the server could not be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
+    }
+
+    /// Makes a failure whose code is not 1, for a command that says with 1 what
+    /// it found.
+    pub(crate) fn of_comparison(self) -> Self {
+        match self.kind {
+            Kind::Wrong => Self::new(Kind::Usage, self.message),
+            Kind::Usage | Kind::Unreachable => self,
+        }
     }
 
     fn new(kind: Kind, message: impl fmt::Display) -> Self {

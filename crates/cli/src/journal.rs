@@ -1,14 +1,17 @@
-//! The log of streams and leases: NACKs, oversized responses and leases that end
-//! always, the rest at level debug.
+//! The log of streams and leases: clients that connect, NACKs, oversized
+//! responses and leases that end always, the rest at level debug.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use trunkline::{Event, Hooks, LeaseEvent, Limit, Name, Oversized, Peer, Report, TypeUrl, Version};
+use trunkline::{
+    Event, Hooks, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, TypeUrl,
+    Version,
+};
 use trunkline_core::message::ErrorDetail;
 use trunkline_proto::redact;
 
-use crate::kinds;
+use crate::{admin, kinds};
 
 /// The maximum of resources that are remembered for each kind of line.
 const MOST_REMEMBERED: usize = 1000;
@@ -20,6 +23,24 @@ const MOST_WARNINGS: usize = 10;
 pub(crate) struct Journal {
     rejected: Remembered,
     oversized: Remembered,
+}
+
+/// Logs a request at level debug. Lists of names are short, and say how many
+/// there are beside them.
+fn log_request(peer: Peer<'_>, type_url: &TypeUrl, details: &RequestDetails) {
+    let error = details.error.as_deref().map(redact::quoted);
+    tracing::debug!(
+        stream = peer.stream,
+        node = peer.node,
+        "type" = kinds::short(type_url),
+        names = ?details.names,
+        more = details.more,
+        unsubscribed = ?details.unsubscribed,
+        more_unsubscribed = details.more_unsubscribed,
+        nonce = details.nonce.as_ref().map(|nonce| nonce.as_str()),
+        error = error.as_deref(),
+        "a request arrives"
+    );
 }
 
 /// The resources that were logged last: a problem of a whole fleet is one line.
@@ -133,11 +154,24 @@ impl Journal {
 
 impl Hooks for Journal {
     /// Logs what happens on a stream: NACKed resources and oversized responses
-    /// as warnings, the rest at level debug, and some of it not at all.
+    /// as warnings, its begin at level info, the rest at level debug, and some
+    /// of it not at all.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let (stream, node) = (peer.stream, peer.node);
         match report {
-            Report::Opened => tracing::debug!(stream, node, "a stream begins"),
+            Report::Opened => tracing::info!(
+                stream,
+                node,
+                address = peer.connection.peer.map(tracing::field::display),
+                identity = peer.identity,
+                protocol = admin::protocol_name(peer.mode),
+                "a client connects"
+            ),
+            Report::Requested {
+                type_url,
+                details: Some(details),
+                ..
+            } => log_request(peer, type_url, details),
             Report::Closed => tracing::debug!(stream, node, "a stream ends"),
             Report::Event(event) => self.log_event(peer, event),
             Report::Oversized(response) => self.log_oversized(peer, response),
@@ -169,6 +203,11 @@ impl Hooks for Journal {
             ),
             _ => {}
         }
+    }
+
+    /// Reads requests if they are logged.
+    fn reads_requests(&self) -> bool {
+        tracing::enabled!(tracing::Level::DEBUG)
     }
 
     /// Logs the end of leases. A removal that is held is logged once.

@@ -24,6 +24,7 @@ mod demo;
 mod failure;
 mod journal;
 mod kinds;
+mod line_diff;
 mod log;
 mod metrics;
 mod output;
@@ -40,7 +41,7 @@ use clap::Parser as _;
 /// error, and decides the exit code.
 fn main() -> ExitCode {
     match command::run(cli::Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
             failure.code()

@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{CLUSTER, Server, good, until};
+use support::{CLUSTER, Server, bad, good, until};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
@@ -141,6 +141,92 @@ async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
     drop(client);
     metric(&server, "trunkline_connected_clients 0");
     metric(&server, "trunkline_streams 0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn status_counts_picks_and_checks() {
+    let server = Server::start(&[]);
+    good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    good(&server.ask(&["status", "--check"]));
+    let mut client = Client::connect(&server).await;
+    row(&server, "STALE");
+    let error = bad(&server.ask(&["status", "--check"]), 1);
+    assert!(error.contains("1 client is not in sync"), "{error}");
+    client.answer(None).await;
+    row(&server, "SYNCED");
+    let table = good(&server.ask(&["status", "--check"]));
+    assert!(table.starts_with("1 client: 1 in sync\n\nNODE"), "{table}");
+
+    good(&server.ask_with(&["apply", "-f", "-"], &CLUSTER.replace("1s", "2s")));
+    client.answer(Some("too slow")).await;
+    row(&server, "NACKED");
+    let table = good(&server.ask(&["status"]));
+    assert!(table.starts_with("1 client: 1 nacked\n"), "{table}");
+    bad(&server.ask(&["status", "--check", "--node", "node-1"]), 1);
+    let other_type = ["status", "--check", "--type", "listeners"];
+    let none = good(&server.ask(&other_type));
+    assert_eq!(none, "no such clients are connected\n");
+    let error = bad(&server.ask(&["status", "--check", "--node", "node-2"]), 1);
+    assert!(error.contains("1 node is not connected"), "{error}");
+    let one = good(&server.ask(&["status", "-o", "json", "--type", "clusters"]));
+    let one: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(one["clients"][0]["types"][0]["status"], "NACKED");
+    bad(&server.ask(&["status", "--type", "bananas"]), 2);
+}
+
+#[test]
+fn a_check_of_the_status_finds_bad_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.yaml");
+    std::fs::write(&file, CLUSTER).unwrap();
+    let server = Server::start(&["--config", dir.path().to_str().unwrap()]);
+    good(&server.ask(&["status", "--check"]));
+    support::put(&file, "resources: 1\n");
+    let error = until("the bad file", || {
+        let output = server.ask(&["status", "--check"]);
+        (output.status.code() == Some(1)).then(|| support::said(&output))
+    });
+    assert!(error.contains("1 file is bad"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_tells_who_connects_and_what_is_requested() {
+    let server = Server::start(&["--log-level", "debug"]);
+    good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    let mut client = Client::connect(&server).await;
+    let line = server.running.logged("a client connects");
+    assert_eq!(line["level"], "INFO");
+    assert_eq!(
+        (&line["node"], &line["protocol"]),
+        (&"node-1".into(), &"delta".into())
+    );
+    assert!(line["address"].as_str().unwrap().starts_with("127.0.0.1:"));
+
+    let requests = || {
+        let log = server.running.log().into_iter();
+        let requests = log.filter(|line| line["message"] == "a request arrives");
+        requests.collect::<Vec<Value>>()
+    };
+    let first = until("the first request", || requests().into_iter().next());
+    assert_eq!(
+        (&first["level"], &first["type"]),
+        (&"DEBUG".into(), &"cds".into())
+    );
+    assert_eq!(first["names"], "[\"*\"]");
+    assert!(
+        first["nonce"].is_null() && first["error"].is_null(),
+        "{first}"
+    );
+    client
+        .answer(Some("bad field inline_string: \"swordfish\""))
+        .await;
+    let nack = until("the NACK", || requests().into_iter().nth(1));
+    assert!(nack["nonce"].is_string(), "{nack}");
+    let error = nack["error"].as_str().unwrap();
+    assert!(
+        error.contains("bad field") && !error.contains("swordfish"),
+        "{error}"
+    );
 }
 
 /// The client here is as others on gRPC are: it accepts no more than 4 MiB.

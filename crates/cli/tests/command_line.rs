@@ -13,6 +13,7 @@ fn every_command_has_help_with_an_example() {
         "get",
         "apply",
         "delete",
+        "diff",
         "status",
         "watch",
         "demo",
@@ -135,7 +136,7 @@ fn a_server_that_is_not_there_is_exit_code_3() {
     let error = bad(&run(&["status", "--admin", &address]), 3);
     assert!(error.contains(&format!("cannot reach the server at http://{address}")));
     bad(&run(&["get", "cds", "--admin", &address]), 3);
-    bad(&run(&["get", "clusters", "--admin", &address]), 2);
+    bad(&run(&["get", "bananas", "--admin", &address]), 2);
     bad(&run(&["get", "cds", "--admin", "ftp://x"]), 2);
 }
 

@@ -140,7 +140,11 @@ fn a_held_change_of_files_is_shown_until_it_is_confirmed() {
     until("the removal", || {
         server.names("cds").is_empty().then_some(())
     });
-    assert!(server.get("/metrics").1.contains(&gauge(0)));
+    // The state of files is told after their change.
+    until("the gauge", || {
+        let (_, metrics) = server.get("/metrics");
+        metrics.contains(&gauge(0)).then_some(())
+    });
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn events_that_are_not_there_are_gone_and_mistakes_are_told() {
         "from=x",
         "from=1&after=1-1",
         "event=acknowledged",
-        "type=clusters",
+        "type=bananas",
         "nod=a",
     ];
     for mistake in mistakes {

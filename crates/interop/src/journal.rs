@@ -73,7 +73,9 @@ impl Journal {
     pub(crate) fn write(&self, peer: Peer<'_>, report: Report<'_>) {
         let entry = match report {
             Report::Opened => Entry::Opened(peer.stream),
-            Report::Requested { type_url, bytes } => Entry::Requested {
+            Report::Requested {
+                type_url, bytes, ..
+            } => Entry::Requested {
                 type_url: type_url.to_string(),
                 bytes,
             },

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Guard, Proposal, Rejection};
-use trunkline::{Resource, TypeUrl};
 
 use crate::file::{File, FileId, FileKey, NewState, Settled};
 use crate::mailbox::Touched;
 use crate::options::Options;
 use crate::read::Outcome;
 use crate::read_all::read_all;
-use crate::scan::{Found, Scan, scan};
+use crate::scan::{Found, Scan};
 use crate::target::Target;
 
 /// All files below some paths.
@@ -32,25 +31,12 @@ pub struct Files {
     put_off_since: Option<Instant>,
 }
 
-/// The resources of files, read once.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The resources of good files.
-    pub resources: Vec<(TypeUrl, Arc<Resource>)>,
-    /// The number of files.
-    pub files: usize,
-    /// All mistakes.
-    pub errors: Vec<Finding>,
-    /// All warnings.
-    pub warnings: Vec<Finding>,
-}
-
 /// How often files are scanned again because one changes meanwhile.
 const MOST_RESCANS: usize = 4;
 
 /// The result of reading the files that changed by one scan.
 #[derive(Default)]
-struct Reread {
+pub(crate) struct Reread {
     /// Whether some file had to be read.
     any_changed: bool,
     /// Whether some file looks half written.
@@ -83,23 +69,6 @@ impl Files {
             failed: BTreeMap::new(),
             loaded: false,
             put_off_since: None,
-        }
-    }
-
-    /// Reads all files, once, and does not wait for one that looks half
-    /// written: that one is bad. The mistakes of bad files come with the
-    /// resources of the good ones.
-    pub fn load(&mut self) -> Loaded {
-        let roots = self.roots.clone();
-        let last_try = true;
-        self.refresh(&mut |_| scan(&roots), &Touched::new(), last_try);
-
-        let status = self.status();
-        Loaded {
-            resources: self.target.read(|set| set.resources(ORIGIN)),
-            files: self.files.len(),
-            errors: status.errors().cloned().collect(),
-            warnings: status.warnings().cloned().collect(),
         }
     }
 
@@ -151,7 +120,7 @@ impl Files {
     /// Scans and reads the files until none changes meanwhile, so that a swap
     /// of several files is seen as one change and not in parts. After
     /// [`MOST_RESCANS`] it goes on all the same.
-    fn scan_until_stable(
+    pub(crate) fn scan_until_stable(
         &mut self,
         scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
         touched: &Touched,
@@ -196,7 +165,7 @@ impl Files {
 
     /// Proposes the new states of files. One that is rejected is bad, and is
     /// proposed again the next time.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let mut changed: Vec<_> = self
             .files
             .iter()
@@ -298,7 +267,7 @@ impl Files {
     /// Applies the contents of all files, which are all good for the first
     /// time. Files without any resource are hardly meant, unless the options
     /// allow it: clients would remove all that they have.
-    fn apply_first(&mut self) {
+    pub(crate) fn apply_first(&mut self) {
         let mut served = self.files.values().filter_map(|file| file.served);
         if !self.options.allow_empty && served.all(|resources| resources == 0) {
             return self.fail_roots(&Fault::NoResources);
@@ -323,7 +292,7 @@ impl Files {
 
     /// Returns whether every path could be scanned, and every file is good and
     /// served.
-    fn is_all_good(&self) -> bool {
+    pub(crate) fn is_all_good(&self) -> bool {
         let is_bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
         self.failed.is_empty() && !self.files.values().any(is_bad)
     }
@@ -430,7 +399,12 @@ impl Files {
     /// given some time, unless this is the last try: then nothing is recorded
     /// but since when, and the result is true, for the file should be read
     /// again.
-    fn note_read(&mut self, id: &FileId, outcome: Option<Outcome>, last_try: bool) -> bool {
+    pub(crate) fn note_read(
+        &mut self,
+        id: &FileId,
+        outcome: Option<Outcome>,
+        last_try: bool,
+    ) -> bool {
         let Some(file) = self.files.get_mut(id) else {
             return false;
         };

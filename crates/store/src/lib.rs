@@ -14,6 +14,7 @@
 //! | `read`, `read_all` | the resources of one file, or of several at once |
 //! | `attachments`, `links` | the files that secrets name, and where they may change |
 //! | `file`, `files`, `status` | good and bad files, and since when |
+//! | `load` | all files, read once |
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
 //! | `contents`, `target` | the way to a server |
 //!
@@ -51,6 +52,7 @@ mod contents;
 mod file;
 mod files;
 mod links;
+mod load;
 mod mailbox;
 mod notifications;
 mod options;
@@ -62,6 +64,8 @@ mod target;
 mod watch;
 
 pub use contents::FileContents;
-pub use files::{Files, Loaded, ORIGIN};
+pub use files::{Files, ORIGIN};
+pub use load::Loaded;
 pub use options::Options;
+pub use scan::find_files;
 pub use status::{FileStatus, FilesStatus};

@@ -54,6 +54,22 @@ pub(crate) fn read(
     read.unwrap_or_else(|error| Some(failed_outcome(file, Fault::of_path(&error))))
 }
 
+/// Decodes a text that is in no file; `name` is its name in findings. Files that
+/// its secrets name are looked for in the current directory.
+pub(crate) fn read_text(name: &Arc<str>, text: &[u8], options: &text::Options) -> Outcome {
+    let reader = AttachmentReader::new(Path::new(""));
+    let form = Form::Text(text::Format::Yaml);
+    let decoded = decode_with_files(name, form, io::Cursor::new(text), options, &reader);
+    match decoded {
+        Ok(decoded) => Outcome {
+            decoded,
+            hash: None,
+            attachments: reader.finish(),
+        },
+        Err(error) => failed_outcome(name, Fault::of_path(&error)),
+    }
+}
+
 /// Makes the outcome of a file that cannot be read: one mistake, and no hash,
 /// so that the file is read again.
 fn failed_outcome(file: &Arc<str>, fault: Fault) -> Outcome {

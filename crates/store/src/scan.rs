@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use trunkline::checked::Fault;
+use trunkline::checked::{Fault, Finding};
 
 use crate::links::Links;
 use crate::mailbox::Touched;
@@ -199,6 +199,24 @@ pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     }
 
     scan
+}
+
+/// Finds the files below some paths, each a file or a directory: in a directory
+/// those that [`Files`](crate::Files) would read, in the order of the paths, then
+/// by name.
+///
+/// # Errors
+/// Paths that do not exist or cannot be read.
+pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Finding>> {
+    let Scan { files, failed, .. } = scan(paths);
+    if failed.is_empty() {
+        return Ok(files.into_iter().map(|found| found.path).collect());
+    }
+    let findings = failed.into_iter().map(|(path, fault)| {
+        let name = path.display().to_string().into();
+        Finding::whole(&name, fault)
+    });
+    Err(findings.collect())
 }
 
 impl Scan {

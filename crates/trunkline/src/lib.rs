@@ -70,7 +70,7 @@ pub use server::{
     Accepted, Acknowledged, Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed,
     Conflict, Connection, Contents, Hooks, LeaseEvent, LeaseState, LeaseStatus, LeaseTtl,
     LeaseTtlError, Lifetime, Limit, Options, Oversized, Peer, Precondition, RecentChange, Rejected,
-    Report, ResourceMessage, Sent, Server, Service, Writer,
+    Report, RequestDetails, ResourceMessage, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

@@ -3,7 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `guard` | who may read, who may write |
-//! | `resources`, `view` | resources, shown without secrets |
+//! | `types`, `resources`, `view` | resources, shown without secrets |
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
 //! | `leases` | resources that stay only as long as their writer renews them |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
@@ -29,6 +29,7 @@ mod remove;
 mod resources;
 mod stage;
 mod status;
+mod types;
 mod variant;
 mod view;
 mod watch;
@@ -52,6 +53,8 @@ use trunkline_store::FilesStatus;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::stage::Stage;
+pub(crate) use self::status::protocol_name;
+pub(crate) use self::view::show_file_form;
 use crate::applied::AppliedContents;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
@@ -103,9 +106,11 @@ macro_rules! routes {
 
 /// Every route; `openapi.json` describes each.
 const ROUTES: &[Route] = routes! {
+    GET "/api/v1/types" types::list;
     GET "/api/v1/resources" resources::list_all;
     GET "/api/v1/resources/{type}" resources::list;
     POST "/api/v1/resources" write::apply;
+    DELETE "/api/v1/resources" remove::delete_listed;
     DELETE "/api/v1/resources/{type}" remove::delete;
     POST "/api/v1/confirm" files::confirm;
     GET "/api/v1/leases" leases::list;

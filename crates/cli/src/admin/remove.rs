@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
+use serde::Deserialize;
 use trunkline::checked::{Document, Removal, ResourceEdit};
 use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::params::Constraints;
@@ -13,7 +16,7 @@ use trunkline_core::params::Constraints;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, OPTIONS, Options};
 use super::query::Query;
-use super::{Shared, Who, resources};
+use super::{Shared, Who, resources, write};
 use crate::kinds;
 
 /// The maximum of variants that are listed in the error about an unknown one.
@@ -34,19 +37,86 @@ pub(super) async fn delete(
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let known = [&["name", "variant", "missing_ok"][..], &OPTIONS].concat();
     let query = Query::read(&uri, &known)?;
-    let options = Options::read(&query, &headers)?.without_guard();
-    let names = required_names(&query)?.into_iter();
+    let options = Options::read(&query, &headers)?;
+    let variant = query.one("variant")?.map(parse_variant).transpose()?;
+    let names = required_names(&query)?.into_iter().map(|name| Removal {
+        type_url: type_url.clone(),
+        name,
+        variant: variant.clone(),
+    });
     let removed = RemovedNames {
-        names: names.map(|name| (type_url.clone(), name)).collect(),
-        variant: query.one("variant")?.map(parse_variant).transpose()?,
+        names: names.collect(),
         missing_ok: query.is_on("missing_ok")?,
     };
+    remove(admin, who, options, removed).await
+}
 
+/// The body of a request that lists the resources to remove.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    names: Vec<ListedName>,
+}
+
+/// A resource to remove.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListedName {
+    #[serde(rename = "type")]
+    kind: String,
+    name: String,
+    /// The one variant to remove, as people write it.
+    variant: Option<String>,
+}
+
+/// `DELETE /api/v1/resources`: removes the resources that the body lists, of any
+/// types, or none, if one does not exist.
+pub(super) async fn delete_listed(
+    State(admin): State<Shared>,
+    Extension(who): Extension<Who>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Refusal> {
+    let query = Query::read(&uri, &[&["missing_ok"][..], &OPTIONS].concat())?;
+    let options = Options::read(&query, &headers)?;
+    let body = write::checked_body(&admin, body)?;
+    let listed: Listed = serde_json::from_slice(&body).map_err(|error| {
+        Refusal::bad(format!(
+            "the body: {error}; expected {{\"names\": [{{\"type\": \"cds\", \"name\": \
+             \"backend\"}}]}}"
+        ))
+    })?;
+    let names = listed.names.into_iter().map(|listed| {
+        let variant = listed.variant.as_deref().map(parse_variant);
+        Ok(Removal {
+            type_url: kinds::parse(&listed.kind).map_err(Refusal::bad)?,
+            name: Name::new(&listed.name),
+            variant: variant.transpose()?,
+        })
+    });
+    let removed = RemovedNames {
+        names: names.collect::<Result<_, Refusal>>()?,
+        missing_ok: query.is_on("missing_ok")?,
+    };
+    remove(admin, who, options, removed).await
+}
+
+/// Removes resources, and responds with the effect.
+///
+/// # Errors
+/// One does not exist, and must.
+async fn remove(
+    admin: Shared,
+    who: Who,
+    options: Options,
+    removed: RemovedNames,
+) -> Result<Response, Refusal> {
     super::run_blocking(move || {
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            options,
+            options: options.without_guard(),
         };
         let edit = ResourceEdit {
             removals: removed.existing(&admin.server)?,
@@ -83,9 +153,7 @@ fn parse_variant(text: &str) -> Result<Clients, Refusal> {
 
 /// Names that a request removes.
 pub(super) struct RemovedNames {
-    pub(super) names: Vec<(TypeUrl, Name)>,
-    /// The variant to remove; without it all of a name.
-    pub(super) variant: Option<Clients>,
+    pub(super) names: Vec<Removal>,
     /// Whether a name may be one that does not exist.
     pub(super) missing_ok: bool,
 }
@@ -95,34 +163,35 @@ impl RemovedNames {
     ///
     /// # Errors
     /// A name, or the variant of it, does not exist, and must.
-    pub(super) fn existing(&self, server: &Server) -> Result<Vec<Removal>, Refusal> {
+    pub(super) fn existing(self, server: &Server) -> Result<Vec<Removal>, Refusal> {
         let mut removals = Vec::new();
-        let mut missing: Vec<(&TypeUrl, &str)> = Vec::new();
-        for (type_url, name) in &self.names {
+        let mut missing: Vec<(TypeUrl, Name)> = Vec::new();
+        for removal in self.names {
+            let Removal {
+                type_url,
+                name,
+                variant,
+            } = &removal;
             let held = resources::variants_of(server, type_url, name);
-            let has_variant = match &self.variant {
+            let has_variant = match variant {
                 Some(clients) => held.iter().any(|held| held.constraints == *clients),
                 None => true,
             };
             if held.is_empty() || (self.missing_ok && !has_variant) {
-                missing.push((type_url, name.as_str()));
+                missing.push((removal.type_url, removal.name));
                 continue;
             }
-            if let Some(clients) = self.variant.as_ref().filter(|_| !has_variant) {
+            if let Some(clients) = variant.as_ref().filter(|_| !has_variant) {
                 return Err(no_variant(type_url, name, clients, &held));
             }
-            removals.push(Removal {
-                type_url: type_url.clone(),
-                name: name.clone(),
-                variant: self.variant.clone(),
-            });
+            removals.push(removal);
         }
 
         match missing.first().filter(|_| !self.missing_ok) {
             None => Ok(removals),
             Some((first, _)) => {
                 let of_type = missing.iter().filter(|(type_url, _)| type_url == first);
-                let names: Vec<&str> = of_type.map(|(_, name)| *name).collect();
+                let names: Vec<&str> = of_type.map(|(_, name)| name.as_str()).collect();
                 Err(resources::missing_names(server, first, &names))
             }
         }

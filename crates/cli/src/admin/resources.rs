@@ -71,7 +71,7 @@ fn all_types(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
 }
 
 /// `GET /api/v1/resources/{type}`: shows the resources of a type, or the
-/// variants of one name; in a summary, without their contents.
+/// variants of some names; in a summary, without their contents.
 pub(super) async fn list(
     State(admin): State<Shared>,
     Path(kind): Path<String>,
@@ -80,9 +80,10 @@ pub(super) async fn list(
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let query = Query::read(&uri, &["name", "summary"])?;
     let summary = query.is_on("summary")?;
-    let found = match query.one("name")? {
-        Some(name) => existing_variants(&admin.server, &type_url, name)?,
-        None => all(&admin.server, &type_url),
+    let names: Vec<&str> = query.all("name").collect();
+    let found = match names.is_empty() {
+        false => existing_variants(&admin.server, &type_url, &names)?,
+        true => all(&admin.server, &type_url),
     };
 
     super::run_blocking(move || {
@@ -90,26 +91,42 @@ pub(super) async fn list(
             true => Shown::summary,
             false => Shown::whole,
         };
-        let resources = found.iter().map(|resource| show(&type_url, resource));
+        // Contents are written without the lock of the set.
+        let origins: Vec<Option<Arc<str>>> = admin.server.read_set(|set| {
+            let origins = found.iter().map(|one| set.origin_of(&type_url, one));
+            origins.collect()
+        });
+        let resources = found.iter().zip(origins).map(|(resource, origin)| Shown {
+            origin: origin.map(|origin| origin.to_string()),
+            ..show(&type_url, resource)
+        });
         let resources = resources.collect();
         axum::Json(List { resources }).into_response()
     })
     .await
 }
 
-/// Returns every variant of a name, of which there is one at least.
+/// Returns every variant of some names, each of which has one at least.
 ///
 /// # Errors
-/// The name does not exist; the error has a similar one.
+/// A name does not exist; the error has a similar one.
 fn existing_variants(
     server: &Server,
     type_url: &TypeUrl,
-    name: &str,
+    names: &[&str],
 ) -> Result<Vec<Arc<Resource>>, Refusal> {
-    let variants = variants_of(server, type_url, &Name::new(name));
-    match variants.is_empty() {
-        true => Err(missing_names(server, type_url, &[name])),
-        false => Ok(variants),
+    let mut found = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
+    for name in names {
+        let variants = variants_of(server, type_url, &Name::new(name));
+        match variants.is_empty() {
+            true => missing.push(name),
+            false => found.extend(variants),
+        }
+    }
+    match missing.is_empty() {
+        true => Ok(found),
+        false => Err(missing_names(server, type_url, &missing)),
     }
 }
 
@@ -138,10 +155,7 @@ pub(super) fn missing_names(server: &Server, type_url: &TypeUrl, names: &[&str])
     let known = all(server, type_url);
     let detail = |name: &&str| {
         let candidates = known.iter().map(|resource| resource.name.to_string());
-        let hint = match nearest(name, candidates) {
-            Some(near) => format!("; did you mean {near:?}?"),
-            None => String::new(),
-        };
+        let hint = kinds::did_you_mean(nearest(name, candidates).as_deref());
         Detail::new(format!(
             "there is no {} {name:?}{hint}",
             kinds::short(type_url)

@@ -99,7 +99,7 @@ pub(super) async fn list_with_resources(State(admin): State<Shared>) -> Result<R
 }
 
 /// Returns the name of a protocol as the API writes it.
-pub(super) fn protocol_name(mode: Mode) -> &'static str {
+pub(crate) fn protocol_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Sotw => "sotw",
         Mode::Delta => "delta",

@@ -23,6 +23,9 @@ pub(crate) struct Shown {
     pub(crate) aliases: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ttl_seconds: Option<f64>,
+    /// Whose it is, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<String>,
     /// As it would be written in a file; omitted in summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource: Option<Value>,
@@ -38,6 +41,7 @@ impl Shown {
             constraints: resource.constraints.as_ref().map(ToString::to_string),
             aliases: resource.aliases.iter().map(Name::to_string).collect(),
             ttl_seconds: resource.ttl.map(|ttl| ttl.as_secs_f64()),
+            origin: None,
             resource: None,
         }
     }
@@ -66,9 +70,9 @@ fn show_redacted(type_url: &str, body: Bytes) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// Shows a resource as a file has it: the body, in a wrapper if it needs one. A
-/// wrapper that cannot be shown without secrets is left out.
-fn show_file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
+/// Shows a resource as a file has it, without secrets: the body, in a wrapper if
+/// it needs one. A wrapper that cannot be shown without secrets is left out.
+pub(crate) fn show_file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
     let wrapped = needs_wrapper(type_url, resource).then(|| {
         let wrapper = make_wrapper(type_url, resource).encode_to_vec();
         show_redacted(types::RESOURCE, wrapper.into())

@@ -8,8 +8,8 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
-use trunkline::checked::{FirstOfPart, Form, ResourceEdit};
-use trunkline::{Lifetime, Name, TypeUrl};
+use trunkline::checked::{FirstOfPart, Form, Removal, ResourceEdit};
+use trunkline::{Lifetime, Name};
 use trunkline_proto::text::Format;
 
 use super::error::Refusal;
@@ -42,7 +42,6 @@ pub(super) async fn apply(
     let replaces_origin = query.is_on("replace")?;
     let removed = RemovedNames {
         names: read_deleted(&query)?,
-        variant: None,
         missing_ok: query.is_on("missing_ok")?,
     };
     let body = checked_body(&admin, body)?;
@@ -140,15 +139,19 @@ fn read_first(query: &Query) -> Result<FirstOfPart, Refusal> {
 
 /// Reads the resources that a change deletes beside those that it writes, each
 /// given as `delete=TYPE/NAME`.
-fn read_deleted(query: &Query) -> Result<Vec<(TypeUrl, Name)>, Refusal> {
-    let deleted = query.all("delete").map(|text| match text.split_once('/') {
-        Some((kind, name)) => {
-            let type_url = kinds::parse(kind).map_err(Refusal::bad)?;
-            Ok((type_url, Name::new(name)))
-        }
-        None => Err(Refusal::bad(format!(
-            "delete: expected a type and a name such as cds/backend, found {text:?}"
-        ))),
+fn read_deleted(query: &Query) -> Result<Vec<Removal>, Refusal> {
+    let deleted = query.all("delete").map(|text| {
+        let (type_url, name) = kinds::parse_with_name(text).map_err(Refusal::bad)?;
+        let name = name.ok_or_else(|| {
+            Refusal::bad(format!(
+                "delete: expected a type and a name such as cds/backend, found {text:?}"
+            ))
+        })?;
+        Ok(Removal {
+            type_url,
+            name: Name::new(name),
+            variant: None,
+        })
     });
     deleted.collect()
 }

@@ -124,7 +124,9 @@ impl Client {
     /// # Errors
     /// The server is not reached, or refuses the request.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Bytes> {
-        self.call_in_part(call, &|detail| detail).await
+        let file = call.file;
+        let describe = |detail: Detail| detail.in_file(file);
+        self.call_with_places(call, &describe).await
     }
 
     /// Makes a call; returns the body of a good response, and `None` if what the
@@ -138,24 +140,23 @@ impl Client {
         match status {
             StatusCode::NOT_FOUND => Ok(None),
             status if status.is_success() => Ok(Some(body)),
-            status => Err(refusal(status, &body, "", &|detail| detail)),
+            status => Err(refusal(status, &body, &without_file)),
         }
     }
 
-    /// Makes a call whose body is a part of a file; returns the body of a good
-    /// response. `locate` gives a mistake that the server finds in the body its
-    /// place in the file.
-    pub(crate) async fn call_in_part(
+    /// Makes a call whose body was made of files, or is a part of one; returns
+    /// the body of a good response. `describe` writes a mistake that the server
+    /// finds in the body, with its place in a file.
+    pub(crate) async fn call_with_places(
         &self,
         call: Call<'_>,
-        locate: &dyn Fn(Detail) -> Detail,
+        describe: &dyn Fn(Detail) -> String,
     ) -> Result<Bytes> {
-        let file = call.file;
         let request = self.make_request(call)?;
         let (status, body) = self.send(request).await?;
         match status.is_success() {
             true => Ok(body),
-            false => Err(refusal(status, &body, file, locate)),
+            false => Err(refusal(status, &body, describe)),
         }
     }
 
@@ -199,7 +200,7 @@ impl Client {
         let status = response.status();
         let body = collect(response).await;
         let (_, body) = body.map_err(|error| self.unreachable(&*error))?;
-        let failure = refusal(status, &body, "", &|detail| detail);
+        let failure = refusal(status, &body, &without_file);
         Ok(Opening::Refused(status, failure))
     }
 
@@ -271,15 +272,15 @@ async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
     Ok((response.status(), body.to_bytes()))
 }
 
-/// Makes a failure of an error response, with a line for each of its details.
-/// `locate` gives each its place in the file. A response in another form means
-/// that the server is not one of ours, and the failure says so.
-fn refusal(
-    status: StatusCode,
-    body: &[u8],
-    file: &str,
-    locate: &dyn Fn(Detail) -> Detail,
-) -> Failure {
+/// Writes a mistake of a request that has no file.
+fn without_file(detail: Detail) -> String {
+    detail.in_file("")
+}
+
+/// Makes a failure of an error response, with a line for each of its details,
+/// which `describe` writes. A response in another form means that the server is
+/// not one of ours, and the failure says so.
+fn refusal(status: StatusCode, body: &[u8], describe: &dyn Fn(Detail) -> String) -> Failure {
     let Ok(Envelope { error }) = serde_json::from_slice(body) else {
         return Failure::wrong(format!(
             "the server answers {status}; is --admin the admin address of a trunkline server?"
@@ -289,7 +290,7 @@ fn refusal(
     let mut text = error.message;
     for detail in error.details {
         text.push_str("\n  ");
-        text.push_str(&locate(detail).in_file(file));
+        text.push_str(&describe(detail));
     }
     Failure::wrong(text)
 }

@@ -11,32 +11,32 @@ use crate::kinds;
 
 /// The effect of a change.
 #[derive(Deserialize)]
-struct Outcome {
-    changed: Vec<Changed>,
+pub(super) struct Outcome {
+    pub(super) changed: Vec<Changed>,
     unchanged: usize,
     revision: u64,
-    warnings: Vec<Detail>,
+    pub(super) warnings: Vec<Detail>,
     dry_run: bool,
 }
 
 /// The effect on one variant of a name.
 #[derive(Deserialize)]
-struct Changed {
+pub(super) struct Changed {
     #[serde(rename = "type")]
-    type_url: String,
-    name: String,
-    constraints: Option<String>,
-    from: Option<String>,
-    to: Option<String>,
+    pub(super) type_url: String,
+    pub(super) name: String,
+    pub(super) constraints: Option<String>,
+    pub(super) from: Option<String>,
+    pub(super) to: Option<String>,
 }
 
 /// Prints one line for each change in the body of a response, and the number of
-/// resources that did not change. The warnings, with their places in `file`, go
-/// to standard error.
-pub(super) fn print_outcome(body: &Bytes, file: &str) -> Result<()> {
+/// resources that did not change. The warnings, which `describe` writes with
+/// their places, go to standard error.
+pub(super) fn print_outcome(body: &Bytes, describe: &dyn Fn(Detail) -> String) -> Result<()> {
     let outcome: Outcome = parse_body(body)?;
-    for warning in &outcome.warnings {
-        eprintln!("warning: {}", warning.in_file(file));
+    for warning in outcome.warnings {
+        eprintln!("warning: {}", describe(warning));
     }
     let mut text: String = outcome.changed.iter().filter_map(change_line).collect();
     if outcome.unchanged > 0 {
@@ -52,18 +52,24 @@ pub(super) fn print_outcome(body: &Bytes, file: &str) -> Result<()> {
 
 /// Writes the line of a change; `None` if there was no version and is none.
 fn change_line(changed: &Changed) -> Option<String> {
-    let type_url = TypeUrl::new(&changed.type_url);
-    let (kind, name) = (kinds::short(&type_url), &changed.name);
-    let variant = match &changed.constraints {
-        Some(constraints) => format!(" [{constraints}]"),
-        None => String::new(),
-    };
-
     let effect = match (&changed.from, &changed.to) {
         (None, Some(to)) => format!("created {to}"),
         (Some(from), Some(to)) => format!("changed {from} -> {to}"),
         (Some(from), None) => format!("deleted {from}"),
         (None, None) => return None,
     };
-    Some(format!("{kind}/{name}{variant} {effect}\n"))
+    Some(format!("{} {effect}\n", changed.label()))
+}
+
+impl Changed {
+    /// Writes the type and the name, and the clients of the variant if it is not
+    /// for all.
+    pub(super) fn label(&self) -> String {
+        let type_url = TypeUrl::new(&self.type_url);
+        let (kind, name) = (kinds::short(&type_url), &self.name);
+        match &self.constraints {
+            Some(constraints) => format!("{kind}/{name} [{constraints}]"),
+            None => format!("{kind}/{name}"),
+        }
+    }
 }

@@ -1,32 +1,82 @@
 //! `trunkline delete`: removes resources of a server.
 
-use http::Method;
+use std::collections::HashSet;
 
-use super::{changes, encode_url, run_request};
+use http::Method;
+use serde_json::{Value, json};
+use trunkline::checked::Item;
+use trunkline_proto::text::Format;
+
+use super::selected::parse_words;
+use super::sources::{Input, Sources};
+use super::{changes, run_request};
 use crate::cli;
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, content_type};
 use crate::failure::{Failure, Result};
-use crate::kinds;
 
 /// Removes the named resources in one request, all or none, and prints each
 /// removal.
 pub(super) fn run(args: &cli::Delete) -> Result<()> {
-    let kind = kinds::parse(&args.kind).map_err(Failure::usage)?;
+    let names = match args.files.is_empty() {
+        true => names_of_words(args)?,
+        false => {
+            let sources = Sources::read(&args.files, &Input::default())?;
+            names_of_items(&sources.named_items()?)
+        }
+    };
 
-    let names = args.names.iter();
-    let names = names.map(|name| format!("name={}", encode_url(name)));
-    let mut query: Vec<String> = names.collect();
-    if let Some(variant) = &args.variant {
-        query.push(format!("variant={}", encode_url(variant)));
-    }
-    if args.missing_ok {
-        query.push("missing_ok=true".to_owned());
-    }
-    query.push(args.change.query());
-
-    let kind = encode_url(kind.as_str());
-    let path = format!("/api/v1/resources/{kind}?{}", query.join("&"));
+    let missing_ok = match args.missing_ok {
+        true => "&missing_ok=true",
+        false => "",
+    };
+    let call = Call {
+        method: Method::DELETE,
+        path: &format!("/api/v1/resources?{}{missing_ok}", args.change.query()),
+        content_type: content_type(Format::Json),
+        body: json!({"names": names}).to_string().into(),
+        file: "",
+    };
     let client = Client::new(&args.remote)?;
-    let body = run_request(client.call(Call::bare(Method::DELETE, &path)))?;
-    changes::print_outcome(&body, "")
+    let body = run_request(client.call(call))?;
+    changes::print_outcome(&body, &|detail| detail.in_file(""))
+}
+
+/// Lists the resources that the command line names.
+fn names_of_words(args: &cli::Delete) -> Result<Vec<Value>> {
+    let mut names = Vec::new();
+    for selected in parse_words(&args.words)? {
+        if selected.names.is_empty() {
+            return Err(Failure::usage(
+                "which resources? give their names behind the type, or each as TYPE/NAME",
+            ));
+        }
+        let type_url = selected.type_url.as_str();
+        for name in &selected.names {
+            names.push(json!({"type": type_url, "name": name, "variant": args.variant}));
+        }
+    }
+    Ok(names)
+}
+
+/// Lists the resources of files, each once. One with constraints is that
+/// variant; one without is every variant of its name. Virtual hosts that are
+/// written in a route configuration go with it.
+fn names_of_items(items: &[Item]) -> Vec<Value> {
+    let mut seen = HashSet::new();
+    let listed = items
+        .iter()
+        .filter(|item| !item.is_inline_host)
+        .filter_map(|item| {
+            let constraints = item
+                .wrapper_constraints
+                .as_ref()
+                .and(item.resource.constraints.as_ref());
+            let variant = constraints.map(ToString::to_string);
+            let (type_url, name) = (&item.type_url, &item.resource.name);
+            let is_new = seen.insert((type_url.clone(), name.clone(), variant.clone()));
+            is_new.then(
+                || json!({"type": type_url.as_str(), "name": name.as_str(), "variant": variant}),
+            )
+        });
+    listed.collect()
 }

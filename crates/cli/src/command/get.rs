@@ -1,36 +1,54 @@
 //! `trunkline get`: the resources of a server.
 
 use serde_json::{Value, json};
+use trunkline::TypeUrl;
 
-use super::{encode_url, print, run_request};
+use super::selected::{Selected, parse_words};
+use super::{encode_url, overview, print, run_request};
 use crate::cli::{self, Output};
 use crate::client::Client;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::kinds;
 use crate::output::{self, Table};
 
-/// Prints the resources of a type, or all variants of one name. A table has no
-/// contents, so only a summary is requested for it.
+/// Prints the resources of a type, or all variants of some names; without any
+/// word, the number of resources of each type.
 pub(super) fn run(args: &cli::Get) -> Result<()> {
-    let kind = kinds::parse(&args.kind).map_err(Failure::usage)?;
-    let mut path = format!("/api/v1/resources/{}?", encode_url(kind.as_str()));
-    if let Some(name) = &args.name {
-        path.push_str(&format!("name={}&", encode_url(name)));
-    }
-    if args.output == Output::Table {
-        path.push_str("summary=true");
+    let selected = parse_words(&args.words)?;
+    if selected.is_empty() {
+        return overview::run(args);
     }
 
     let client = Client::new(&args.remote)?;
-    let body = run_request(client.get(path.trim_end_matches(['?', '&'])))?;
-    let resources = super::parse_list(&body, "resources")?;
+    let has_contents = matches!(args.output, Output::Yaml | Output::Json);
+    let mut resources = Vec::new();
+    for selected in &selected {
+        let path = resources_path(selected, has_contents);
+        let body = run_request(client.get(&path))?;
+        resources.extend(super::parse_list(&body, "resources")?);
+    }
 
+    let has_types = selected.len() > 1;
     let text = match args.output {
-        Output::Table => resource_table(&resources),
+        Output::Table => resource_table(&resources, has_types, false),
+        Output::Wide => resource_table(&resources, has_types, true),
+        Output::Name => name_lines(&resources),
         Output::Json => output::to_json(&file_form(&resources)),
         Output::Yaml => output::to_yaml(&file_form(&resources))?,
     };
     print(text.as_bytes())
+}
+
+/// Writes the path of some resources; with their contents, or a summary only.
+fn resources_path(selected: &Selected, has_contents: bool) -> String {
+    let names = selected.names.iter();
+    let names = names.map(|name| format!("name={}", encode_url(name)));
+    let mut query: Vec<String> = names.collect();
+    if !has_contents {
+        query.push("summary=true".to_owned());
+    }
+    let kind = encode_url(selected.type_url.as_str());
+    format!("/api/v1/resources/{kind}?{}", query.join("&"))
 }
 
 /// Puts the resources into the form of a file, as `apply` takes it.
@@ -39,21 +57,51 @@ fn file_form(resources: &[Value]) -> Value {
     json!({"resources": bodies})
 }
 
-/// Writes a table with a line for each variant. It has a column of constraints
-/// if any variant has some.
-fn resource_table(resources: &[Value]) -> String {
-    let has_variants = resources.iter().any(|r| r.get("constraints").is_some());
-    let headings: &[&str] = match has_variants {
-        true => &["NAME", "VERSION", "FOR"],
-        false => &["NAME", "VERSION"],
-    };
+/// Writes a line for each name, with its type.
+fn name_lines(resources: &[Value]) -> String {
+    let mut lines: Vec<String> = resources.iter().map(typed_name).collect();
+    // Variants of one name follow each other.
+    lines.dedup();
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
 
-    let mut table = Table::new(headings);
+/// Writes the name of a resource behind its type: `cds/backend`.
+fn typed_name(resource: &Value) -> String {
+    let type_url = TypeUrl::new(resource["type"].as_str().unwrap_or_default());
+    let name = resource["name"].as_str().unwrap_or_default();
+    output::printable(&format!("{}/{name}", kinds::short(&type_url)))
+}
+
+/// Writes a table with a line for each variant. It has a column of constraints
+/// if any variant has some. In a wide table, there are all columns; a table of
+/// several types has them before the names.
+fn resource_table(resources: &[Value], has_types: bool, is_wide: bool) -> String {
+    let has_variants = is_wide || resources.iter().any(|r| r.get("constraints").is_some());
+    let mut headings = vec!["NAME", "VERSION"];
+    if has_variants {
+        headings.push("FOR");
+    }
+    if is_wide {
+        headings.extend(["ORIGIN", "TTL", "ALIASES"]);
+    }
+
+    let mut table = Table::new(&headings);
     for resource in resources {
         let text = |key: &str| resource[key].as_str().unwrap_or_default().to_owned();
-        let mut row = vec![text("name"), text("version")];
+        let name = match has_types {
+            true => typed_name(resource),
+            false => text("name"),
+        };
+        let mut row = vec![name, text("version")];
         if has_variants {
             row.push(text("constraints"));
+        }
+        if is_wide {
+            let ttl = resource["ttl_seconds"].as_f64();
+            let ttl = ttl.map(|seconds| format!("{seconds}s"));
+            let aliases = resource["aliases"].as_array().into_iter().flatten();
+            let aliases: Vec<&str> = aliases.filter_map(Value::as_str).collect();
+            row.extend([text("origin"), ttl.unwrap_or_default(), aliases.join(", ")]);
         }
         table.add_row(row);
     }

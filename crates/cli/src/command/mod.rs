@@ -8,14 +8,22 @@ mod completions;
 mod confirm;
 mod delete;
 mod demo;
+mod diff;
+mod encode;
 mod event_line;
 mod explain;
 mod get;
+mod overview;
+mod places;
+mod selected;
 mod serve;
 mod settings;
+mod sources;
 mod status;
 mod validate;
 mod watch;
+
+use std::process::ExitCode;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -24,9 +32,11 @@ use serde_json::Value;
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Result};
 
-/// Runs the command that the command line names.
-pub(crate) fn run(cli: Cli) -> Result<()> {
-    match cli.command {
+/// Runs the command that the command line names. Returns the code of one that
+/// did not fail.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    let done = match cli.command {
+        Command::Diff(args) => return diff::run(&args),
         Command::Serve(args) => serve::run(args, cli.global),
         Command::Validate(args) => validate::run(&args),
         Command::Get(args) => get::run(&args),
@@ -40,7 +50,8 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Settings(args) => settings::run(&args),
         Command::Completions { shell } => completions::run(shell),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Writes to standard output. A reader that stops early is no failure: `head`

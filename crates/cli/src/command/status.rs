@@ -1,4 +1,7 @@
-//! `trunkline status`: each client of a server, and bad files.
+//! `trunkline status`: each client of a server, and bad files. Trouble comes
+//! first.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use trunkline::TypeUrl;
@@ -6,37 +9,167 @@ use trunkline::TypeUrl;
 use super::{print, run_request};
 use crate::cli::{self, StatusOutput};
 use crate::client::Client;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::output::{self, Table};
 
-/// Prints the clients of a server, and its bad files; as JSON, all files.
+/// The statuses of a client, the worst first.
+const STATUSES: [&str; 3] = ["NACKED", "STALE", "SYNCED"];
+
+/// Prints the clients of a server that the flags pick, and its bad files; as
+/// JSON, all files.
+///
+/// # Errors
+/// With `--check`: something is not in sync.
 pub(super) fn run(args: &cli::Status) -> Result<()> {
+    let types = args.types.iter().map(|text| kinds::parse(text));
+    let types = types.collect::<std::result::Result<Vec<_>, _>>();
+    let types = types.map_err(Failure::usage)?;
     let client = Client::new(&args.remote)?;
     let (clients, files) = run_request(async {
         let clients = client.get("/api/v1/status").await?;
         Ok((clients, client.get("/api/v1/files").await?))
     })?;
     let clients = super::parse_list(&clients, "clients")?;
+    let clients = pick_clients(clients, &args.nodes, &types);
     let files = super::parse_list(&files, "files")?;
+
     let text = match args.output {
         StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
-        StatusOutput::Table => client_table(&clients) + &bad_files(&files) + &held_files(&files),
+        StatusOutput::Table => {
+            let is_filtered = !args.nodes.is_empty() || !types.is_empty();
+            summary(&clients, is_filtered)
+                + &client_table(&clients)
+                + &bad_files(&files)
+                + &held_files(&files)
+        }
     };
-    print(text.as_bytes())
+    print(text.as_bytes())?;
+    match args.check {
+        true => check(&clients, &files, &args.nodes),
+        false => Ok(()),
+    }
 }
 
-/// Writes a table with a line for each type of each client; a sentence, if
-/// there is no client.
+/// Picks the clients with one of these node ids, and of them the types; all, if
+/// there are none. A client without any of the types is left out. Of the rest,
+/// those in trouble come first.
+fn pick_clients(mut clients: Vec<Value>, nodes: &[String], types: &[TypeUrl]) -> Vec<Value> {
+    let is_node = |client: &Value| nodes.iter().any(|node| client["node"] == node.as_str());
+    clients.retain(|client| nodes.is_empty() || is_node(client));
+    if !types.is_empty() {
+        for client in &mut clients {
+            if let Some(states) = client["types"].as_array_mut() {
+                let is_type = |state: &Value| types.iter().any(|url| state["type"] == url.as_str());
+                states.retain(is_type);
+            }
+        }
+        clients.retain(|client| type_states(client).next().is_some());
+    }
+    for client in &mut clients {
+        if let Some(states) = client["types"].as_array_mut() {
+            states.sort_by_key(severity);
+        }
+    }
+    // Stable: clients of the same severity stay in the order of the server.
+    clients.sort_by_key(client_severity);
+    clients
+}
+
+/// Returns the states of a client's types.
+fn type_states(client: &Value) -> impl Iterator<Item = &Value> {
+    client["types"].as_array().into_iter().flatten()
+}
+
+/// Returns the place of a type's status among [`STATUSES`].
+fn severity(state: &Value) -> usize {
+    let known = STATUSES
+        .iter()
+        .position(|status| state["status"] == *status);
+    known.unwrap_or(STATUSES.len())
+}
+
+/// Returns that of the worst type of a client. One without types is in sync: it
+/// has asked for nothing.
+fn client_severity(client: &Value) -> usize {
+    let worst = type_states(client).map(severity).min();
+    worst.unwrap_or(STATUSES.len() - 1)
+}
+
+/// Writes how many clients there are, and how they are: those in trouble first.
+fn summary(clients: &[Value], is_filtered: bool) -> String {
+    if clients.is_empty() {
+        return match is_filtered {
+            true => "no such clients are connected\n".to_owned(),
+            false => "no clients are connected\n".to_owned(),
+        };
+    }
+    let count = |severity| {
+        let same = clients.iter().map(client_severity);
+        same.filter(|other| *other == severity).count()
+    };
+    let mut parts = Vec::new();
+    for (severity, word) in ["nacked", "stale", "in sync"].into_iter().enumerate() {
+        match count(severity) {
+            0 => {}
+            some => parts.push(format!("{some} {word}")),
+        }
+    }
+    let clients = match clients.len() {
+        1 => "1 client".to_owned(),
+        several => format!("{several} clients"),
+    };
+    format!("{clients}: {}\n\n", parts.join(", "))
+}
+
+/// Checks that all clients are in sync, all `nodes` connected, and all files
+/// good.
+///
+/// # Errors
+/// It is not so; the failure counts what is wrong.
+fn check(clients: &[Value], files: &[Value], nodes: &[String]) -> Result<()> {
+    let is_in_sync = |client: &&Value| STATUSES[client_severity(client).min(2)] == "SYNCED";
+    let troubled = clients.len() - clients.iter().filter(is_in_sync).count();
+    let connected: BTreeSet<&str> = clients.iter().filter_map(|c| c["node"].as_str()).collect();
+    let missing = nodes
+        .iter()
+        .filter(|node| !connected.contains(node.as_str()));
+    let of_status = |status: &str| {
+        files
+            .iter()
+            .filter(|file| file["status"] == *status)
+            .count()
+    };
+
+    let counts = [
+        (troubled, "not in sync", "client"),
+        (missing.count(), "not connected", "node"),
+        (of_status("BAD"), "bad", "file"),
+        (of_status("HELD"), "held", "file"),
+    ];
+    let wrong = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let wrong = wrong.map(|(count, what, noun)| match count {
+        1 => format!("1 {noun} is {what}"),
+        several => format!("{several} {noun}s are {what}"),
+    });
+    let wrong: Vec<String> = wrong.collect();
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::wrong(wrong.join(", "))),
+    }
+}
+
+/// Writes a table with a line for each type of each client; nothing, if there is
+/// no client.
 fn client_table(clients: &[Value]) -> String {
     if clients.is_empty() {
-        return "no clients are connected\n".to_owned();
+        return String::new();
     }
     let mut table = Table::new(&[
         "NODE", "STREAM", "TYPE", "STATUS", "SENT", "ACKED", "SUBS", "REASON",
     ]);
     for client in clients {
-        for state in client["types"].as_array().into_iter().flatten() {
+        for state in type_states(client) {
             table.add_row(type_row(client, state));
         }
     }
@@ -130,4 +263,60 @@ fn list_files(files: Vec<&Value>) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(node: &str, states: &[(&str, &str)]) -> Value {
+        let types = states.iter();
+        let types = types.map(|(kind, status)| {
+            let type_url = kinds::type_url(kind);
+            json!({"type": type_url.as_str(), "status": status})
+        });
+        json!({"node": node, "stream": 1, "types": types.collect::<Vec<_>>()})
+    }
+
+    fn clients() -> Vec<Value> {
+        vec![
+            client("good", &[("cds", "SYNCED")]),
+            client("slow", &[("cds", "SYNCED"), ("eds", "STALE")]),
+            client("new", &[]),
+            client("bad", &[("lds", "SYNCED"), ("cds", "NACKED")]),
+        ]
+    }
+
+    #[test]
+    fn trouble_comes_first() {
+        let picked = pick_clients(clients(), &[], &[]);
+        let nodes: Vec<_> = picked.iter().map(|c| c["node"].as_str().unwrap()).collect();
+        assert_eq!(nodes, ["bad", "slow", "good", "new"]);
+        assert_eq!(picked[0]["types"][0]["status"], "NACKED");
+        let line = summary(&picked, false);
+        assert_eq!(line, "4 clients: 1 nacked, 1 stale, 2 in sync\n\n");
+        let failure = check(&picked, &[], &[]).unwrap_err().to_string();
+        assert_eq!(failure, "2 clients are not in sync");
+    }
+
+    #[test]
+    fn nodes_and_types_are_picked() {
+        let (node, types) = ("slow".to_owned(), [kinds::type_url("cds")]);
+        let picked = pick_clients(clients(), &[node], &types);
+        assert_eq!(summary(&picked, true), "1 client: 1 in sync\n\n");
+        assert!(check(&picked, &[], &[]).is_ok());
+        let none = pick_clients(clients(), &["gone".to_owned()], &[]);
+        assert_eq!(summary(&none, true), "no such clients are connected\n");
+    }
+
+    #[test]
+    fn a_check_counts_nodes_that_are_missing_and_files() {
+        let file = |status: &str| json!({"status": status});
+        let files = [file("GOOD"), file("BAD"), file("HELD")];
+        let failure = check(&[], &files, &["gone".to_owned()]).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "1 node is not connected, 1 file is bad, 1 file is held"
+        );
+    }
 }

@@ -1,8 +1,11 @@
 //! `trunkline validate`: files of resources, checked as `serve` checks them.
 
+use std::path::Path;
+
 use trunkline_store::Files;
 
 use super::print;
+use super::sources::{INPUT, INPUT_NAME, Input};
 use crate::cli;
 use crate::contents;
 use crate::failure::{Failure, Result};
@@ -13,8 +16,12 @@ use crate::failure::{Failure, Result};
 /// # Errors
 /// There is a mistake.
 pub(super) fn run(args: &cli::Validate) -> Result<()> {
-    let mut files = Files::new(&args.paths, contents::options(args.dangling));
-    let loaded = files.load();
+    let (input, paths): (Vec<_>, Vec<_>) = args.paths.iter().partition(|path| is_input(path));
+    let mut files = Files::new(paths, contents::options(args.dangling));
+    let loaded = match input.is_empty() {
+        true => files.load(),
+        false => files.load_with_text(INPUT_NAME, &Input::default().read()?),
+    };
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }
@@ -29,4 +36,9 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
     }
     let (resources, files) = (loaded.resources.len(), loaded.files);
     print(format!("{resources} resources in {files} files are valid\n").as_bytes())
+}
+
+/// Returns whether a path stands for standard input.
+fn is_input(path: &Path) -> bool {
+    path == Path::new(INPUT)
 }

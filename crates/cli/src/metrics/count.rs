@@ -33,7 +33,9 @@ impl Hooks for Count {
         match report {
             Report::Opened => self.0.open_stream(peer.node),
             Report::Closed => self.0.close_stream(peer.node),
-            Report::Requested { type_url, bytes } => {
+            Report::Requested {
+                type_url, bytes, ..
+            } => {
                 count_one(&table.requests, type_url);
                 table.received_bytes.inc_by(bytes as u64);
             }

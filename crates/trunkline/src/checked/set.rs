@@ -1,6 +1,6 @@
 //! All contents of a server: checked, and settled with each other.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use trunkline_core::change::Change;
@@ -275,6 +275,36 @@ impl ContentSet {
         let items = items.filter(|item| slots.units.origin_of(item.unit) == origin);
         let resources = items.map(|item| (item.type_url.clone(), Arc::clone(item.resource)));
         resources.collect()
+    }
+
+    /// Returns the origin of a variant of a name, by its constraints; `None` if
+    /// the set does not have it.
+    #[must_use]
+    pub fn origin_of(&self, type_url: &TypeUrl, resource: &Resource) -> Option<Arc<str>> {
+        let slots = &self.index.slots;
+        let mut variants = self.index.variants(type_url, &resource.name);
+        let (_, item) =
+            variants.find(|(_, item)| item.resource.constraints == resource.constraints)?;
+        Some(slots.origins.name(slots.units.origin_of(item.unit)?))
+    }
+
+    /// Counts the resources of each type by their origins. Variants count one by
+    /// one.
+    #[must_use]
+    pub fn count_by_origin(&self) -> BTreeMap<TypeUrl, BTreeMap<Arc<str>, usize>> {
+        let slots = &self.index.slots;
+        let mut by_id: BTreeMap<(&TypeUrl, OriginId), usize> = BTreeMap::new();
+        for (_, item) in slots.iter() {
+            if let Some(origin) = slots.units.origin_of(item.unit) {
+                *by_id.entry((item.type_url, origin)).or_default() += 1;
+            }
+        }
+        let mut counts: BTreeMap<TypeUrl, BTreeMap<Arc<str>, usize>> = BTreeMap::new();
+        for ((type_url, origin), count) in by_id {
+            let of_type = counts.entry(type_url.clone()).or_default();
+            of_type.insert(slots.origins.name(origin), count);
+        }
+        counts
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use trunkline_core::message::Mode;
+
 use super::entry::{ClientStream, EventId, LogEntry, LogEvent};
 use super::log::{EventLog, LogLimits, MOST_LISTED};
 use super::reader::{Missed, Reader};
@@ -37,6 +39,7 @@ fn connect(log: &EventLog, stream: u64) {
         node: "n",
         identity: None,
         connection: &Connection::default(),
+        mode: Mode::Delta,
     };
     log.report(peer, Report::Opened);
 }

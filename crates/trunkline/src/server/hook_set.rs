@@ -43,6 +43,11 @@ impl HookSet {
         }
     }
 
+    /// Whether one of the hooks reads requests.
+    pub(super) fn reads_requests(&self) -> bool {
+        self.0.iter().any(|hooks| hooks.reads_requests())
+    }
+
     pub(super) fn changed(&self, revision: u64, origin: &str, changed: &[Changed]) {
         for hooks in &self.0 {
             hooks.changed(revision, origin, changed);

@@ -55,6 +55,12 @@ pub trait Hooks: Send + Sync + 'static {
         let _ = (peer, report);
     }
 
+    /// Returns whether reports of requests have their names, nonce and error,
+    /// which are copied for it. Called for each request.
+    fn reads_requests(&self) -> bool {
+        false
+    }
+
     /// Called when a change was accepted, with the revision that it made. The
     /// origin says who made it. Changes are told one by one, in the order of
     /// their revisions, so this method must not make another change itself:

@@ -18,7 +18,7 @@
 //! | `requests` | messages cut out of the request's body |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
-//! | `stream`, `stream_state`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
+//! | `stream`, `stream_state`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
 //! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
@@ -51,6 +51,7 @@ mod poll;
 mod precondition;
 mod push_budget;
 mod report;
+mod request_details;
 mod request_outcome;
 mod requests;
 mod revisions;
@@ -83,7 +84,7 @@ pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use lease::{LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime};
 pub use options::Options;
 pub use precondition::{Conflict, Precondition, RecentChange};
-pub use report::{Acknowledged, Oversized, Peer, Report, Sent};
+pub use report::{Acknowledged, Oversized, Peer, Report, RequestDetails, Sent};
 pub use service::Service;
 pub use set::{Accepted, Rejected, ResourceMessage};
 pub use settle::{Applied, ChangeCounts};

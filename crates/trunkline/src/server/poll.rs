@@ -112,6 +112,7 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
     stream.report(Report::Requested {
         type_url: &type_url,
         bytes,
+        details: None,
     });
 
     let may_see = stream.may_see(&type_url);

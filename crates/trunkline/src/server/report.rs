@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_core::message::{ErrorDetail, WireResource};
+use trunkline_core::message::{ErrorDetail, Mode, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 use trunkline_core::session::Event;
@@ -22,6 +22,8 @@ pub struct Peer<'a> {
     pub identity: Option<&'a str>,
     /// The connection of the stream.
     pub connection: &'a Connection,
+    /// Whether it is a stream of state of the world or of delta.
+    pub mode: Mode,
 }
 
 /// An event on a stream.
@@ -36,6 +38,9 @@ pub enum Report<'a> {
         type_url: &'a TypeUrl,
         /// Its length on the wire.
         bytes: usize,
+        /// Its contents, if one of the hooks [reads
+        /// them](super::Hooks::reads_requests).
+        details: Option<&'a RequestDetails>,
     },
     /// Names were subscribed to on demand: virtual hosts, by their hosts. Only
     /// the first ones, for there may be many.
@@ -78,6 +83,26 @@ pub enum Report<'a> {
     Configured(std::time::Duration),
     /// The stream has ended.
     Closed,
+}
+
+/// The contents of a request, cut to what a log can hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestDetails {
+    /// The first names that it subscribes to; in state of the world, of all that
+    /// the client subscribes to. Long names are cut.
+    pub names: Vec<String>,
+    /// The number of further names.
+    pub more: usize,
+    /// The first names that it unsubscribes from, in delta.
+    pub unsubscribed: Vec<String>,
+    /// The number of further ones.
+    pub more_unsubscribed: usize,
+    /// The nonce of the response that it acknowledges.
+    pub nonce: Option<Nonce>,
+    /// The error, if it is a NACK, cut to some length. It may quote the
+    /// resource, with secrets.
+    pub error: Option<String>,
 }
 
 /// A response.

@@ -9,7 +9,7 @@ use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::Event;
 use trunkline_core::sink::Request;
 
-use super::report::{Acknowledged, Report};
+use super::report::{Acknowledged, Report, RequestDetails};
 use super::stream::Stream;
 use crate::wire::Refused;
 
@@ -24,6 +24,8 @@ pub(super) struct RequestOutcome {
     /// Names that were taken out of the request.
     pub(super) refused: Vec<Refused>,
     pub(super) asked: NamesOnDemand,
+    /// The contents of the request, if hooks read them.
+    pub(super) details: Option<RequestDetails>,
     pub(super) events: Vec<Event>,
     /// The revision of the response that the request acknowledges.
     pub(super) acknowledged: Option<u64>,
@@ -53,7 +55,11 @@ impl Stream {
             self.report(Report::Opened);
         }
         if let Some(type_url) = &outcome.type_url {
-            self.report(Report::Requested { type_url, bytes });
+            self.report(Report::Requested {
+                type_url,
+                bytes,
+                details: outcome.details.as_ref(),
+            });
             self.report_on_demand(type_url, &outcome.asked);
         }
         if let Some(type_url) = &outcome.denied {

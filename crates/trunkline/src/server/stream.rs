@@ -15,7 +15,7 @@ use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 use super::convergence::{Convergence, Convergences};
 use super::hooks::Connection;
 use super::paths::StreamForm;
-use super::report::{Peer, Report, Sent};
+use super::report::{Peer, Report, RequestDetails, Sent};
 use super::request_outcome::{RequestOutcome, names_on_demand, take_demand_changes};
 use super::shared::Shared;
 use super::stream_state::StreamState;
@@ -177,6 +177,8 @@ impl Stream {
         outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
         if self.shared.hooks.has_any() {
             outcome.asked = names_on_demand(outcome.type_url.as_ref(), &request);
+            let reads = self.shared.hooks.reads_requests();
+            outcome.details = reads.then(|| RequestDetails::of(&request));
         }
 
         let session = self.prepare_session(&mut state, node.as_ref(), outcome);
@@ -393,6 +395,7 @@ impl Stream {
             node: self.node_id(),
             identity: self.identity.as_deref(),
             connection: &self.connection,
+            mode: self.mode,
         }
     }
 

@@ -8,8 +8,8 @@ use http::Method;
 use serde::Deserialize;
 
 use super::parts::{Origin, Part, Parts};
-use super::places::Places;
 use crate::client::{BINARY, Call, Client, Detail};
+use crate::command::places::Places;
 use crate::command::{parse_body, print};
 use crate::failure::{Failure, Result};
 
@@ -101,10 +101,11 @@ impl Bulk<'_> {
     /// The file is not valid. It was when its resources were counted, so it has
     /// changed.
     fn read_part<R: Read + Seek>(&self, parts: &mut Parts<R>) -> Result<Option<Part>> {
-        let file = &self.places.file;
-        parts
-            .next()
-            .map_err(|error| Failure::wrong(format!("{file}: {error}; was it changed meanwhile?")))
+        let changed = |error| {
+            let files = self.places.names();
+            Failure::wrong(format!("{files}: {error}; was it changed meanwhile?"))
+        };
+        parts.next().map_err(changed)
     }
 
     /// Sends a part to this path, and waits for its outcome. Mistakes in it are
@@ -115,10 +116,10 @@ impl Bulk<'_> {
             path,
             content_type: BINARY,
             body: part.body.clone(),
-            file: &self.places.file,
+            file: "",
         };
-        let locate = |detail| self.places.locate(detail);
-        let answer = self.client.call_in_part(call, &locate).await?;
+        let describe = |detail| self.places.describe(detail);
+        let answer = self.client.call_with_places(call, &describe).await?;
         parse_body(&answer)
     }
 
@@ -128,8 +129,7 @@ impl Bulk<'_> {
     fn show_warnings(&self, warnings: &[Detail], before: usize) {
         let room = MOST_WARNINGS.saturating_sub(before);
         for warning in warnings.iter().take(room) {
-            let warning = self.places.locate(warning.clone());
-            eprintln!("warning: {}", warning.in_file(&self.places.file));
+            eprintln!("warning: {}", self.places.describe(warning.clone()));
         }
     }
 

@@ -30,15 +30,15 @@ const SHORTEST_CALL: Duration = Duration::from_secs(1);
 /// The longest such time.
 const LONGEST_CALL: Duration = Duration::from_secs(10);
 
-/// Applies a file with a lease, and keeps the lease until a signal comes. Then
+/// Applies files with a lease, and keeps the lease until a signal comes. Then
 /// ends it.
 ///
 /// # Errors
-/// The file cannot be applied, or the lease cannot be ended. Everything between
+/// The files cannot be applied, or the lease cannot be ended. Everything between
 /// is tried again.
 pub(super) async fn run(applying: Applying<'_>, lease: LeaseTime) -> Result<()> {
     // A signal before this is done ends the program, and the lease by its time.
-    applying.send_file().await?;
+    applying.send_files().await?;
     let mut ends = Ends::new()?;
     let mut keeper = Keeper::new(applying, lease);
     eprintln!(
@@ -106,7 +106,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Renews the lease. If the server knows of none, applies the file again.
+    /// Renews the lease. If the server knows of none, applies the files again.
     async fn renew(&self) -> Result<()> {
         let most = self.interval.clamp(SHORTEST_CALL, LONGEST_CALL);
         match self.call(Method::POST, &self.path, most).await? {
@@ -116,7 +116,7 @@ impl<'a> Keeper<'a> {
                     "the server has no lease of {} any more; applying again",
                     self.origin()
                 );
-                self.applying.send_file().await
+                self.applying.send_files().await
             }
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Keeper<'a> {
         match self.call(Method::DELETE, &path, LONGEST_CALL).await {
             Ok(Some(body)) => {
                 eprintln!("the lease of {} has ended", self.origin());
-                changes::print_outcome(&body, "")
+                changes::print_outcome(&body, &|detail| detail.in_file(""))
             }
             Ok(None) => {
                 eprintln!("the server had no lease of {} any more", self.origin());

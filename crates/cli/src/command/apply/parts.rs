@@ -8,7 +8,7 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use trunkline_proto::discovery::Any;
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
 
-use super::wrap;
+use crate::command::encode::wrap;
 
 /// The maximum of resources in a part: few enough that a server that takes them
 /// in keeps no stream waiting for long.

@@ -1,14 +1,24 @@
 //! The command line: names, flags and defaults are a contract.
+//!
+//! The commands and their examples are here; the flags of those that talk to a
+//! server are in `remote`, `show` and `change`.
+
+mod change;
+mod remote;
+mod show;
+
+pub(crate) use self::change::{Apply, Change, Confirm, Delete, Diff, LeaseTime};
+pub(crate) use self::remote::Remote;
+pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput, Watch};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use trunkline::LeaseTtl;
 
 use crate::failure;
-use crate::settings::{Flags, LogFormat, LogLevel, parse_duration};
+use crate::settings::{Flags, LogFormat, LogLevel};
 use crate::version;
 
 /// Serves, checks and shows xDS configuration.
@@ -56,19 +66,23 @@ pub(crate) enum Command {
     /// Checks files of resources as `serve` would, and exits
     #[command(after_help = "Examples:\n  \
         trunkline validate clusters.yaml\n  \
-        trunkline validate --dangling error /etc/trunkline\n\n\
+        trunkline validate --dangling error /etc/trunkline\n  \
+        sed s/8080/9090/ clusters.yaml | trunkline validate -\n\n\
         Exits with 1 if there is an error, and prints each as file:line:column: field: what.")]
     Validate(Validate),
     /// Shows the resources that a server serves
     #[command(after_help = "Examples:\n  \
-        trunkline get cds\n  \
+        trunkline get                                    how many resources of each type\n  \
+        trunkline get clusters\n  \
         trunkline get cds backend -o yaml\n  \
+        trunkline get cds/backend eds/backend -o wide\n  \
         trunkline get type.googleapis.com/envoy.config.cluster.v3.Cluster -o json\n\n\
         Secrets are shown as [redacted]. What -o yaml prints can be given to `apply`.")]
     Get(Get),
-    /// Adds or changes the resources of a file: all of them, or none
+    /// Adds or changes the resources of files: all of them, or none
     #[command(after_help = "Examples:\n  \
         trunkline apply -f clusters.yaml\n  \
+        trunkline apply -f /etc/trunkline -f more.yaml\n  \
         trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
         trunkline apply -f clusters.yaml --dry-run\n  \
         trunkline apply -f team-a.yaml --origin team-a --replace\n  \
@@ -79,6 +93,7 @@ pub(crate) enum Command {
         With --lease the program stays, and renews the lease of its origin. When it ends, or is\n\
         not heard of for that time, the server removes all resources of the origin; if they are\n\
         many, that is held. A server that has lost them gets the file again, as it is then.\n\n\
+        All files of a directory, and of those below it, are one change.\n\n\
         A file of more than 10000 resources is sent in parts, and applied when the last of them\n\
         has arrived.\n\n\
         The virtual hosts of a route configuration that has `vhds` become resources of their\n\
@@ -89,10 +104,21 @@ pub(crate) enum Command {
     /// Removes resources: all that are named, or none
     #[command(after_help = "Examples:\n  \
         trunkline delete cds backend\n  \
+        trunkline delete clusters/backend eds/backend\n  \
+        trunkline delete -f clusters.yaml\n  \
         trunkline delete rds first second\n  \
         trunkline delete rds shop --variant 'env=prod AND NOT version=v1'\n\n\
-        Without --variant every variant of a name goes.")]
+        Without --variant every variant of a name goes. With -f, a resource that has constraints\n\
+        names that variant.")]
     Delete(Delete),
+    /// Shows how files differ from what a server has, and changes nothing
+    #[command(after_help = "Examples:\n  \
+        trunkline diff -f clusters.yaml\n  \
+        trunkline diff -f /etc/trunkline --origin team-a --replace\n\n\
+        Exits with 0 if there is no difference, with 1 if there is one, and with 2 or more if\n\
+        something is wrong. Secrets are shown as [redacted], also where they differ. Names that\n\
+        belong to another origin are compared too; `apply` would need --take-over for them.")]
+    Diff(Diff),
     /// Confirms a change of files that is held, because it removes much
     #[command(after_help = "Example:\n  \
         trunkline confirm 8c1f0e9d2b7a6c55\n\n\
@@ -102,9 +128,12 @@ pub(crate) enum Command {
     /// Shows each client of a server: whether it has what it should have
     #[command(after_help = "Examples:\n  \
         trunkline status\n  \
-        trunkline status -o json\n\n\
+        trunkline status -o json\n  \
+        trunkline status --node sidecar-7 --type cds\n  \
+        trunkline status --check && echo all in sync\n\n\
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
-        something, and the reason is shown. Files that are bad are listed at the end.")]
+        something, and the reason is shown. Trouble comes first. Files that are bad, and changes\n\
+        that are held, are listed at the end.")]
     Status(Status),
     /// Shows changes, ACKs, NACKs and clients that come and go, as it happens
     #[command(after_help = "Examples:\n  \
@@ -167,251 +196,12 @@ pub(crate) struct Serve {
 /// Flags of `validate`.
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Files, or directories of files
+    /// Files, or directories of files; `-` is standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// What a reference to a resource that is not there means
     #[arg(long, value_name = "HOW", default_value = "warn")]
     pub(crate) dangling: crate::settings::OnDangling,
-}
-
-/// How to reach a server.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Remote {
-    /// The server's admin address: host:port, or a URL with http:// or https://
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:18001")]
-    pub(crate) admin: String,
-    /// The authorities of the server's certificate, in PEM, instead of those of the system
-    #[arg(long, value_name = "FILE", help_heading = "Security")]
-    pub(crate) tls_ca: Option<PathBuf>,
-    /// A certificate to show to the server, in PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Security",
-        requires = "tls_key"
-    )]
-    pub(crate) tls_cert: Option<PathBuf>,
-    /// Its private key, in PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Security",
-        requires = "tls_cert"
-    )]
-    pub(crate) tls_key: Option<PathBuf>,
-    /// A file with the token that the server wants to see
-    #[arg(long, value_name = "FILE", help_heading = "Security")]
-    pub(crate) token_file: Option<PathBuf>,
-}
-
-/// How resources are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// One line for each.
-    Table,
-    /// As a file of resources.
-    Yaml,
-    /// The same in JSON.
-    Json,
-}
-
-/// How a status is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatusOutput {
-    /// One line for each client and type.
-    Table,
-    /// All that is known.
-    Json,
-}
-
-/// Flags of `get`.
-#[derive(Debug, Args)]
-pub(crate) struct Get {
-    /// lds cds rds eds sds srds vhds rtds ecds leds, or a type URL
-    #[arg(value_name = "TYPE")]
-    pub(crate) kind: String,
-    /// One resource; without it, all of the type
-    pub(crate) name: Option<String>,
-    /// How it is shown
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: Output,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-/// Flags of `apply`.
-#[derive(Debug, Args)]
-pub(crate) struct Apply {
-    /// A file of resources, in YAML, JSON or binary (.pb); `-` is standard input
-    #[arg(short = 'f', long = "file", value_name = "FILE")]
-    pub(crate) file: String,
-    /// Make the origin's resources exactly these: all others of it are removed
-    #[arg(long)]
-    pub(crate) replace: bool,
-    /// Apply it even if it removes most of the origin's resources of a type
-    #[arg(long)]
-    pub(crate) yes: bool,
-    /// Stay, and renew a lease of this time, such as 30s; when it ends, all of the origin goes
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = LeaseTime::parse,
-        requires = "origin",
-        conflicts_with_all = ["dry_run", "if_revision"]
-    )]
-    pub(crate) lease: Option<LeaseTime>,
-    #[command(flatten)]
-    pub(crate) change: Change,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-/// The time of `--lease`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LeaseTime(LeaseTtl);
-
-impl LeaseTime {
-    /// Parses a time such as `30s`.
-    ///
-    /// # Errors
-    /// It is no time, or none that a lease can last.
-    fn parse(text: &str) -> Result<Self, String> {
-        let time = parse_duration(text).map_err(|error| error.to_string())?;
-        let ttl = LeaseTtl::new(time).map_err(|error| error.to_string())?;
-        Ok(Self(ttl))
-    }
-
-    /// Returns the time.
-    pub(crate) fn get(self) -> Duration {
-        self.0.get()
-    }
-
-    /// Writes the time as it is parsed, such as `30000ms`.
-    pub(crate) fn text(self) -> String {
-        format!("{}ms", self.get().as_millis())
-    }
-}
-
-/// Flags of commands that change resources.
-#[derive(Debug, Args)]
-pub(crate) struct Change {
-    /// Whose resources they are; a name belongs to one origin
-    #[arg(long, value_name = "NAME", default_value = "api")]
-    pub(crate) origin: String,
-    /// Take names over that belong to other origins
-    #[arg(long)]
-    pub(crate) take_over: bool,
-    /// Only if the contents are at this revision, which a change prints
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) if_revision: Option<u64>,
-    /// Only say what would change
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-}
-
-/// Flags of `delete`.
-#[derive(Debug, Args)]
-pub(crate) struct Delete {
-    /// lds cds rds eds sds srds vhds rtds ecds leds, or a type URL
-    #[arg(value_name = "TYPE")]
-    pub(crate) kind: String,
-    /// Which resources
-    #[arg(required = true, value_name = "NAME")]
-    pub(crate) names: Vec<String>,
-    /// Only the variant for these clients, as `get` shows it, such as env=prod
-    #[arg(long, value_name = "CONSTRAINTS")]
-    pub(crate) variant: Option<String>,
-    /// Names that do not exist are no mistake
-    #[arg(long)]
-    pub(crate) missing_ok: bool,
-    #[command(flatten)]
-    pub(crate) change: Change,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-/// Flags of `confirm`.
-#[derive(Debug, Args)]
-pub(crate) struct Confirm {
-    /// The hash of the change
-    #[arg(value_name = "HASH")]
-    pub(crate) hash: String,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-/// Flags of `status`.
-#[derive(Debug, Args)]
-pub(crate) struct Status {
-    /// How it is shown
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: StatusOutput,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-/// Flags of `watch`.
-#[derive(Debug, Args)]
-pub(crate) struct Watch {
-    /// Begin after the change that made this revision, such as 12, and not now
-    #[arg(long, value_name = "REVISION")]
-    pub(crate) from: Option<u64>,
-    /// Begin after the event with this id, which --json shows
-    #[arg(long, value_name = "ID", conflicts_with = "from")]
-    pub(crate) after: Option<String>,
-    /// Only what is about this type, such as cds; may be repeated
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) types: Vec<String>,
-    /// Only changed, acked, nacked, connected or disconnected; may be repeated
-    #[arg(long = "event", value_name = "EVENT")]
-    pub(crate) events: Vec<String>,
-    /// Only clients with this node id, such as sidecar-7, beside changes; may be repeated
-    #[arg(long = "node", value_name = "ID")]
-    pub(crate) nodes: Vec<String>,
-    /// Print events as the server sends them, one line of JSON each
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-/// Flags of `explain`.
-#[derive(Debug, Args)]
-pub(crate) struct Explain {
-    /// The type of a resource: lds, cds, rds, eds and so on, or a type URL
-    #[arg(value_name = "TYPE", requires = "name", conflicts_with_all = ["route", "host"])]
-    pub(crate) kind: Option<String>,
-    /// Its name
-    #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// A file with a node or an Envoy bootstrap, or else the node id of a client that is connected
-    #[arg(long, value_name = "FILE|ID", required_unless_present = "params")]
-    pub(crate) node: Option<String>,
-    /// Instead of a node, dynamic parameters: env=prod,version=v1
-    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "node")]
-    pub(crate) params: Option<String>,
-    /// The route configuration
-    #[arg(
-        long,
-        value_name = "ROUTE",
-        requires = "host",
-        required_unless_present = "kind"
-    )]
-    pub(crate) route: Option<String>,
-    /// The host as requests name it, with its port if they do
-    #[arg(
-        long,
-        value_name = "HOST",
-        requires = "route",
-        required_unless_present = "kind"
-    )]
-    pub(crate) host: Option<String>,
-    /// How it is shown
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: StatusOutput,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
 }
 
 /// Flags of `demo`.

@@ -1,0 +1,55 @@
+//! The types of a server: how many resources each has, and whose they are.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use trunkline::TypeUrl;
+
+use super::Shared;
+use super::error::Refusal;
+
+/// The types that have resources.
+#[derive(Serialize)]
+struct List {
+    types: Vec<TypeCount>,
+}
+
+/// The number of resources of a type.
+#[derive(Serialize)]
+struct TypeCount {
+    #[serde(rename = "type")]
+    type_url: String,
+    /// Variants count one by one.
+    resources: usize,
+    /// The same by origin.
+    origins: BTreeMap<String, usize>,
+}
+
+/// `GET /api/v1/types`: shows the types that have resources, with their numbers.
+pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusal> {
+    super::run_blocking(move || {
+        let server = &admin.server;
+        let served: Vec<(TypeUrl, usize)> = server.read(|db| {
+            let types = db.types();
+            types.map(|(id, url)| (url.clone(), db.len(id))).collect()
+        });
+        let mut origins = server.read_set(|set| set.count_by_origin());
+        let mut take_origins = |type_url: &TypeUrl| {
+            let counts = origins.remove(type_url).into_iter().flatten();
+            counts
+                .map(|(name, count)| (name.to_string(), count))
+                .collect()
+        };
+        let types = served.into_iter().filter(|(_, resources)| *resources > 0);
+        let types = types.map(|(type_url, resources)| TypeCount {
+            origins: take_origins(&type_url),
+            type_url: type_url.to_string(),
+            resources,
+        });
+        let types = types.collect();
+        axum::Json(List { types }).into_response()
+    })
+    .await
+}

@@ -1,0 +1,127 @@
+//! Flags of commands that show what a server has.
+
+use clap::{Args, ValueEnum};
+
+use super::Remote;
+
+/// How resources are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// One line for each.
+    Table,
+    /// The same, with all that is known beside the contents.
+    Wide,
+    /// TYPE/NAME only, one in a line.
+    Name,
+    /// As a file of resources.
+    Yaml,
+    /// The same in JSON.
+    Json,
+}
+
+/// How a status is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatusOutput {
+    /// One line for each client and type.
+    Table,
+    /// All that is known.
+    Json,
+}
+
+/// Flags of `get`.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// A type, then names if not all of it; or TYPE/NAME each. Without any, the number of
+    /// resources of each type. Types are lds cds rds eds sds srds vhds rtds ecds leds, words
+    /// such as clusters, or type URLs
+    #[arg(value_name = "TYPE[/NAME]")]
+    pub(crate) words: Vec<String>,
+    /// How it is shown
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// How it is shown
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: StatusOutput,
+    /// Only clients with this node id, such as sidecar-7; may be repeated
+    #[arg(long = "node", value_name = "ID")]
+    pub(crate) nodes: Vec<String>,
+    /// Only this type, such as cds; may be repeated
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// Exit with 1 if a client is not in sync, if --node is not connected, or if a file is bad
+    /// or held
+    #[arg(long)]
+    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `watch`.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// Begin after the change that made this revision, such as 12, and not now
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) from: Option<u64>,
+    /// Begin after the event with this id, which --json shows
+    #[arg(long, value_name = "ID", conflicts_with = "from")]
+    pub(crate) after: Option<String>,
+    /// Only what is about this type, such as cds; may be repeated
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// Only changed, acked, nacked, connected or disconnected; may be repeated
+    #[arg(long = "event", value_name = "EVENT")]
+    pub(crate) events: Vec<String>,
+    /// Only clients with this node id, such as sidecar-7, beside changes; may be repeated
+    #[arg(long = "node", value_name = "ID")]
+    pub(crate) nodes: Vec<String>,
+    /// Print events as the server sends them, one line of JSON each
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The type of a resource: lds, cds, rds, eds and so on, or a type URL
+    #[arg(value_name = "TYPE", requires = "name", conflicts_with_all = ["route", "host"])]
+    pub(crate) kind: Option<String>,
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// A file with a node or an Envoy bootstrap, or else the node id of a client that is connected
+    #[arg(long, value_name = "FILE|ID", required_unless_present = "params")]
+    pub(crate) node: Option<String>,
+    /// Instead of a node, dynamic parameters: env=prod,version=v1
+    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "node")]
+    pub(crate) params: Option<String>,
+    /// The route configuration
+    #[arg(
+        long,
+        value_name = "ROUTE",
+        requires = "host",
+        required_unless_present = "kind"
+    )]
+    pub(crate) route: Option<String>,
+    /// The host as requests name it, with its port if they do
+    #[arg(
+        long,
+        value_name = "HOST",
+        requires = "route",
+        required_unless_present = "kind"
+    )]
+    pub(crate) host: Option<String>,
+    /// How it is shown
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: StatusOutput,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}

@@ -1,0 +1,87 @@
+//! The resources that the words of a command name.
+
+use trunkline::TypeUrl;
+
+use crate::failure::{Failure, Result};
+use crate::kinds;
+
+/// Resources of one type.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Selected {
+    pub(super) type_url: TypeUrl,
+    /// Their names; without any, all of the type.
+    pub(super) names: Vec<String>,
+}
+
+/// Parses the words of a command: a type and then names, or a type with a name
+/// such as `cds/backend` in each. Words of one type are put together.
+///
+/// # Errors
+/// A type is not known, or a word is not in the form of the first.
+pub(super) fn parse_words(words: &[String]) -> Result<Vec<Selected>> {
+    let Some((first, names)) = words.split_first() else {
+        return Ok(Vec::new());
+    };
+    if let (type_url, None) = kinds::parse_with_name(first).map_err(Failure::usage)? {
+        let names = names.to_vec();
+        return Ok(vec![Selected { type_url, names }]);
+    }
+
+    let mut all: Vec<Selected> = Vec::new();
+    for word in words {
+        let (type_url, name) = match kinds::parse_with_name(word) {
+            Ok((type_url, Some(name))) if !name.is_empty() => (type_url, name.to_owned()),
+            Err(error) if word.contains('/') => return Err(Failure::usage(error)),
+            _ => {
+                return Err(Failure::usage(format!(
+                    "{word:?}: expected TYPE/NAME such as cds/backend; or give a type, and then \
+                     names only"
+                )));
+            }
+        };
+        match all.iter_mut().find(|known| known.type_url == type_url) {
+            Some(known) => known.names.push(name),
+            None => all.push(Selected {
+                type_url,
+                names: vec![name],
+            }),
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline::kind;
+
+    fn parse(words: &str) -> Result<Vec<Selected>> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        parse_words(&words)
+    }
+
+    #[test]
+    fn a_type_is_given_once_or_with_each_name() {
+        let selected = |type_url: &str, names: &[&str]| Selected {
+            type_url: TypeUrl::new(type_url),
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+        };
+        for (words, expected) in [
+            ("", vec![]),
+            ("clusters", vec![selected(kind::CDS, &[])]),
+            ("cds a eds/b", vec![selected(kind::CDS, &["a", "eds/b"])]),
+            (
+                "cds/a eds/b clusters/c",
+                vec![
+                    selected(kind::CDS, &["a", "c"]),
+                    selected(kind::EDS, &["b"]),
+                ],
+            ),
+        ] {
+            assert_eq!(parse(words).unwrap(), expected, "{words}");
+        }
+        for words in ["cds/a b", "cds/", "cds/a eds", "cdx/a", "cdx a"] {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+}

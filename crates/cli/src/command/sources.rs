@@ -1,0 +1,204 @@
+//! The files that `-f` names: files, directories of files, standard input. They
+//! are read as one, and a mistake is told with its file and its line.
+
+use std::cell::OnceCell;
+use std::io::{Cursor, Read as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline::checked::{
+    ContentSet, Dangling, Decoded, Edit, Effect, Fault, Finding, Form, Guard, Item, MOST_FINDINGS,
+    Proposal, Settlement, decode,
+};
+use trunkline::wire;
+use trunkline_proto::text::{self, Document, Format};
+
+use super::encode::encode;
+use super::places::Places;
+use crate::failure::{Failure, Result};
+
+/// The word for standard input on the command line.
+pub(super) const INPUT: &str = "-";
+/// The name of standard input in messages.
+pub(super) const INPUT_NAME: &str = "standard input";
+
+/// Standard input, which can be read once only.
+#[derive(Default)]
+pub(super) struct Input(OnceCell<Bytes>);
+
+impl Input {
+    /// Reads standard input, or returns what was read before.
+    pub(super) fn read(&self) -> Result<Bytes> {
+        if let Some(bytes) = self.0.get() {
+            return Ok(bytes.clone());
+        }
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().read_to_end(&mut bytes);
+        read.map_err(|error| Failure::wrong(format!("{INPUT_NAME}: {error}")))?;
+        Ok(self.0.get_or_init(|| bytes.into()).clone())
+    }
+}
+
+/// One file, or standard input.
+struct Source {
+    name: Arc<str>,
+    form: Form,
+    bytes: Bytes,
+}
+
+impl Source {
+    /// Parses the file. Mistakes are in the document.
+    fn parse(&self) -> Document {
+        let options = wire::text_options();
+        match self.form {
+            Form::Text(format) => text::read_text_as(format, &self.name, &self.bytes, &options),
+            _ => text::read_bytes(&self.name, self.bytes.clone(), &options),
+        }
+    }
+
+    /// Decodes the file as a server would, each resource with its place.
+    fn decode(&self) -> Result<Decoded> {
+        let source = Cursor::new(self.bytes.clone());
+        let decoded = decode(&self.name, self.form, source, &wire::text_options());
+        decoded.map_err(|error| Failure::wrong(format!("{}: {error}", self.name)))
+    }
+}
+
+/// All files that `-f` names.
+pub(super) struct Sources(Vec<Source>);
+
+/// The resources of files, as one binary file.
+pub(super) struct Encoded {
+    pub(super) body: Bytes,
+    /// The places of its resources in the files.
+    pub(super) places: Places,
+    /// Whether a file says `allow_removal: true`.
+    pub(super) allow_removal: bool,
+}
+
+impl Sources {
+    /// Reads files, and the files of directories: those that `serve --config`
+    /// would read. A file that is reached twice counts once.
+    ///
+    /// # Errors
+    /// A path cannot be read, or there is no file.
+    pub(super) fn read(paths: &[String], input: &Input) -> Result<Self> {
+        let on_disk = paths.iter().filter(|path| *path != INPUT);
+        let on_disk: Vec<PathBuf> = on_disk.map(PathBuf::from).collect();
+        let found =
+            trunkline_store::find_files(&on_disk).map_err(|findings| mistakes(&findings))?;
+
+        let mut sources = Vec::new();
+        for path in found {
+            let name: Arc<str> = path.display().to_string().into();
+            let bytes =
+                std::fs::read(&path).map_err(|error| Failure::wrong(format!("{name}: {error}")))?;
+            sources.push(Source {
+                name,
+                form: Form::ByName,
+                bytes: bytes.into(),
+            });
+        }
+        if paths.iter().any(|path| path == INPUT) {
+            sources.push(Source {
+                name: INPUT_NAME.into(),
+                form: Form::Text(Format::Yaml),
+                bytes: input.read()?,
+            });
+        }
+        match sources.is_empty() {
+            false => Ok(Self(sources)),
+            true => Err(Failure::wrong(format!(
+                "{}: has no files of resources; their names end in .yaml, .yml, .json or .pb",
+                paths.join(", ")
+            ))),
+        }
+    }
+
+    /// Decodes all files and returns their resources, without a check of any.
+    ///
+    /// # Errors
+    /// A file cannot be parsed. A redacted secret is no mistake: only what the
+    /// resources are called matters.
+    pub(super) fn named_items(&self) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        let mut errors: Vec<Finding> = Vec::new();
+        for source in &self.0 {
+            let decoded = source.decode()?;
+            let real = decoded.errors.into_iter();
+            errors.extend(real.filter(|error| error.fault != Fault::Redacted));
+            items.extend(decoded.document.items);
+        }
+        match errors.is_empty() {
+            true => Ok(items),
+            false => Err(mistakes(&errors)),
+        }
+    }
+
+    /// Decodes all files, checks each and all with each other, and returns their
+    /// resources. What they refer to is for the server to check.
+    ///
+    /// # Errors
+    /// There is a mistake.
+    pub(super) fn checked_items(&self) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        let mut errors: Vec<Finding> = Vec::new();
+        let mut edits = Vec::new();
+        for (root, source) in self.0.iter().enumerate() {
+            let decoded = source.decode()?;
+            errors.extend(decoded.errors);
+            items.extend(decoded.document.items.iter().cloned());
+            edits.push(Edit::File {
+                root,
+                name: Arc::clone(&source.name),
+                document: Some(decoded.document),
+            });
+        }
+
+        let proposal = Proposal {
+            origin: "",
+            edits,
+            dangling: Dangling::Warn,
+            is_complete: false,
+            effect: Effect::Held,
+            guard: Guard::Off,
+        };
+        let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
+        let rejections = settlement.rejections.into_iter();
+        errors.extend(rejections.flat_map(|rejection| rejection.findings));
+        match errors.is_empty() {
+            true => Ok(items),
+            false => Err(mistakes(&errors)),
+        }
+    }
+
+    /// Encodes the resources of all files, which were checked, as one binary
+    /// file.
+    pub(super) fn encode(&self) -> Encoded {
+        let names = self.0.iter().map(|source| source.name.to_string());
+        let documents: Vec<Document> = self.0.iter().map(Source::parse).collect();
+        Encoded {
+            body: encode(&documents).into(),
+            allow_removal: documents.iter().any(|document| document.allow_removal),
+            places: Places::files(names.zip(documents)),
+        }
+    }
+}
+
+/// Makes the failure of mistakes, each with its place, up to [`MOST_FINDINGS`].
+fn mistakes(findings: &[Finding]) -> Failure {
+    let count = match findings.len() {
+        1 => "1 mistake".to_owned(),
+        count => format!("{count} mistakes"),
+    };
+    let mut text = format!("{count}; nothing was changed");
+    for finding in findings.iter().take(MOST_FINDINGS) {
+        text.push_str(&format!("\n  {finding}"));
+    }
+    let more = findings.len().saturating_sub(MOST_FINDINGS);
+    if more > 0 {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    Failure::wrong(text)
+}

@@ -1,0 +1,213 @@
+//! The difference of two texts, line by line, as `diff -u` shows it.
+
+/// Lines around a difference that are shown with it.
+const CONTEXT: usize = 3;
+/// The maximum of pairs of lines that are compared: more would take long. Texts
+/// that differ in more are shown as two different blocks.
+const MOST_PAIRS: usize = 1 << 24;
+
+/// A line of the difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line<'a> {
+    Same(&'a str),
+    Removed(&'a str),
+    Added(&'a str),
+}
+
+impl<'a> Line<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            Self::Same(text) | Self::Removed(text) | Self::Added(text) => text,
+        }
+    }
+
+    fn is_same(self) -> bool {
+        matches!(self, Self::Same(_))
+    }
+}
+
+/// Writes the difference of two YAML texts: each changed part with some lines
+/// around it, below the path of keys that leads to it. Empty if they are equal.
+pub(crate) fn write_diff(old: &str, new: &str) -> String {
+    let lines = compare(old, new);
+    let mut text = String::new();
+    for (start, end) in hunks(&lines) {
+        text.push_str(&match key_path(&lines, start) {
+            path if path.is_empty() => "@@\n".to_owned(),
+            path => format!("@@ {path}\n"),
+        });
+        for line in &lines[start..end] {
+            let mark = match line {
+                Line::Same(_) => ' ',
+                Line::Removed(_) => '-',
+                Line::Added(_) => '+',
+            };
+            text.push_str(&format!("{mark} {}\n", line.text()));
+        }
+    }
+    text
+}
+
+/// Compares two texts: the lines of both, those in common once.
+fn compare<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let pairs = old.iter().zip(&new);
+    let before = pairs.take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[before..], &new[before..]);
+    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+    let after = pairs.take_while(|(a, b)| a == b).count();
+
+    let mut lines: Vec<Line<'a>> = old[..before].iter().map(|line| Line::Same(line)).collect();
+    compare_middle(
+        &old_rest[..old_rest.len() - after],
+        &new_rest[..new_rest.len() - after],
+        &mut lines,
+    );
+    let end = &old_rest[old_rest.len() - after..];
+    lines.extend(end.iter().map(|line| Line::Same(line)));
+    lines
+}
+
+/// Compares lines of which the first and the last differ, by the longest common
+/// subsequence.
+fn compare_middle<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
+    let width = new.len() + 1;
+    if old.len().saturating_mul(width) > MOST_PAIRS {
+        lines.extend(old.iter().map(|line| Line::Removed(line)));
+        lines.extend(new.iter().map(|line| Line::Added(line)));
+        return;
+    }
+
+    // The length of the longest subsequence of what follows each pair.
+    let mut longest = vec![0_u32; (old.len() + 1) * width];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            longest[i * width + j] = match old[i] == new[j] {
+                true => longest[(i + 1) * width + j + 1] + 1,
+                false => longest[(i + 1) * width + j].max(longest[i * width + j + 1]),
+            };
+        }
+    }
+
+    let (mut i, mut j) = (0, 0);
+    while i < old.len() && j < new.len() {
+        if old[i] == new[j] {
+            lines.push(Line::Same(old[i]));
+            (i, j) = (i + 1, j + 1);
+        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
+            lines.push(Line::Removed(old[i]));
+            i += 1;
+        } else {
+            lines.push(Line::Added(new[j]));
+            j += 1;
+        }
+    }
+    lines.extend(old[i..].iter().map(|line| Line::Removed(line)));
+    lines.extend(new[j..].iter().map(|line| Line::Added(line)));
+}
+
+/// Finds the parts to show: the changes with the lines around them, those that
+/// touch each other together. Each is a start and an end.
+fn hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
+    let mut hunks: Vec<(usize, usize)> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        if line.is_same() {
+            continue;
+        }
+        let start = index.saturating_sub(CONTEXT);
+        let end = (index + CONTEXT + 1).min(lines.len());
+        match hunks.last_mut() {
+            Some((_, last)) if start <= *last => *last = end,
+            _ => hunks.push((start, end)),
+        }
+    }
+    hunks
+}
+
+/// Returns the keys that lead to a line of YAML, such as
+/// `load_assignment.endpoints`, by the columns of the lines before it.
+fn key_path(lines: &[Line<'_>], at: usize) -> String {
+    let Some(line) = lines.get(at) else {
+        return String::new();
+    };
+    let mut keys: Vec<&str> = Vec::new();
+    let (mut column, _) = split_line(line.text());
+    for line in lines[..at].iter().rev() {
+        let (before, rest) = split_line(line.text());
+        if before < column
+            && let Some((key, _)) = rest.split_once(':')
+        {
+            keys.push(key);
+            column = before;
+        }
+    }
+    keys.reverse();
+    keys.join(".")
+}
+
+/// Splits a line into the column of its first word, and the line from there on.
+/// The marks of list items stand before it.
+fn split_line(line: &str) -> (usize, &str) {
+    let mut rest = line.trim_start();
+    while let Some(inner) = rest.strip_prefix("- ") {
+        rest = inner.trim_start();
+    }
+    (line.len() - rest.len(), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_have_no_difference() {
+        assert_eq!(write_diff("a: 1\n", "a: 1\n"), "");
+    }
+
+    #[test]
+    fn a_change_has_the_keys_that_lead_to_it() {
+        let old = "a: 1\nb:\n- c:\n    d: 1\n    e: 2\n    f: 3\n    g: 4\n    h: 5\nz: 0\n";
+        let new = old.replace("h: 5", "h: 6");
+        assert_eq!(
+            write_diff(old, &new).lines().collect::<Vec<_>>(),
+            [
+                "@@ b.c",
+                "      e: 2",
+                "      f: 3",
+                "      g: 4",
+                "-     h: 5",
+                "+     h: 6",
+                "  z: 0",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_lines_of_both_texts_are_all_there() {
+        let texts = ["", "a\nb\nc\n", "b\nx\nc\nd\n", "x\n", "c\nb\na\n"];
+        for old in texts {
+            for new in texts {
+                let lines = compare(old, new);
+                let side = |is_left_out: fn(&Line<'_>) -> bool| {
+                    let kept = lines.iter().filter(|line| !is_left_out(line));
+                    let kept = kept.map(|line| format!("{}\n", line.text()));
+                    kept.collect::<String>()
+                };
+                assert_eq!(side(|line| matches!(line, Line::Added(_))), old);
+                assert_eq!(side(|line| matches!(line, Line::Removed(_))), new);
+            }
+        }
+        let same = compare("a\nb\nc\n", "b\nx\nc\nd\n");
+        let same = same.iter().filter(|line| line.is_same()).count();
+        assert_eq!(same, 2);
+    }
+
+    #[test]
+    fn changes_that_are_far_apart_are_shown_apart() {
+        let old: String = (0..20).map(|n| format!("k{n}: 1\n")).collect();
+        let new = old.replace("k0: 1", "k0: 2").replace("k19: 1", "k19: 2");
+        let text = write_diff(&old, &new);
+        assert_eq!(text.matches("@@").count(), 2, "{text}");
+        assert!(!text.contains("k10"), "{text}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Reads all files once: nothing is watched, and nothing waited for.
+
+use std::sync::Arc;
+
+use trunkline::checked::Finding;
+use trunkline::{Resource, TypeUrl};
+
+use crate::file::{FileId, FileKey};
+use crate::files::{Files, ORIGIN};
+use crate::mailbox::Touched;
+use crate::read::read_text;
+use crate::scan::scan;
+
+/// The resources of files, read once.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The resources of good files.
+    pub resources: Vec<(TypeUrl, Arc<Resource>)>,
+    /// The number of files.
+    pub files: usize,
+    /// All mistakes.
+    pub errors: Vec<Finding>,
+    /// All warnings.
+    pub warnings: Vec<Finding>,
+}
+
+impl Files {
+    /// Reads all files, once, and does not wait for one that looks half
+    /// written: that one is bad. The mistakes of bad files come with the
+    /// resources of the good ones.
+    pub fn load(&mut self) -> Loaded {
+        let roots = self.roots.clone();
+        let last_try = true;
+        self.refresh(&mut |_| scan(&roots), &Touched::new(), last_try);
+        self.loaded_now()
+    }
+
+    /// Reads all files, once, and with them a text in YAML or JSON that is in no
+    /// file, such as standard input. Findings name it as `name`. Files that its
+    /// secrets name are looked for in the current directory.
+    pub fn load_with_text(&mut self, name: &str, text: &[u8]) -> Loaded {
+        let roots = self.roots.clone();
+        let last_try = true;
+        self.scan_until_stable(&mut |_| scan(&roots), &Touched::new(), last_try);
+
+        let key = FileKey {
+            root: roots.len(),
+            path: name.into(),
+            name: name.into(),
+        };
+        let outcome = read_text(&key.name, text, &self.options.text);
+        let id = FileId::new(key);
+        self.files.entry(Arc::clone(&id)).or_default();
+        self.note_read(&id, Some(outcome), last_try);
+
+        self.settle();
+        if self.is_all_good() {
+            self.apply_first();
+        }
+        self.loaded_now()
+    }
+
+    /// Returns the resources of good files, with all findings.
+    fn loaded_now(&self) -> Loaded {
+        let status = self.status();
+        Loaded {
+            resources: self.target.read(|set| set.resources(ORIGIN)),
+            files: self.files.len(),
+            errors: status.errors().cloned().collect(),
+            warnings: status.warnings().cloned().collect(),
+        }
+    }
+}
