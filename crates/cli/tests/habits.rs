@@ -8,16 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{CLUSTER, SECRET, Server, bad, good, run, run_with, said};
-
-const ROUTES: &str = r#"resources:
-- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
-  name: routes
-  virtual_hosts:
-  - name: all
-    domains: ["*"]
-    routes: [{match: {prefix: /}, route: {cluster: backend}}]
-"#;
+use support::{CLUSTER, ROUTES, SECRET, Server, bad, good, run, run_with, said};
 
 fn other_cluster() -> String {
     CLUSTER.replace("backend", "other")

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{CLUSTER, Running, Server, bad, good, run, until};
+use support::{CLUSTER, ROUTES, Running, Server, bad, good, run, until};
 use tempfile::TempDir;
 
 /// A file of clusters with these names, in a directory of its own.
@@ -214,15 +214,7 @@ fn references_of_others_do_not_keep_what_was_leased() {
     let backend = ["backend".to_owned()];
     let made = post(&server, "origin=pod-7&lease=1h", &backend);
     assert_eq!(made.0, 200, "{}", made.1);
-    let route = r#"resources:
-- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
-  name: routes
-  virtual_hosts:
-  - name: all
-    domains: ["*"]
-    routes: [{match: {prefix: /}, route: {cluster: backend}}]
-"#;
-    let made = server.http("POST", "/api/v1/resources", &[], route);
+    let made = server.http("POST", "/api/v1/resources", &[], ROUTES);
     assert_eq!(made.0, 200, "{}", made.1);
     let delete = |path: &str| server.http("DELETE", path, &[], "");
     let refused = delete("/api/v1/resources/cds?name=backend&origin=pod-7");

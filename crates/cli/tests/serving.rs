@@ -5,7 +5,7 @@ mod support;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{CLUSTER, SECRET, Server, bad, good, put, said, until};
+use support::{CLUSTER, ROUTES, SECRET, Server, bad, good, put, said, until};
 
 #[test]
 fn apply_get_delete_and_status() {
@@ -350,28 +350,20 @@ fn a_body_has_a_limit_and_a_path_its_methods() {
 
 #[test]
 fn dangling_references_are_warned_of_or_refused() {
-    let routes = r#"resources:
-- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
-  name: routes
-  virtual_hosts:
-  - name: all
-    domains: ["*"]
-    routes: [{match: {prefix: /}, route: {cluster: backend}}]
-"#;
     let server = Server::start(&[]);
-    let output = server.ask_with(&["apply", "-f", "-"], routes);
+    let output = server.ask_with(&["apply", "-f", "-"], ROUTES);
     good(&output);
     let warning =
         "standard input:2:3: resources[0]: refers to cluster \"backend\", which is not there";
     assert!(said(&output).contains(warning), "{}", said(&output));
     good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
-    let output = server.ask_with(&["apply", "-f", "-"], routes);
+    let output = server.ask_with(&["apply", "-f", "-"], ROUTES);
     assert_eq!(said(&output), "");
 
     let strict = Server::start(&["--dangling", "error"]);
-    let error = bad(&strict.ask_with(&["apply", "-f", "-"], routes), 1);
+    let error = bad(&strict.ask_with(&["apply", "-f", "-"], ROUTES), 1);
     assert!(error.contains(warning), "{error}");
-    let both = format!("{CLUSTER}{}", routes.replace("resources:\n", ""));
+    let both = format!("{CLUSTER}{}", ROUTES.replace("resources:\n", ""));
     good(&strict.ask_with(&["apply", "-f", "-"], &both));
     let error = bad(&strict.ask(&["delete", "cds", "backend"]), 1);
     let needed = "no longer has cluster \"backend\", to which route configuration \"routes\", at \

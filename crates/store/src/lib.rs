@@ -24,6 +24,8 @@
 //! - A file with a mistake changes nothing: its last good contents stay, and
 //!   other files go on. A contradiction of two files is a mistake of one of
 //!   them: of the one that changed, or else of the later one.
+//! - A file is not read while somebody writes it, and a change that removes so
+//!   much that it is hardly intended is held until it is confirmed.
 //! - A file that is removed from a directory takes its resources with it. A
 //!   configured path that does not exist is a mistake: a slip in a mount must
 //!   not remove a fleet's configuration.

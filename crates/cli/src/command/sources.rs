@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use trunkline::checked::{
-    ContentSet, Dangling, Decoded, Edit, Effect, Fault, Finding, Form, Guard, Item, MOST_FINDINGS,
-    Proposal, Settlement, decode,
+    Decoded, Fault, Finding, Form, Item, MOST_FINDINGS, decode, find_contradictions,
 };
 use trunkline::wire;
 use trunkline_proto::text::{self, Document, Format};
@@ -144,29 +143,14 @@ impl Sources {
     pub(super) fn checked_items(&self) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         let mut errors: Vec<Finding> = Vec::new();
-        let mut edits = Vec::new();
-        for (root, source) in self.0.iter().enumerate() {
+        let mut documents = Vec::new();
+        for source in &self.0 {
             let decoded = source.decode()?;
             errors.extend(decoded.errors);
             items.extend(decoded.document.items.iter().cloned());
-            edits.push(Edit::File {
-                root,
-                name: Arc::clone(&source.name),
-                document: Some(decoded.document),
-            });
+            documents.push(decoded.document);
         }
-
-        let proposal = Proposal {
-            origin: "",
-            edits,
-            dangling: Dangling::Warn,
-            is_complete: false,
-            effect: Effect::Held,
-            guard: Guard::Off,
-        };
-        let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
-        let rejections = settlement.rejections.into_iter();
-        errors.extend(rejections.flat_map(|rejection| rejection.findings));
+        errors.extend(find_contradictions(documents));
         match errors.is_empty() {
             true => Ok(items),
             false => Err(mistakes(&errors)),

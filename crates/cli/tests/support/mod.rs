@@ -230,6 +230,16 @@ pub fn put(path: &Path, text: &str) {
     std::fs::rename(new, path).unwrap();
 }
 
+/// Routes that lead to the cluster of [`CLUSTER`].
+pub const ROUTES: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: routes
+  virtual_hosts:
+  - name: all
+    domains: ["*"]
+    routes: [{match: {prefix: /}, route: {cluster: backend}}]
+"#;
+
 pub const CLUSTER: &str = r#"resources:
 - "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
   name: backend

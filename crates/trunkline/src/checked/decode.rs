@@ -137,6 +137,30 @@ fn decode_text(
     Ok(decoded)
 }
 
+/// Finds the contradictions among the resources of some documents, each at the
+/// later of the two. What they refer to is not checked.
+pub fn find_contradictions(documents: impl IntoIterator<Item = Document>) -> Vec<Finding> {
+    let numbered = documents.into_iter().enumerate();
+    let edits = numbered.map(|(root, document)| Edit::File {
+        root,
+        name: Arc::clone(&document.file),
+        document: Some(document),
+    });
+    let proposal = Proposal {
+        origin: "",
+        edits: edits.collect(),
+        dangling: Dangling::Warn,
+        is_complete: false,
+        effect: Effect::Held,
+        guard: Guard::Off,
+    };
+    let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
+    let rejections = settlement.rejections.into_iter();
+    rejections
+        .flat_map(|rejection| rejection.findings)
+        .collect()
+}
+
 /// Builds the tables that decoding needs, which are built once, so that the
 /// first document does not take longer than others.
 pub fn warm_up() {
@@ -183,22 +207,7 @@ impl Decoded {
             mut errors,
             ..
         } = self;
-        let edit = Edit::File {
-            root: 0,
-            name: Arc::clone(&document.file),
-            document: Some(document),
-        };
-        let proposal = Proposal {
-            origin: "",
-            edits: vec![edit],
-            dangling: Dangling::Warn,
-            is_complete: false,
-            effect: Effect::Held,
-            guard: Guard::Off,
-        };
-        let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
-        let rejections = settlement.rejections.into_iter();
-        errors.extend(rejections.flat_map(|rejection| rejection.findings));
+        errors.extend(find_contradictions([document]));
         errors
     }
 

@@ -44,7 +44,9 @@ mod slots;
 mod tests;
 mod unit;
 
-pub use decode::{Decoded, FirstOfPart, Form, decode, decode_with_files, warm_up};
+pub use decode::{
+    Decoded, FirstOfPart, Form, decode, decode_with_files, find_contradictions, warm_up,
+};
 pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
