@@ -116,6 +116,21 @@ fn a_change_that_removes_most_of_a_type_needs_a_yes() {
 }
 
 #[test]
+fn to_delete_by_name_is_a_confirmation() {
+    let server = Server::start(&[]);
+    let names: Vec<String> = (0..12).map(|n| format!("c{n}")).collect();
+    let all: String = names
+        .iter()
+        .map(|name| cluster(name).replace("resources:\n", ""))
+        .collect();
+    good(&apply(&server, &[], &format!("resources:\n{all}")));
+    let mut args = vec!["delete", "cds"];
+    args.extend(names.iter().map(String::as_str));
+    good(&server.ask(&args));
+    assert_eq!(server.names("cds"), [""; 0]);
+}
+
+#[test]
 fn a_held_change_of_files_is_shown_until_it_is_confirmed() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("clusters.yaml");
@@ -129,6 +144,7 @@ fn a_held_change_of_files_is_shown_until_it_is_confirmed() {
         let held = files["files"][0]["held"].as_str();
         held.map(str::to_owned)
     });
+    server.running.logged(&hash);
     let text = good(&server.ask(&["status"]));
     assert!(text.contains("held until it is confirmed"), "{text}");
     assert!(text.contains(&hash), "{text}");
