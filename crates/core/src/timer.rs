@@ -7,6 +7,39 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Moment;
 
+/// The earliest of many deadlines that are after a moment. It is asked for with
+/// every message of a stream, so it keeps no list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EarliestDeadline {
+    after: Moment,
+    earliest: Option<Moment>,
+}
+
+impl EarliestDeadline {
+    /// No deadline yet; those that are not `after` this moment do not count.
+    pub(crate) fn after(after: Moment) -> Self {
+        Self {
+            after,
+            earliest: None,
+        }
+    }
+
+    /// Adds a deadline, if there is one.
+    pub(crate) fn add(&mut self, deadline: impl Into<Option<Moment>>) {
+        let deadline = deadline.into().filter(|deadline| *deadline > self.after);
+        if let Some(deadline) = deadline
+            && self.earliest.is_none_or(|earliest| deadline < earliest)
+        {
+            self.earliest = Some(deadline);
+        }
+    }
+
+    /// The earliest deadline; `None` if none counts.
+    pub(crate) fn get(self) -> Option<Moment> {
+        self.earliest
+    }
+}
+
 /// Deadlines by key, at most one for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Timers<K> {

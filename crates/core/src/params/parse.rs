@@ -23,7 +23,7 @@ impl FromStr for Expr {
     /// which byte something else was expected.
     fn from_str(text: &str) -> Result<Self, ConstraintError> {
         let mut reader = Reader { text, at: 0 };
-        let expr = reader.read_any(0)?;
+        let expr = reader.read_disjunction(0)?;
         reader.skip_space();
         if reader.at < text.len() {
             return reader.fail("AND, OR or the end");
@@ -85,22 +85,22 @@ impl<'a> Reader<'a> {
 
     /// Reads alternatives, separated by `OR`; `depth` counts the recursion of
     /// [`Self::read_one`].
-    fn read_any(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
-        let mut list = vec![self.read_all(depth)?];
+    fn read_disjunction(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        let mut list = vec![self.read_conjunction(depth)?];
         while self.take_keyword("OR") {
-            list.push(self.read_all(depth)?);
+            list.push(self.read_conjunction(depth)?);
         }
         Expr::single_or(list, Expr::or)
     }
 
     /// Reads conditions that hold together, separated by `AND`; `depth` counts
     /// the recursion of [`Self::read_one`].
-    fn read_all(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
-        let mut list = vec![self.read_one(depth)?];
+    fn read_conjunction(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        let mut conditions = vec![self.read_one(depth)?];
         while self.take_keyword("AND") {
-            list.push(self.read_one(depth)?);
+            conditions.push(self.read_one(depth)?);
         }
-        Expr::single_or(list, Expr::and)
+        Expr::single_or(conditions, Expr::and)
     }
 
     /// Reads one condition, or several in parentheses. `depth` counts the
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
             return Expr::not(self.read_one(depth + 1)?);
         }
         if self.take_sign('(') {
-            let inner = self.read_any(depth + 1)?;
+            let inner = self.read_disjunction(depth + 1)?;
             if !self.take_sign(')') {
                 return self.fail("AND, OR or )");
             }

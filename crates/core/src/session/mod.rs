@@ -37,6 +37,7 @@ use crate::order::{DrainDeadlines, DrainingReferences};
 use crate::params::{Params, ParamsId};
 use crate::resource::TypeUrl;
 use crate::source::{Dialect, Timeouts, TypeStream};
+use crate::timer::EarliestDeadline;
 
 /// The configuration of a session.
 #[derive(Clone, Debug)]
@@ -287,15 +288,16 @@ impl Session {
             dependency_timeout: self.config.dependency_timeout,
             drain_time: self.config.drain_time,
         };
-        let type_streams = self.type_streams.iter();
-        let of_types = type_streams.flat_map(|type_stream| type_stream.deadlines(timeouts));
-        let draining = self.draining.values().chain(self.draining_types.values());
-        let of_drains = draining.flat_map(|drain| [drain.by_name, drain.by_wildcard]);
-
-        let deadlines = of_types.chain(of_drains).chain(self.resuming_until);
-        deadlines
-            .filter(|deadline| *deadline > self.polled_at)
-            .min()
+        let mut earliest = EarliestDeadline::after(self.polled_at);
+        for type_stream in &self.type_streams {
+            type_stream.add_deadlines(&timeouts, &mut earliest);
+        }
+        for drain in self.draining.values().chain(self.draining_types.values()) {
+            earliest.add(drain.by_name);
+            earliest.add(drain.by_wildcard);
+        }
+        earliest.add(self.resuming_until);
+        earliest.get()
     }
 
     /// Whether the client reads wrapped resources (S58).

@@ -49,8 +49,8 @@ impl Session {
             self.infer_clusters_from_endpoints(db);
         }
 
-        let is_deadline_past = self.poll_timeout().is_some_and(|due| due <= now);
-        if has_changes || is_deadline_past {
+        let is_deadline_past = || self.poll_timeout().is_some_and(|due| due <= now);
+        if has_changes || is_deadline_past() {
             self.mark_deferred_dirty();
         }
         self.draining

@@ -197,15 +197,15 @@ impl Delivery {
     }
 }
 
-/// Rejects a resource of which a name or an alias is longer than the limit;
-/// `None` if all fit. The rejection has no name, so that nothing stores it, and
-/// quotes the start of it.
+/// Rejects a resource of which the name or an alias is longer than the limit;
+/// `None` if all fit. The rejection names no resource, so that nothing stores
+/// a long name; its message quotes the start of the resource's name.
 fn reject_long_name(resource: &Resource, limits: &Limits) -> Option<Rejection> {
-    let longest = limits.name_bytes;
+    let max_bytes = limits.name_bytes;
     let mut names = std::iter::once(&resource.name).chain(&resource.aliases);
-    names.any(|name| name.as_str().len() > longest).then(|| {
+    names.any(|name| name.as_str().len() > max_bytes).then(|| {
         let start = clip(resource.name.as_str(), QUOTED_NAME_BYTES);
-        Rejection::of_response(format!("{start}: a name is longer than {longest} bytes"))
+        Rejection::of_response(format!("{start}: a name is longer than {max_bytes} bytes"))
     })
 }
 

@@ -15,6 +15,7 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::order::Order;
 use crate::resource::Resource;
+use crate::timer::EarliestDeadline;
 
 /// The updates and answers of one response, before it is written.
 #[derive(Debug, Default)]
@@ -99,16 +100,16 @@ impl Push {
 /// that additions do not wait for removals.
 struct Room<'b> {
     budget: &'b mut usize,
-    for_removals: usize,
+    removal_budget: usize,
 }
 
 impl<'b> Room<'b> {
     /// All of the budget is left.
     fn new(budget: &'b mut usize) -> Self {
-        let for_removals = *budget / 2;
+        let removal_budget = *budget / 2;
         Self {
             budget,
-            for_removals,
+            removal_budget,
         }
     }
 
@@ -118,24 +119,24 @@ impl<'b> Room<'b> {
     fn reserve(&mut self, evaluation: &Evaluation, first: bool) -> bool {
         let size = estimated_size(evaluation);
         let left = match evaluation.only_removes() {
-            true => &mut self.for_removals,
+            true => &mut self.removal_budget,
             false => &mut *self.budget,
         };
         if *left == 0 || (size > *left && !first) {
             *left = 0;
             return false;
         }
-        self.subtract(evaluation);
+        self.charge(evaluation);
         true
     }
 
-    /// Subtracts the bytes of an evaluation that is sent whether it fits or
-    /// not.
-    fn subtract(&mut self, evaluation: &Evaluation) {
+    /// Charges the budget with the estimated size of an evaluation that is sent
+    /// whether it fits or not.
+    fn charge(&mut self, evaluation: &Evaluation) {
         let size = estimated_size(evaluation);
         *self.budget = self.budget.saturating_sub(size);
         if evaluation.only_removes() {
-            self.for_removals = self.for_removals.saturating_sub(size);
+            self.removal_budget = self.removal_budget.saturating_sub(size);
         }
     }
 }
@@ -254,7 +255,7 @@ impl TypeStream {
             self.merge_suspects(db, &name);
             let evaluation = self.evaluate(db, context, &name, push.expects_nack);
             if evaluation.is_empty() || self.replaces_held_host(db, &name, &evaluation) {
-                room.subtract(&evaluation);
+                room.charge(&evaluation);
             } else {
                 let first = push.updates.is_empty() && push.answers.is_empty();
                 if !room.reserve(&evaluation, first) {
@@ -427,17 +428,19 @@ impl TypeStream {
         self.client_cache.add_pending_ack(db, pending_ack);
     }
 
-    /// The moments at which a push may be due although nothing happens: a
+    /// Adds the moments at which a push may be due although nothing happens: a
     /// deadline of an addition, an overdue ACK, a TTL, a trial, a resumption.
-    pub(crate) fn deadlines(&self, times: Timeouts) -> impl Iterator<Item = Moment> + '_ {
-        let additions = self.addition_deadlines.values().copied();
+    pub(crate) fn add_deadlines(&self, times: &Timeouts, earliest: &mut EarliestDeadline) {
+        for deadline in self.addition_deadlines.values() {
+            earliest.add(*deadline);
+        }
         let last = self.client_cache.pending_acks().back();
-        let overdue = last.map(|last| last.sent_at + times.ack_timeout);
-        additions
-            .chain(overdue)
-            .chain(self.ttl_timers.next())
-            .chain(self.next_trial_at())
-            .chain(self.resume_deadlines(times))
+        earliest.add(last.map(|last| last.sent_at + times.ack_timeout));
+        earliest.add(self.ttl_timers.next());
+        earliest.add(self.next_trial_at());
+        if let Some(resumption) = &self.resumption {
+            self.add_resume_deadlines(resumption, times, earliest);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::message::Mode;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
+use crate::timer::EarliestDeadline;
 
 /// What is known of a client that reconnected, of one type.
 #[derive(Debug)]
@@ -413,25 +414,21 @@ impl TypeStream {
         may_be_used || context.now < resumed.at + context.resume_window
     }
 
-    /// The moments at which deferred names of a resumed client, or its first
-    /// set, wait no longer.
-    pub(super) fn resume_deadlines(&self, times: Timeouts) -> Vec<Moment> {
-        let Timeouts {
-            resume_window,
-            dependency_timeout,
-            drain_time,
-            ..
-        } = times;
-        let resumed = self.resumption.as_ref();
-        let resumed = resumed.filter(|_| !self.deferred.is_empty());
-        let timeouts = [resume_window, dependency_timeout, drain_time];
-        let of_deferred = resumed
-            .into_iter()
-            .flat_map(|resumed| timeouts.map(|timeout| resumed.at + timeout));
-        of_deferred
-            .chain(self.awaited_type().map(|(_, until)| until))
-            .chain(self.dependency_deadline(dependency_timeout))
-            .collect()
+    /// Adds the moments at which deferred names of a resumed client, or its
+    /// first set, wait no longer.
+    pub(super) fn add_resume_deadlines(
+        &self,
+        resumption: &Resumption,
+        times: &Timeouts,
+        earliest: &mut EarliestDeadline,
+    ) {
+        if !self.deferred.is_empty() {
+            earliest.add(resumption.at + times.resume_window);
+            earliest.add(resumption.at + times.dependency_timeout);
+            earliest.add(resumption.at + times.drain_time);
+        }
+        earliest.add(self.awaited_type().map(|(_, until)| until));
+        earliest.add(self.dependency_deadline(times.dependency_timeout));
     }
 }
 

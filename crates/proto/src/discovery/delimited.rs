@@ -1,11 +1,11 @@
 //! Length-delimited fields, written one by one.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
 /// Writes the key and the length of a length-delimited field. The caller writes
 /// its value, of `len` bytes.
-pub(super) fn put_delimiter(buf: &mut BytesMut, number: u32, len: usize) {
+pub(super) fn put_delimiter(buf: &mut impl BufMut, number: u32, len: usize) {
     encode_key(number, WireType::LengthDelimited, buf);
     encode_varint(len as u64, buf);
 }
@@ -17,7 +17,7 @@ pub(super) fn delimited_len(number: u32, len: usize) -> usize {
 }
 
 /// Writes a text as a field; an empty text is no field.
-pub(super) fn put_text_field(buf: &mut BytesMut, number: u32, text: &str) {
+pub(super) fn put_text_field(buf: &mut impl BufMut, number: u32, text: &str) {
     if !text.is_empty() {
         put_delimiter(buf, number, text.len());
         buf.put_slice(text.as_bytes());

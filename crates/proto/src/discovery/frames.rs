@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use prost::Message;
 
 use super::delimited::{delimited_len, put_delimiter, put_text_field, text_field_len};
@@ -114,7 +114,7 @@ impl<'a> Head<'a> {
 
     /// Writes the fields of the head that are not empty. The identifier is
     /// inside of `control_plane`, whose number differs between SotW and delta.
-    fn put(&self, control_plane_number: u32, buf: &mut BytesMut) {
+    fn put(&self, control_plane_number: u32, buf: &mut Vec<u8>) {
         for (number, text) in self.texts() {
             put_text_field(buf, number, text);
         }
@@ -145,7 +145,7 @@ fn encode<'a>(
     let copied_len = own_len + small_pieces.map(Bytes::len).sum::<usize>();
     let len = own_len + pieces.clone().map(Bytes::len).sum::<usize>();
 
-    let mut buf = BytesMut::with_capacity(PREFIX + copied_len);
+    let mut buf = Vec::with_capacity(PREFIX + copied_len);
     put_prefix(&mut buf, len);
     head.put(control_plane_number, &mut buf);
     rest.encode_raw(&mut buf);
@@ -156,7 +156,7 @@ fn encode<'a>(
 
 /// Writes gRPC's prefix of a message that has `len` bytes and is not
 /// compressed.
-fn put_prefix(buf: &mut BytesMut, len: usize) {
+fn put_prefix(buf: &mut Vec<u8>, len: usize) {
     buf.put_u8(0);
     // A set larger than four gigabytes is beyond gRPC, and beyond any client.
     buf.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
@@ -165,24 +165,31 @@ fn put_prefix(buf: &mut BytesMut, len: usize) {
 /// Appends pieces to the beginning of a message: small ones are copied into its
 /// buffer, and a large one becomes a frame between two parts of the buffer.
 /// Returns the first frame and the others; most messages have no other.
-fn splice<'a>(mut buf: BytesMut, pieces: impl Iterator<Item = &'a Bytes>) -> (Bytes, Vec<Bytes>) {
-    let mut frames = Vec::new();
+fn splice<'a>(mut buf: Vec<u8>, pieces: impl Iterator<Item = &'a Bytes>) -> (Bytes, Vec<Bytes>) {
+    // Each large piece, and the end of the part of the buffer before it.
+    let mut large = Vec::new();
     for piece in pieces {
-        if is_small(piece) {
-            buf.put_slice(piece);
-            continue;
+        match is_small(piece) {
+            true => buf.extend_from_slice(piece),
+            false => large.push((buf.len(), piece)),
         }
-        if !buf.is_empty() {
-            frames.push(buf.split().freeze());
-        }
-        frames.push(piece.clone());
     }
 
-    if frames.is_empty() {
-        return (buf.freeze(), frames);
+    let copied = Bytes::from(buf);
+    if large.is_empty() {
+        return (copied, Vec::new());
     }
-    if !buf.is_empty() {
-        frames.push(buf.freeze());
+    let mut frames = Vec::with_capacity(2 * large.len() + 1);
+    let mut start = 0;
+    for (end, piece) in large {
+        if start < end {
+            frames.push(copied.slice(start..end));
+        }
+        frames.push(piece.clone());
+        start = end;
+    }
+    if start < copied.len() {
+        frames.push(copied.slice(start..));
     }
     (frames.remove(0), frames)
 }

@@ -105,7 +105,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The limit in one word, for metrics.
+    /// The label of the limit in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -135,8 +135,7 @@ pub(super) fn names_on_demand(type_url: Option<&TypeUrl>, request: &Request) -> 
 /// and notes the names whose demand ended, and those whose demand started and
 /// that do not exist in any variant.
 pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcome) {
-    let changes: Vec<_> = db.take_demand_changes().collect();
-    for (type_id, selector, change) in changes {
+    for (type_id, selector, change) in db.take_demand_changes() {
         // Contents are not asked for wildcards and globs.
         let Selector::Name(name) = selector else {
             continue;

@@ -21,7 +21,7 @@ impl ClientCache {
         name: &Name,
     ) -> impl Iterator<Item = &CachedResource> {
         let same_hash = self.records.iter_hash(self.hash(name));
-        same_hash.filter(move |held| held.resource.name == *name)
+        same_hash.filter(move |record| record.resource.name == *name)
     }
 
     /// Adds a record, beside others of its name, and adds it to the totals.
