@@ -150,7 +150,7 @@ fn validate_says_all_that_is_wrong_and_where() {
     };
     let good_file = write("good.yaml", CLUSTER);
     let output = run(&["validate", &good_file]);
-    assert_eq!(good(&output), "1 resources in 1 files are valid\n");
+    assert_eq!(good(&output), "1 resource in 1 file is valid\n");
 
     let bad_file = write(
         "bad.yaml",
@@ -216,7 +216,7 @@ fn validate_warns_of_dangling_references_or_refuses_them() {
     std::fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
     let output = run(&["validate", file]);
-    assert_eq!(good(&output), "1 resources in 1 files are valid\n");
+    assert_eq!(good(&output), "1 resource in 1 file is valid\n");
     assert!(said(&output).contains("warning: ") && said(&output).contains("\"nowhere\""));
     let error = bad(&run(&["validate", "--dangling", "error", file]), 1);
     assert!(error.contains("\"nowhere\""), "{error}");

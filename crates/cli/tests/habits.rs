@@ -195,7 +195,7 @@ fn mistakes_of_several_files_have_their_own_places() {
 #[test]
 fn standard_input_is_validated_alone_and_with_files() {
     let valid = good(&run_with(&["validate", "-"], CLUSTER));
-    assert_eq!(valid, "1 resources in 1 files are valid\n");
+    assert_eq!(valid, "1 resource in 1 file is valid\n");
     let slip = CLUSTER.replace("connect_timeout", "conect_timeout");
     let error = bad(&run_with(&["validate", "-"], &slip), 1);
     assert!(

@@ -18,9 +18,12 @@ pub struct Loaded {
     pub resources: Vec<(TypeUrl, Arc<Resource>)>,
     /// The number of files.
     pub files: usize,
-    /// All mistakes.
+    /// The names of the files, and of paths that cannot be read, as findings have
+    /// them: in the order of the configured paths, then by path.
+    pub paths: Vec<Arc<str>>,
+    /// All mistakes, in the order of the files and their lines.
     pub errors: Vec<Finding>,
-    /// All warnings.
+    /// All warnings, in the same order.
     pub warnings: Vec<Finding>,
 }
 
@@ -66,6 +69,11 @@ impl Files {
         Loaded {
             resources: self.target.read(|set| set.resources(ORIGIN)),
             files: self.files.len(),
+            paths: status
+                .files
+                .iter()
+                .map(|file| Arc::clone(&file.path))
+                .collect(),
             errors: status.errors().cloned().collect(),
             warnings: status.warnings().cloned().collect(),
         }

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
 use trunkline::checked::{
-    Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit, Settlement,
+    Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit, Settlement, sort_findings,
 };
 use trunkline::{Applied, ChangeCounts, Changed, Conflict, Lifetime, Precondition, Server};
 use trunkline_core::resource::Version;
@@ -12,6 +12,7 @@ use trunkline_core::resource::Version;
 use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::{Admin, Who};
+use crate::output::count_of;
 
 /// The origin of resources that are written over the API, unless a request
 /// names another.
@@ -242,14 +243,15 @@ pub(super) fn respond(
     }
 
     let Applied { changed, counts } = settlement.applied.unwrap_or_default();
-    let warnings = warnings.into_iter().chain(settlement.warnings);
+    let mut warnings = [warnings, settlement.warnings].concat();
+    sort_findings(&mut warnings);
     let list = || changed.iter().map(ChangedVariant::from).collect();
     let outcome = Outcome {
         changed: (!options.summary).then(list),
         counts: counts.into(),
         unchanged: settlement.unchanged,
         revision: server.revision(),
-        warnings: warnings.map(Detail::from).collect(),
+        warnings: warnings.into_iter().map(Detail::from).collect(),
         dry_run: options.dry_run,
     };
     Ok(axum::Json(outcome).into_response())
@@ -285,13 +287,14 @@ fn conflict_refusal(conflict: &Conflict) -> Refusal {
     }
 }
 
-/// Makes the error of a body with mistakes, which says how many there are.
+/// Makes the error of a body with mistakes, in their order, which says how many
+/// there are.
 pub(super) fn refusal(mut mistakes: Vec<Finding>) -> Refusal {
+    sort_findings(&mut mistakes);
     mistakes.truncate(MOST_FINDINGS);
     let count = match mistakes.len() {
-        1 => "1 mistake".to_owned(),
         MOST_FINDINGS => format!("{MOST_FINDINGS} mistakes or more"),
-        count => format!("{count} mistakes"),
+        count => count_of(count, "mistake"),
     };
     let details = mistakes.into_iter().map(Detail::from).collect();
     Refusal::invalid(format!("{count}; nothing was changed"), details)

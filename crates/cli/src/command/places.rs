@@ -1,9 +1,10 @@
 //! Places of resources in files, also of those that were sent in a part, or
 //! with those of other files.
 
-use trunkline_proto::text::{Document, Position};
+use trunkline_proto::text::Document;
 
 use crate::client::Detail;
+use crate::report::{Message, Spot};
 
 /// The places of a body that was made of files.
 pub(super) struct Places(Vec<PlacedFile>);
@@ -56,46 +57,60 @@ impl Places {
         }
     }
 
-    /// Writes a mistake that the server found, with its file, its line and its
-    /// column, by the path in its field. Without a path there is no file to
-    /// name.
-    pub(super) fn describe(&self, detail: Detail) -> String {
-        let Some(number) = number_of(&detail.field) else {
+    /// Gives a finding of the server its file, its line and its column, by the
+    /// path in its field. Without a path there is no file to name.
+    pub(super) fn locate(&self, detail: Detail) -> Message {
+        let related = detail.related.as_ref().and_then(|related| {
+            let (file, number) = self.find(&related.field)?;
+            Some((file.spot(number, &related.field)?, related.message.clone()))
+        });
+        let Some((file, number)) = self.find(&detail.field) else {
             let only = match &self.0[..] {
                 [only] => only.name.as_str(),
                 _ => "",
             };
             return detail.in_file(only);
         };
+        let message = file.place(number, detail).in_file(&file.name);
+        Message { related, ..message }
+    }
+
+    /// Finds the file of a path, and the resource in it.
+    fn find(&self, path: &str) -> Option<(&PlacedFile, Number)> {
+        let number = number_of(path)?;
         let before = |file: &&PlacedFile| file.first <= number.0;
-        let Some(file) = self.0.iter().rev().find(before) else {
-            return detail.in_file("");
-        };
-        file.locate(number, detail).in_file(&file.name)
+        Some((self.0.iter().rev().find(before)?, number))
     }
 }
 
 impl PlacedFile {
-    /// Gives a mistake its line and its column in the file, and its path there.
-    fn locate(&self, (index, host): Number, detail: Detail) -> Detail {
-        let within = index - self.first;
+    /// Gives a finding its line and its column in the file, and its path there.
+    fn place(&self, number: Number, detail: Detail) -> Detail {
         let after = detail.field.find(']').unwrap_or_default();
-        let at = self.position(within, host);
+        let spot = self.spot(number, &detail.field);
         Detail {
-            line: at.map(|at| at.line),
-            column: at.map(|at| at.column),
-            field: format!("{RESOURCES}{within}{}", &detail.field[after..]),
+            line: spot.as_ref().map(|spot| spot.line),
+            column: spot.as_ref().map(|spot| spot.column),
+            field: format!(
+                "{RESOURCES}{}{}",
+                number.0 - self.first,
+                &detail.field[after..]
+            ),
             ..detail
         }
     }
 
-    /// Returns the line and the column of a resource; `None` in a binary file,
-    /// or if the file has no such resource.
-    fn position(&self, index: usize, host: Option<usize>) -> Option<Position> {
-        let read = self.document.as_ref()?.resources.get(index)?;
+    /// Returns the line and the column of a path; `None` in a binary file, or if
+    /// the file has no such resource.
+    fn spot(&self, (index, host): Number, _path: &str) -> Option<Spot> {
+        let read = self.document.as_ref()?.resources.get(index - self.first)?;
         let inner = host.map(|host| read.item("virtual_hosts", host));
         let at = read.position(&inner.unwrap_or_default());
-        Some(at).filter(|at| at.line > 0)
+        (at.line > 0).then(|| Spot {
+            file: self.name.clone(),
+            line: at.line,
+            column: at.column,
+        })
     }
 }
 
@@ -163,12 +178,12 @@ mod tests {
         };
         let places = Places::files([read("a.yaml", 2), read("none.yaml", 0), read("b.yaml", 1)]);
         let describe = |field: &str| {
-            places.describe(Detail {
-                line: None,
-                column: None,
+            let detail = Detail {
                 field: field.to_owned(),
                 message: "wrong".to_owned(),
-            })
+                ..Detail::default()
+            };
+            places.locate(detail).text
         };
         assert_eq!(
             describe("resources[1].name"),

@@ -20,7 +20,7 @@
 //! | `references`, `coverage` | dangling references; values that no variant serves |
 //! | `diff` | the difference between what edits remove and what they add |
 //! | `guard` | changes that remove so much that they are held |
-//! | `finding` | mistakes and warnings |
+//! | `finding`, `order` | mistakes and warnings, and their order |
 
 mod binary;
 mod coverage;
@@ -32,6 +32,7 @@ mod edit;
 mod finding;
 mod guard;
 mod index;
+mod order;
 mod origins;
 mod place;
 mod plan;
@@ -51,6 +52,7 @@ pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
 pub use guard::Guard;
+pub use order::sort_findings;
 pub use place::{At, Place};
 pub use secrets::{SecretFault, SecretFiles};
 pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};
