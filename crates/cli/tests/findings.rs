@@ -219,3 +219,110 @@ fn colours_are_a_matter_of_the_flag_and_the_environment() {
     let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
     assert!(!validate_in(&both, &[]).contains('\x1b'));
 }
+
+/// Routes with a cluster that is not there, and one of nearly that name.
+fn dangling() -> String {
+    let routes = ROUTES.replace("cluster: backend", "cluster: bakend");
+    format!("{CLUSTER}{}", routes.replace("resources:\n", ""))
+}
+
+/// The finding about [`dangling`], and its lines.
+const DANGLING: &str = "10:52: resources[1].virtual_hosts[0].routes[0].route.cluster: refers to \
+    cluster \"bakend\", which is not there; did you mean \"backend\"?
+   |
+10 |     routes: [{match: {prefix: /}, route: {cluster: bakend}}]
+   |                                                    ^^^^^^
+";
+
+#[test]
+fn a_dangling_reference_is_found_at_its_own_place() {
+    let (_dir, path) = directory(&[("a.yaml", &dangling())]);
+    let file = format!("{path}/a.yaml");
+    let output = run(&["validate", &file]);
+    assert_eq!(good(&output), "2 resources in 1 file are valid\n");
+    assert_eq!(said(&output), format!("warning: {file}:{DANGLING}"));
+    let refuse = ["validate", "--dangling", "error", &file];
+    let error = bad(&run(&refuse), 1);
+    assert_eq!(error, format!("error: {file}:{DANGLING}error: 1 mistake\n"));
+    let input = "standard input";
+    let output = run_with(&["validate", "-"], &dangling());
+    assert_eq!(said(&output), format!("warning: {input}:{DANGLING}"));
+    let error = bad(
+        &run_with(&["validate", "--dangling", "error", "-"], &dangling()),
+        1,
+    );
+    assert_eq!(
+        error,
+        format!("error: {input}:{DANGLING}error: 1 mistake\n")
+    );
+
+    // Without a name that is near, with JSON, and in the second document.
+    let far = dangling().replace("bakend", "nowhere");
+    let output = run_with(&["validate", "-"], &far);
+    assert!(
+        said(&output).contains("\"nowhere\", which is not there; add it or correct the name\n"),
+        "{}",
+        said(&output)
+    );
+    let documents = format!("{CLUSTER}---\n{}", ROUTES.replace("backend", "bakend"));
+    let output = run_with(&["validate", "-"], &documents);
+    let second = "warning: standard input:12:52: resources[0].virtual_hosts[0].routes[0].route";
+    assert!(said(&output).starts_with(second), "{}", said(&output));
+}
+
+#[test]
+fn a_server_finds_a_reference_at_its_own_place() {
+    let (_dir, path) = directory(&[("a.yaml", &dangling())]);
+    let file = format!("{path}/a.yaml");
+    let server = Server::start(&[]);
+    // As a text, as one of several files, and compared.
+    for command in [
+        &["apply", "-f", &file, "--dry-run"][..],
+        &["apply", "-f", &path, "--dry-run"],
+        &["diff", "-f", &file],
+    ] {
+        let output = server.ask(command);
+        assert_eq!(
+            said(&output),
+            format!("warning: {file}:{DANGLING}"),
+            "{command:?}"
+        );
+    }
+    let strict = Server::start(&["--dangling", "error"]);
+    let error = bad(&strict.ask(&["apply", "-f", &file]), 1);
+    let end = "error: 1 mistake; nothing was changed\n";
+    assert_eq!(error, format!("error: {file}:{DANGLING}{end}"));
+
+    // In a file that is served.
+    let server = Server::start(&["--config", &path]);
+    let (_, files) = server.get("/api/v1/files");
+    let place = format!("{file}:10:52: resources[1].virtual_hosts[0].routes[0].route.cluster: ");
+    assert!(files.contains(&place), "{files}");
+}
+
+#[test]
+fn a_reference_of_a_variant_is_found_where_it_is_written() {
+    let when = |value: &str| format!("{{filter_metadata: {{trunkline: {{when: {value}}}}}}}");
+    let text = format!(
+        r#"resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: r
+  virtual_hosts:
+  - name: v
+    domains: ["*"]
+    routes:
+    - match: {{prefix: /a}}
+      direct_response: {{status: 200}}
+      metadata: {}
+    - match: {{prefix: /b}}
+      route: {{cluster: nowhere}}
+      metadata: {}
+"#,
+        when("env=test"),
+        when("NOT env=test")
+    );
+    let output = run_with(&["validate", "-"], &text);
+    let expected = "warning: standard input:12:24: \
+                    resources[0].virtual_hosts[0].routes[1].route.cluster: refers to ";
+    assert!(said(&output).starts_with(expected), "{}", said(&output));
+}

@@ -188,7 +188,10 @@ fn mistakes_of_several_files_have_their_own_places() {
     std::fs::write(place("b.yaml"), ROUTES.replace("backend", "nowhere")).unwrap();
     let output = server.ask(&apply);
     good(&output);
-    let warning = format!("warning: {}:2:3: resources[0]", place("b.yaml"));
+    let warning = format!(
+        "warning: {}:7:52: resources[0].virtual_hosts",
+        place("b.yaml")
+    );
     assert!(said(&output).contains(&warning), "{}", said(&output));
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use trunkline::checked::Finding;
+use trunkline::checked::{Finding, locate_references};
 use trunkline::{Resource, TypeUrl};
+use trunkline_proto::text::Format;
 
 use crate::file::{FileId, FileKey};
 use crate::files::{Files, ORIGIN};
@@ -57,6 +58,10 @@ impl Files {
         self.note_read(&id, Some(outcome), last_try);
 
         self.settle();
+        if let (Some(file), Ok(text)) = (self.files.get_mut(&id), str::from_utf8(text)) {
+            locate_references(Format::Yaml, text, &mut file.dangling);
+            locate_references(Format::Yaml, text, &mut file.errors);
+        }
         if self.is_all_good() {
             self.apply_first();
         }

@@ -9,6 +9,7 @@ use trunkline::checked::{
 use trunkline::{Applied, ChangeCounts, Changed, Conflict, Lifetime, Precondition, Server};
 use trunkline_core::resource::Version;
 
+use super::accept::BodyText;
 use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::{Admin, Who};
@@ -186,6 +187,8 @@ pub(super) struct ChangeRequest<'a> {
     pub(super) admin: &'a Admin,
     pub(super) who: &'a Who,
     pub(super) options: Options,
+    /// The text of the body, if it is one: references in it have places.
+    pub(super) text: Option<BodyText>,
 }
 
 impl ChangeRequest<'_> {
@@ -223,7 +226,10 @@ impl ChangeRequest<'_> {
         } = &self.options;
         let server = &self.admin.server;
         let settlement = server.settle_for(&self.who.0, proposal, precondition, *lifetime);
-        let settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
+        let mut settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
+        if let Some(text) = &self.text {
+            text.locate_references(&mut settlement);
+        }
         respond(server, &self.options, settlement, warnings)
     }
 }

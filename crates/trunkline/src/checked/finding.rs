@@ -132,12 +132,21 @@ pub enum Fault {
     #[error(transparent)]
     Unserved(Box<Unserved>),
     /// A reference to a resource that does not exist.
-    #[error("refers to {} {name:?}, which is not there; add it or correct the name", type_label(.type_url))]
+    #[error(
+        "refers to {} {name:?}, which is not there; {}",
+        type_label(.type_url), dangling_remedy(.near.as_ref())
+    )]
     Dangling {
         /// The type that is referred to.
         type_url: TypeUrl,
         /// The name.
         name: Name,
+        /// The nearest name that is there.
+        near: Option<Name>,
+        /// The field from within the resource; empty if it is not known. Of a
+        /// variant that was made of a resource with conditions, its indexes are
+        /// those of the variant.
+        within: Box<str>,
     },
     /// A resource that another refers to would be removed.
     #[error(
@@ -386,6 +395,14 @@ fn plural_label(type_url: &TypeUrl) -> String {
     match type_label(type_url) {
         label if label.ends_with('s') => label.to_owned(),
         label => format!("{label}s"),
+    }
+}
+
+/// Writes what to do about a reference that dangles.
+fn dangling_remedy(near: Option<&Name>) -> String {
+    match near {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "add it or correct the name".to_owned(),
     }
 }
 

@@ -17,7 +17,8 @@
 //! | `set`, `settle` | all contents; which edits can be accepted together |
 //! | `edit`, `plan`, `unit`, `origins` | what is written as one, what it replaces, and whose it is |
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
-//! | `references`, `coverage` | dangling references; values that no variant serves |
+//! | `references`, `locate`, `slip` | dangling references, their places, and the names that are meant |
+//! | `coverage` | values that no variant serves |
 //! | `diff` | the difference between what edits remove and what they add |
 //! | `guard` | changes that remove so much that they are held |
 //! | `finding`, `order` | mistakes and warnings, and their order |
@@ -32,6 +33,7 @@ mod edit;
 mod finding;
 mod guard;
 mod index;
+mod locate;
 mod order;
 mod origins;
 mod place;
@@ -40,6 +42,7 @@ mod references;
 mod secrets;
 mod set;
 mod settle;
+mod slip;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -52,6 +55,7 @@ pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
 pub use guard::Guard;
+pub use locate::{has_references, locate_references};
 pub use order::sort_findings;
 pub use place::{At, Place};
 pub use secrets::{SecretFault, SecretFiles};
