@@ -63,7 +63,6 @@ impl Style {
 
 impl Palette {
     /// A palette without colours.
-    #[cfg(test)]
     pub(crate) const NONE: Self = Self { is_on: false };
     /// A palette with colours.
     #[cfg(test)]

@@ -29,6 +29,7 @@ mod line_diff;
 mod log;
 mod metrics;
 mod output;
+mod plaintext;
 mod report;
 mod running;
 mod settings;

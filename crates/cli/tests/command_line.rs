@@ -134,7 +134,19 @@ fn a_server_that_is_not_there_is_exit_code_3() {
     let address = gone.local_addr().unwrap().to_string();
     drop(gone);
     let error = bad(&run(&["status", "--admin", &address]), 3);
-    assert!(error.contains(&format!("cannot reach the server at http://{address}")));
+    assert_eq!(
+        error,
+        format!(
+            "error: cannot reach the server at http://{address}: nothing listens there; start it \
+             with `trunkline serve`, or name its address with --admin\n"
+        )
+    );
+    let error = bad(&run(&["status", "--admin", "no-such-host.invalid:1"]), 3);
+    assert_eq!(
+        error,
+        "error: cannot reach the server at http://no-such-host.invalid:1: there is no host \
+         \"no-such-host.invalid\"; correct --admin\n"
+    );
     bad(&run(&["get", "cds", "--admin", &address]), 3);
     bad(&run(&["get", "bananas", "--admin", &address]), 2);
     bad(&run(&["get", "cds", "--admin", "ftp://x"]), 2);

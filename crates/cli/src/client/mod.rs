@@ -2,6 +2,7 @@
 
 mod detail;
 mod open;
+mod reach;
 mod tls;
 
 pub(crate) use self::detail::{Detail, DetailPrinter};
@@ -20,6 +21,7 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use trunkline_proto::text::Format;
 
+use self::reach::NoHost;
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 use crate::report::{Report, Severity};
@@ -171,14 +173,18 @@ impl Client {
     /// The server is not reached.
     pub(crate) async fn open(&self, path: &str) -> Result<Opening> {
         let request = self.make_request(Call::bare(Method::GET, path))?;
-        let opened = self.connect_and_send(request).await;
-        let response = opened.map_err(|error| self.unreachable(&*error))?;
+        let response = match self.connect_and_send(request).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.unreachable(&*error).await),
+        };
         if response.status().is_success() {
             return Ok(Opening::Open(response));
         }
         let status = response.status();
-        let body = collect(response).await;
-        let (_, body) = body.map_err(|error| self.unreachable(&*error))?;
+        let (_, body) = match collect(response).await {
+            Ok(collected) => collected,
+            Err(error) => return Err(self.unreachable(&*error).await),
+        };
         let failure = refusal_without_file(status, &body);
         Ok(Opening::Refused(status, failure))
     }
@@ -188,27 +194,41 @@ impl Client {
     /// arriving is [`Failure::unreachable`].
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
         let exchanged = async { collect(self.connect_and_send(request).await?).await };
-        exchanged.await.map_err(|error| self.unreachable(&*error))
+        match exchanged.await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.unreachable(&*error).await),
+        }
     }
 
-    /// Makes the failure of a server that does not respond.
-    fn unreachable(&self, error: &dyn std::error::Error) -> Failure {
-        Failure::unreachable(format!(
-            "cannot reach the server at {}: {error}; is it running, and is --admin right?",
-            self.base
-        ))
+    /// Makes the failure of a server that does not respond, with the remedy.
+    async fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {
+        let (host, port) = self.address();
+        let address = match host.contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        };
+        let reason = reach::explain(error, self.tls.is_some(), &address).await;
+        let base = self.base.to_string();
+        let base = base.trim_end_matches('/');
+        Failure::unreachable(format!("cannot reach the server at {base}: {reason}"))
+    }
+
+    /// Returns the host and the port of the server.
+    fn address(&self) -> (&str, u16) {
+        let host = self.base.host().unwrap_or_default();
+        // An IPv6 address is in brackets in a URI only.
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let default_port = if self.tls.is_some() { 443 } else { 80 };
+        (host, self.base.port_u16().unwrap_or(default_port))
     }
 
     /// Opens a connection, with TLS if the address is one of `https`, sends a
     /// request and reads the head of its response.
     async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged<OpenResponse> {
-        let host = self.base.host().unwrap_or_default();
-        // An IPv6 address is in brackets in a URI only.
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let default_port = if self.tls.is_some() { 443 } else { 80 };
-        let port = self.base.port_u16().unwrap_or(default_port);
-
-        let socket = TcpStream::connect((host, port)).await?;
+        let (host, port) = self.address();
+        let found = tokio::net::lookup_host((host, port)).await;
+        let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
+        let socket = TcpStream::connect(&found[..]).await?;
         let Some(tls) = &self.tls else {
             return OpenResponse::request(socket, request).await;
         };

@@ -144,6 +144,11 @@ impl Report {
         Self::with_palette(Palette::of_stderr())
     }
 
+    /// Makes a report for a log, which has colours of its own.
+    pub(crate) fn without_colours() -> Self {
+        Self::with_palette(Palette::NONE)
+    }
+
     fn with_palette(palette: Palette) -> Self {
         Self {
             palette,
@@ -179,6 +184,15 @@ impl Report {
             text.push_str(&lines);
         }
         text
+    }
+
+    /// Writes a finding as [`Self::show`] does, but without its severity, and
+    /// without a newline at its end.
+    pub(crate) fn show_bare(&self, severity: Severity, message: &Message) -> String {
+        let shown = self.show(severity, message);
+        let word = format!("{}: ", severity.word());
+        let bare = shown.strip_prefix(&word).unwrap_or(&shown);
+        bare.trim_end().to_owned()
     }
 
     /// Writes findings one after the other, up to [`MOST_FINDINGS`], and how many
