@@ -182,6 +182,10 @@ fn validate_says_all_that_is_wrong_and_where() {
         "{missing}"
     );
     assert!(missing.contains("2 mistakes"), "{missing}");
+    assert!(
+        missing.starts_with("error: no/such/file.yaml: "),
+        "{missing}"
+    );
 
     // The whole folder: the same name twice.
     std::fs::remove_file(bad_file).unwrap();

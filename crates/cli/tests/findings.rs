@@ -326,3 +326,25 @@ fn a_reference_of_a_variant_is_found_where_it_is_written() {
                     resources[0].virtual_hosts[0].routes[1].route.cluster: refers to ";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
 }
+
+#[test]
+fn of_several_others_the_first_is_named_every_time() {
+    let (_dir, path) = directory(&[]);
+    let variant = |constraints: &str| {
+        format!(
+            "- \"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\n  \
+             resource_name: {{name: c, dynamic_parameter_constraints: {constraints}}}\n  \
+             resource: {{\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c}}\n"
+        )
+    };
+    let several = ["env=a", "env=b", "env=c", "env=d", "env exists"].map(variant);
+    let file = format!("{path}/a.yaml");
+    std::fs::write(&file, format!("resources:\n{}", several.concat())).unwrap();
+    for _ in 0..4 {
+        let error = bad(&run(&["validate", &file]), 1);
+        assert!(
+            error.contains(&format!("the one at {file}:4:13 [env=a]")),
+            "{error}"
+        );
+    }
+}

@@ -68,17 +68,28 @@ impl Files {
         self.loaded_now()
     }
 
+    /// Returns the names of all files, and of paths that could not be scanned, in
+    /// the order of the configured paths.
+    fn paths_in_order(&self) -> Vec<Arc<str>> {
+        let files = self.files.keys();
+        let files = files.map(|id| (id.root, Arc::clone(&id.name)));
+        let failed = self.failed.iter().map(|(path, (finding, _))| {
+            let root = self.roots.iter().position(|root| path.starts_with(root));
+            let root = root.unwrap_or(self.roots.len());
+            (root, Arc::clone(&finding.place.file))
+        });
+        let mut paths: Vec<(usize, Arc<str>)> = files.chain(failed).collect();
+        paths.sort_by_key(|(root, _)| *root);
+        paths.into_iter().map(|(_, name)| name).collect()
+    }
+
     /// Returns the resources of good files, with all findings.
     fn loaded_now(&self) -> Loaded {
         let status = self.status();
         Loaded {
             resources: self.target.read(|set| set.resources(ORIGIN)),
             files: self.files.len(),
-            paths: status
-                .files
-                .iter()
-                .map(|file| Arc::clone(&file.path))
-                .collect(),
+            paths: self.paths_in_order(),
             errors: status.errors().cloned().collect(),
             warnings: status.warnings().cloned().collect(),
         }

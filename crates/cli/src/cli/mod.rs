@@ -57,8 +57,7 @@ pub(crate) struct Global {
         global = true,
         value_name = "WHEN",
         default_value = "auto",
-        hide_possible_values = true,
-        help_heading = "Log"
+        help_heading = "Output"
     )]
     pub(crate) color: When,
 }

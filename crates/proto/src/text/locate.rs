@@ -20,23 +20,17 @@ enum Part<'a> {
 #[must_use]
 pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Position)> {
     let parts = split(path)?;
-    let at_index = |list: &[Node], index: usize| (index < list.len()).then_some(index..index + 1);
-    let mut exact = Search {
-        text,
-        path: String::new(),
-        indexes: &at_index,
-    };
-    if let Some(at) = exact.find(root, &parts) {
-        return Some((exact.path, at));
-    }
-    let any = |list: &[Node], _| Some(0..list.len());
-    let mut similar = Search {
-        text,
-        path: String::new(),
-        indexes: &any,
-    };
-    let at = similar.find(root, &parts)?;
-    Some((similar.path, at))
+    [Indexes::Exact, Indexes::Any]
+        .into_iter()
+        .find_map(|indexes| {
+            let mut search = Search {
+                text,
+                path: String::new(),
+                indexes,
+            };
+            let at = search.find(root, &parts)?;
+            Some((search.path, at))
+        })
 }
 
 /// Finds the place of a path in a tree: that of a scalar itself, and of another
@@ -61,12 +55,20 @@ pub(super) fn find_place(root: &Node, path: &str) -> Position {
     }
 }
 
+/// Which items of a list are searched, for an index in the path.
+#[derive(Clone, Copy)]
+enum Indexes {
+    /// The one at the index.
+    Exact,
+    /// All of them.
+    Any,
+}
+
 /// A search for a text. When it has succeeded, the path leads to it.
 struct Search<'a> {
     text: &'a str,
     path: String,
-    /// Returns the items of a list that are searched, for an index in the path.
-    indexes: &'a dyn Fn(&[Node], usize) -> Option<std::ops::Range<usize>>,
+    indexes: Indexes,
 }
 
 impl Search<'_> {
@@ -102,10 +104,15 @@ impl Search<'_> {
             _ => std::slice::from_ref(node),
         };
         let before = self.path.len();
-        (self.indexes)(list, index)?.find_map(|index| {
+        let mut searched = match self.indexes {
+            Indexes::Exact => index..index + 1,
+            Indexes::Any => 0..list.len(),
+        };
+        searched.find_map(|index| {
+            let item = list.get(index)?;
             self.path.truncate(before);
             self.path.push_str(&format!("[{index}]"));
-            self.find(&list[index], rest)
+            self.find(item, rest)
         })
     }
 }

@@ -17,7 +17,7 @@
 //! | `set`, `settle` | all contents; which edits can be accepted together |
 //! | `edit`, `plan`, `unit`, `origins` | what is written as one, what it replaces, and whose it is |
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
-//! | `references`, `locate`, `slip` | dangling references, their places, and the names that are meant |
+//! | `references`, `locate`, `effort` | dangling references, their places, and the names that are meant |
 //! | `coverage` | values that no variant serves |
 //! | `diff` | the difference between what edits remove and what they add |
 //! | `guard` | changes that remove so much that they are held |
@@ -30,6 +30,7 @@ mod diff;
 mod document;
 mod domains;
 mod edit;
+mod effort;
 mod finding;
 mod guard;
 mod index;
@@ -42,7 +43,6 @@ mod references;
 mod secrets;
 mod set;
 mod settle;
-mod slip;
 mod slots;
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use trunkline_core::facts::Reference;
 use trunkline_core::kind;
 use trunkline_core::resource::TypeUrl;
-use trunkline_proto::facts::find_reference;
 
+use super::effort::Effort;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::index::Index;
 use super::locate::join;
-use super::slip::Slips;
 use super::slots::{ItemId, SlotItem};
 use super::unit::UnitId;
 
@@ -69,9 +68,9 @@ impl DanglingReferences {
         };
         self.checked_with = Some(types);
 
-        let mut slips = Slips::default();
+        let mut effort = Effort::default();
         for unit in units {
-            let found = index.dangling_of_unit(unit, &mut slips);
+            let found = index.dangling_of_unit(unit, &mut effort);
             match found.is_empty() {
                 true => drop(self.by_unit.remove(&unit)),
                 false => drop(self.by_unit.insert(unit, found)),
@@ -154,22 +153,17 @@ impl Index {
     pub(super) fn describe_dangling(
         &self,
         reference: &DanglingReference,
-        slips: &mut Slips,
+        effort: &mut Effort,
     ) -> Finding {
         let mut finding = reference.finding.clone();
         let Fault::Dangling { near, within, .. } = &mut finding.fault else {
             return finding;
         };
-        *near = slips.find(self, &reference.target);
+        *near = effort.nearest_name(self, &reference.target);
         let Some(item) = self.slots.get(reference.item) else {
             return finding;
         };
-        let body = item.resource.body.as_ref();
-        let target = (
-            reference.target.type_url.as_str(),
-            reference.target.name.as_str(),
-        );
-        let path = body.and_then(|body| find_reference(item.type_url.as_str(), body, target));
+        let path = effort.referring_field(item, &reference.target);
         *within = path.map(|path| path.to_string()).unwrap_or_default().into();
         // In a variant, items may be missing before this one.
         if item.at.is_known() && item.resource.constraints.is_none() {
@@ -179,7 +173,7 @@ impl Index {
     }
 
     /// Returns the first [`MOST_FINDINGS`] dangling references of a unit.
-    fn dangling_of_unit(&self, unit: UnitId, slips: &mut Slips) -> Vec<DanglingReference> {
+    fn dangling_of_unit(&self, unit: UnitId, effort: &mut Effort) -> Vec<DanglingReference> {
         let Some(unit) = self.slots.units.get(unit) else {
             return Vec::new();
         };
@@ -189,7 +183,7 @@ impl Index {
         let described = dangling
             .take(MOST_FINDINGS)
             .map(|reference| DanglingReference {
-                finding: self.describe_dangling(&reference, slips),
+                finding: self.describe_dangling(&reference, effort),
                 ..reference
             });
         described.collect()

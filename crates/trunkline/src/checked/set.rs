@@ -13,12 +13,12 @@ use super::coverage::{Coverage, TypedResource};
 use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
+use super::effort::Effort;
 use super::finding::{Finding, MOST_FINDINGS};
 use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
 use super::references::DanglingReferences;
 use super::settle::Settling;
-use super::slip::Slips;
 use super::unit::{OriginId, UnitId, UnitKey};
 
 /// The treatment of a reference to a resource that does not exist.
@@ -359,11 +359,11 @@ fn apply_changes<T>(
 /// Returns the references that dangle by the accepted edits: of the resources
 /// that they write, and of others to resources that they remove.
 fn reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
-    let mut slips = Slips::default();
+    let mut effort = Effort::default();
     let found = settling.dangling(lost).take(MOST_FINDINGS);
     let findings = found.map(|reference| match lost.contains(&reference.target) {
         true => Finding::whole(&Arc::default(), reference.still_needed),
-        false => settling.index.describe_dangling(&reference, &mut slips),
+        false => settling.index.describe_dangling(&reference, &mut effort),
     });
     findings.collect()
 }

@@ -14,10 +14,10 @@ use trunkline_core::name::Name;
 use super::diff::{self, Diff, Typed};
 use super::document::Item;
 use super::edit::{Group, OpenEdit};
+use super::effort::Effort;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::index::Index;
 use super::references::DanglingReference;
-use super::slip::Slips;
 use super::slots::{ItemId, SlotItem};
 use super::unit::UnitId;
 
@@ -206,7 +206,7 @@ impl<'a> Settling<'a> {
     /// reference, or else the edit that removes the resource. Again and again,
     /// because a rejected edit may leave other references dangling.
     pub(super) fn reject_dangling(&mut self) {
-        let mut slips = Slips::default();
+        let mut effort = Effort::default();
         loop {
             let lost = self.lost_names();
             let mut rejected: HashMap<usize, Vec<Finding>> = HashMap::new();
@@ -220,7 +220,7 @@ impl<'a> Settling<'a> {
                 let findings = rejected.entry(nth).or_default();
                 if findings.len() < MOST_FINDINGS {
                     findings.push(match referrer {
-                        Some(_) => self.index.describe_dangling(&reference, &mut slips),
+                        Some(_) => self.index.describe_dangling(&reference, &mut effort),
                         None => self.still_needed(nth, reference),
                     });
                 }
