@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use trunkline::checked::Dangling;
+use trunkline::checked::{Dangling, Finding};
 use trunkline_store::{FileContents, Files, FilesStatus, Options};
 
+use crate::report::{Report, Severity};
 use crate::settings::{OnDangling, Settings};
 
 /// Makes the options by which files are checked: the defaults, with this
@@ -44,9 +45,12 @@ pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
 }
 
 /// Logs each problem when it comes and each file when it is good again, until
-/// the watcher ends.
-pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>) {
-    let mut logged = Logged::default();
+/// the watcher ends. With `lines`, the line of the file follows.
+pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>, lines: bool) {
+    let mut logged = Logged {
+        lines,
+        ..Logged::default()
+    };
     loop {
         let current = status.borrow_and_update().clone();
         logged.update(&current);
@@ -65,6 +69,8 @@ struct Logged {
     bad: HashSet<Arc<str>>,
     /// Whether the first load was logged.
     is_loaded: bool,
+    /// Whether the lines of the files are logged with their problems.
+    lines: bool,
 }
 
 impl Logged {
@@ -77,22 +83,75 @@ impl Logged {
                 "files are served as they are: no earlier state is known"
             );
         }
-        let errors: HashSet<String> = status.errors().map(ToString::to_string).collect();
-        for error in errors.difference(&self.errors) {
+        let shown = self.show_new(Severity::Error, status.errors(), &self.errors);
+        for error in shown {
             tracing::error!("{error}");
         }
-        self.errors = errors;
+        self.errors = status.errors().map(ToString::to_string).collect();
 
-        let warnings: HashSet<String> = status.warnings().map(ToString::to_string).collect();
-        for warning in warnings.difference(&self.warnings) {
+        let shown = self.show_new(Severity::Warning, status.warnings(), &self.warnings);
+        for warning in shown {
             tracing::warn!("{warning}");
         }
-        self.warnings = warnings;
+        self.warnings = status.warnings().map(ToString::to_string).collect();
 
         let bad: HashSet<Arc<str>> = status.bad().map(|file| Arc::clone(&file.path)).collect();
         for path in self.bad.difference(&bad) {
             tracing::info!(file = &**path, "the file is good again");
         }
         self.bad = bad;
+    }
+
+    /// Writes the findings that are not known, in their order, each once.
+    fn show_new<'a>(
+        &self,
+        severity: Severity,
+        findings: impl Iterator<Item = &'a Finding>,
+        known: &HashSet<String>,
+    ) -> Vec<String> {
+        // Files change, so their texts are read anew each time.
+        let report = Report::without_colours();
+        let mut seen = HashSet::new();
+        let new = findings.filter(|finding| {
+            let text = finding.to_string();
+            !known.contains(&text) && seen.insert(text)
+        });
+        let shown = new.map(|finding| match self.lines {
+            true => report.show_bare(severity, &finding.into()),
+            false => finding.to_string(),
+        });
+        shown.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_logged_once_and_with_its_line_on_a_terminal() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.yaml");
+        std::fs::write(&file, "resources:\n- nothing\n- nothing\n").unwrap();
+        let loaded = Files::new([&file], options(OnDangling::Warn)).load();
+        let file = file.display();
+
+        let mut logged = Logged::default();
+        let show = |logged: &Logged| {
+            let errors = loaded.errors.iter().chain(&loaded.errors);
+            logged.show_new(Severity::Error, errors, &logged.errors)
+        };
+        let plain = show(&logged);
+        assert_eq!(plain.len(), 2, "{plain:?}");
+        assert!(plain[0].starts_with(&format!("{file}:2:3: ")), "{plain:?}");
+        assert!(plain[1].starts_with(&format!("{file}:3:3: ")), "{plain:?}");
+        logged.lines = true;
+        let lines = show(&logged);
+        assert_eq!(
+            lines[0],
+            format!("{}\n  |\n2 | - nothing\n  |   ^^^^^^^", plain[0])
+        );
+        logged.errors = plain.into_iter().collect();
+        assert!(show(&logged).is_empty());
     }
 }

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
+    /// The findings that it is about, as they are shown before the message.
+    findings: String,
     message: String,
 }
 
@@ -54,14 +56,31 @@ impl Failure {
     /// it found.
     pub(crate) fn of_comparison(self) -> Self {
         match self.kind {
-            Kind::Wrong => Self::new(Kind::Usage, self.message),
+            Kind::Wrong => Self {
+                kind: Kind::Usage,
+                ..self
+            },
             Kind::Usage | Kind::Unreachable => self,
         }
     }
 
     fn new(kind: Kind, message: impl fmt::Display) -> Self {
-        let message = message.to_string();
-        Self { kind, message }
+        Self {
+            kind,
+            findings: String::new(),
+            message: message.to_string(),
+        }
+    }
+
+    /// Adds the findings that the failure is about, as they are shown: each line
+    /// ends in a newline.
+    pub(crate) fn with_findings(self, findings: String) -> Self {
+        Self { findings, ..self }
+    }
+
+    /// Returns the findings that the failure is about, as they are shown.
+    pub(crate) fn findings(&self) -> &str {
+        &self.findings
     }
 
     /// Returns the exit code of the kind of failure.

@@ -5,16 +5,17 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
 
+use crate::color::Palette;
 use crate::settings::{LogFormat, LogLevel};
 
-/// Starts logging to standard error, with colours if that is a terminal. A
-/// second call in a process changes nothing.
+/// Starts logging to standard error, with colours if that has any. A second call
+/// in a process changes nothing.
 pub(crate) fn start(format: LogFormat, level: LogLevel) {
     let layer = fmt::layer().with_writer(std::io::stderr);
     let layer = match format {
         LogFormat::Text => layer
             .with_target(false)
-            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+            .with_ansi(Palette::of_stderr().is_on())
             .boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };

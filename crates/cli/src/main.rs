@@ -1,7 +1,7 @@
 //! The program `trunkline`.
 //!
 //! Each command is a file in `command`. The others are parts that commands
-//! share: `settings`, `running` (a server with its contents and APIs), `admin`
+//! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `admin`
 //! (the HTTP API) and `client` (its user), `metrics`, `audit` and `journal`
 //! (hooks), `demo`. Wiring only: the server is in the crate `trunkline`, the
 //! rules of the protocol in `trunkline-core`. Rule numbers such as S12 or TP2
@@ -18,6 +18,7 @@ mod applied;
 mod audit;
 mod cli;
 mod client;
+mod color;
 mod command;
 mod contents;
 mod demo;
@@ -28,6 +29,8 @@ mod line_diff;
 mod log;
 mod metrics;
 mod output;
+mod plaintext;
+mod report;
 mod running;
 mod settings;
 mod signals;
@@ -37,13 +40,18 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use self::color::{Palette, Style};
+
 /// Runs the command of the command line. A failure is printed to standard
 /// error, and decides the exit code.
 fn main() -> ExitCode {
-    match command::run(cli::Cli::parse()) {
+    let cli = cli::Cli::parse();
+    color::set(cli.global.color);
+    match command::run(cli) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            let error = Palette::of_stderr().paint(Style::Bad, "error");
+            eprintln!("{}{error}: {failure}", failure.findings());
             failure.code()
         }
     }

@@ -32,12 +32,19 @@ impl Table {
 
     /// Writes all lines, the headings first, without spaces at their ends.
     pub(crate) fn to_text(&self) -> String {
+        self.paint(|cell| cell.to_owned())
+    }
+
+    /// Writes all lines, with colours: `paint` returns a cell in its colour.
+    pub(crate) fn paint(&self, paint: impl Fn(&str) -> String) -> String {
         let widths = self.column_widths();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                line.push_str(&format!("{cell:<width$}  "));
+                let space = " ".repeat(width + 2 - cell.chars().count());
+                line.push_str(&paint(cell));
+                line.push_str(&space);
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -63,6 +70,14 @@ impl Table {
 /// cursor of a terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
+}
+
+/// Writes a number of things, such as `1 file` or `2 files`.
+pub(crate) fn count_of(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
 }
 
 /// Writes a value as JSON, with line breaks and indentation.
@@ -96,6 +111,17 @@ mod tests {
         table.add_row(["a\x1b[2J".into(), String::new()]);
         table.add_row(["longer".into(), "1".into()]);
         assert_eq!(table.to_text(), "NAME    V\na [2J   -\nlonger  1\n");
+    }
+
+    #[test]
+    fn colours_do_not_move_columns() {
+        let mut table = Table::new(&["A", "B"]);
+        table.add_row(["x".into(), "1".into()]);
+        let painted = table.paint(|cell| match cell {
+            "x" => "<x>".to_owned(),
+            other => other.to_owned(),
+        });
+        assert_eq!(painted, "A  B\n<x>  1\n");
     }
 
     #[test]

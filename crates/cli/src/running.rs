@@ -1,6 +1,7 @@
 //! A running server with its contents and its admin API: the common part of
 //! `serve` and `demo`.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use crate::contents;
 use crate::failure::{Failure, Result};
 use crate::journal::Journal;
 use crate::metrics::{Count, Metrics};
-use crate::settings::{Address, Settings};
+use crate::plaintext::PlaintextLog;
+use crate::settings::{Address, LogFormat, Settings};
 
 /// A server on its two addresses.
 pub(crate) struct Running {
@@ -151,7 +153,8 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     if !settings.config.is_empty() {
         let contents = contents::watch(settings)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
-        tokio::spawn(contents::log_problems(contents.status()));
+        let lines = settings.log_format == LogFormat::Text && std::io::stderr().is_terminal();
+        tokio::spawn(contents::log_problems(contents.status(), lines));
         files = Some(contents.status());
         builder = builder.contents(contents);
     }
@@ -205,7 +208,10 @@ fn load_tls(settings: &Settings) -> Result<Option<Tls>> {
         key: key.clone(),
         client_ca: settings.tls_client_ca.clone(),
     };
-    Tls::load(files).map(Some).map_err(Failure::wrong)
+    let plaintext = PlaintextLog::default();
+    let tls = Tls::load(files).map_err(Failure::wrong)?;
+    let tls = tls.on_plaintext(move |peer, local| plaintext.note(peer, local));
+    Ok(Some(tls))
 }
 
 /// Logs that the TLS files were loaded again, or why the old ones stay in use.

@@ -114,7 +114,16 @@ fn with_mutual_tls_a_certificate_is_who_writes() {
         "--tls-key",
         &my_key,
     ]));
-    bad(&ask(&["--tls-ca", ca]), 3);
+    let error = bad(&ask(&["--tls-ca", ca]), 3);
+    // The reason of the server may be lost, if it closes the connection at once.
+    let start = format!("error: cannot reach the server at {admin}: it ");
+    assert!(error.starts_with(&start), "{error}");
+    let end = "a certificate that it trusts; show one with --tls-cert and --tls-key\n";
+    let end_without_reason = "a certificate, show one with --tls-cert and --tls-key\n";
+    assert!(
+        error.ends_with(end) || error.ends_with(end_without_reason),
+        "{error}"
+    );
     let stranger = Authority::new();
     let (theirs, their_key) = stranger.issue(dir.path(), "stranger", "ops.example");
     bad(
@@ -131,6 +140,66 @@ fn with_mutual_tls_a_certificate_is_who_writes() {
     let lines = std::fs::read_to_string(audit).unwrap();
     assert!(lines.contains("\"who\":\"api ops.example\""), "{lines}");
     assert_eq!(lines.lines().count(), 1);
+}
+
+#[test]
+fn plain_text_to_a_port_of_tls_and_tls_to_one_of_plain_text_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let ca = dir.path().join("ca.crt");
+    std::fs::write(&ca, authority.0.pem()).unwrap();
+    let ca = ca.to_str().unwrap();
+    let (cert, key) = authority.issue(dir.path(), "server", "localhost");
+    let secure = Server::start(&["--tls-cert", &cert, "--tls-key", &key]);
+    let plain = Server::start(&[]);
+    let status = |admin: &str, flags: &[&str]| {
+        let args = [&["status", "--admin", admin], flags].concat();
+        bad(&run_with(&args, ""), 3)
+    };
+
+    let (https, http) = (secure.admin, plain.admin);
+    assert_eq!(
+        status(&https.to_string(), &[]),
+        format!(
+            "error: cannot reach the server at http://{https}: it speaks TLS; write --admin \
+             https://{https}, with --tls-ca if no authority of the system vouches for it\n"
+        )
+    );
+    assert_eq!(
+        status(&format!("https://{http}"), &["--tls-ca", ca]),
+        format!(
+            "error: cannot reach the server at https://{http}: it does not speak TLS; write \
+             --admin http://{http}\n"
+        )
+    );
+    let strange = dir.path().join("strange.crt");
+    std::fs::write(&strange, Authority::new().0.pem()).unwrap();
+    let admin = format!("https://localhost:{}", https.port());
+    let error = status(&admin, &["--tls-ca", strange.to_str().unwrap()]);
+    let expected =
+        format!("error: cannot reach the server at {admin}: its certificate is not trusted: ");
+    assert!(error.starts_with(&expected), "{error}");
+    assert!(
+        error.contains("name its authority with --tls-ca"),
+        "{error}"
+    );
+
+    // The server tells it too, once for each host.
+    let message = "a client speaks plain text to a port of TLS";
+    let line = secure.running.logged(message);
+    assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
+    assert_eq!(line["local"], https.to_string());
+    let listen = secure.listen;
+    let mut socket = std::net::TcpStream::connect(listen).unwrap();
+    std::io::Write::write_all(&mut socket, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut socket, &mut answer);
+    let lines = secure.running.log();
+    let told = lines.iter().filter(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains(message)
+    });
+    assert_eq!(told.count(), 1);
 }
 
 #[test]

@@ -134,7 +134,19 @@ fn a_server_that_is_not_there_is_exit_code_3() {
     let address = gone.local_addr().unwrap().to_string();
     drop(gone);
     let error = bad(&run(&["status", "--admin", &address]), 3);
-    assert!(error.contains(&format!("cannot reach the server at http://{address}")));
+    assert_eq!(
+        error,
+        format!(
+            "error: cannot reach the server at http://{address}: nothing listens there; start it \
+             with `trunkline serve`, or name its address with --admin\n"
+        )
+    );
+    let error = bad(&run(&["status", "--admin", "no-such-host.invalid:1"]), 3);
+    assert_eq!(
+        error,
+        "error: cannot reach the server at http://no-such-host.invalid:1: there is no host \
+         \"no-such-host.invalid\"; correct --admin\n"
+    );
     bad(&run(&["get", "cds", "--admin", &address]), 3);
     bad(&run(&["get", "bananas", "--admin", &address]), 2);
     bad(&run(&["get", "cds", "--admin", "ftp://x"]), 2);
@@ -150,7 +162,7 @@ fn validate_says_all_that_is_wrong_and_where() {
     };
     let good_file = write("good.yaml", CLUSTER);
     let output = run(&["validate", &good_file]);
-    assert_eq!(good(&output), "1 resources in 1 files are valid\n");
+    assert_eq!(good(&output), "1 resource in 1 file is valid\n");
 
     let bad_file = write(
         "bad.yaml",
@@ -170,6 +182,10 @@ fn validate_says_all_that_is_wrong_and_where() {
         "{missing}"
     );
     assert!(missing.contains("2 mistakes"), "{missing}");
+    assert!(
+        missing.starts_with("error: no/such/file.yaml: "),
+        "{missing}"
+    );
 
     // The whole folder: the same name twice.
     std::fs::remove_file(bad_file).unwrap();
@@ -216,7 +232,7 @@ fn validate_warns_of_dangling_references_or_refuses_them() {
     std::fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
     let output = run(&["validate", file]);
-    assert_eq!(good(&output), "1 resources in 1 files are valid\n");
+    assert_eq!(good(&output), "1 resource in 1 file is valid\n");
     assert!(said(&output).contains("warning: ") && said(&output).contains("\"nowhere\""));
     let error = bad(&run(&["validate", "--dangling", "error", file]), 1);
     assert!(error.contains("\"nowhere\""), "{error}");

@@ -188,14 +188,17 @@ fn mistakes_of_several_files_have_their_own_places() {
     std::fs::write(place("b.yaml"), ROUTES.replace("backend", "nowhere")).unwrap();
     let output = server.ask(&apply);
     good(&output);
-    let warning = format!("warning: {}:2:3: resources[0]", place("b.yaml"));
+    let warning = format!(
+        "warning: {}:7:52: resources[0].virtual_hosts",
+        place("b.yaml")
+    );
     assert!(said(&output).contains(&warning), "{}", said(&output));
 }
 
 #[test]
 fn standard_input_is_validated_alone_and_with_files() {
     let valid = good(&run_with(&["validate", "-"], CLUSTER));
-    assert_eq!(valid, "1 resources in 1 files are valid\n");
+    assert_eq!(valid, "1 resource in 1 file is valid\n");
     let slip = CLUSTER.replace("connect_timeout", "conect_timeout");
     let error = bad(&run_with(&["validate", "-"], &slip), 1);
     assert!(

@@ -70,7 +70,7 @@ fn what_get_shows_of_a_route_configuration_can_be_applied() {
     assert!(!yaml.contains("virtual_hosts"), "{yaml}");
     let again = server.ask_with(&["apply", "-f", "-"], &yaml);
     assert_eq!(good(&again), "1 unchanged\n");
-    let stay = "resources[0]: \"r\" lists no virtual hosts: the 1 that came with it stay";
+    let stay = "resources[0]: \"r\" lists no virtual hosts: the one that came with it stays";
     assert!(said(&again).contains(stay), "{}", said(&again));
     let host = good(&server.ask(&["get", "vhds", "r/a", "-o", "yaml"]));
     assert_eq!(apply(&server, &host), "1 unchanged\n");
@@ -86,7 +86,7 @@ fn pilots_sample_is_applied() {
     good(&server.ask(&["apply", "-f", PILOT]));
     assert_eq!(server.names("vhds"), ["2001/s1http.none:2001"]);
     let valid = good(&run(&["validate", PILOT]));
-    assert_eq!(valid, "2 resources in 1 files are valid\n");
+    assert_eq!(valid, "2 resources in 1 file are valid\n");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn validate_checks_the_pair() {
     put(&file, SECRET);
     let file = file.to_str().unwrap();
     let valid = good(&run(&["validate", file]));
-    assert_eq!(valid, "1 resources in 1 files are valid\n");
+    assert_eq!(valid, "1 resource in 1 file is valid\n");
 
     put(&dir.path().join("certs/tls.key"), &pair().1);
     let error = bad(&run(&["validate", file]), 1);

@@ -353,8 +353,8 @@ fn dangling_references_are_warned_of_or_refused() {
     let server = Server::start(&[]);
     let output = server.ask_with(&["apply", "-f", "-"], ROUTES);
     good(&output);
-    let warning =
-        "standard input:2:3: resources[0]: refers to cluster \"backend\", which is not there";
+    let warning = "standard input:7:52: resources[0].virtual_hosts[0].routes[0].route.cluster: \
+                   refers to cluster \"backend\", which is not there; add it or correct the name\n";
     assert!(said(&output).contains(warning), "{}", said(&output));
     good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
     let output = server.ask_with(&["apply", "-f", "-"], ROUTES);

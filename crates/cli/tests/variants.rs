@@ -213,7 +213,7 @@ fn a_resource_of_which_nothing_is_left_is_gone() {
         support::said(&gone).contains("warning: standard input:4:44: "),
         "{gone:?}"
     );
-    assert_eq!(support::said(&gone).lines().count(), 1, "{gone:?}");
+    assert_eq!(support::said(&gone).matches("warning: ").count(), 1);
     assert_eq!(good(&gone).matches(" deleted ").count(), 2);
     assert_eq!(listed(&server, "rds"), [""; 0]);
 }
@@ -250,11 +250,10 @@ fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     let other = file(&[("env=qa", "a"), ("NOT env=qa", "b")]).replace("name: c", "name: d");
     // Also of a name that is not in the file.
     let warned = support::said(&ask(&apply, &other));
-    assert_eq!(
-        warned,
-        "warning: no variant of cluster \"c\" serves env=qa (cluster \"d\", at 11:13, has a variant \
-         that speaks of it): clients with it are told that it does not exist\n"
-    );
+    let expected = "warning: no variant of cluster \"c\" serves env=qa (cluster \"d\", at 11:13, has a \
+                    variant that speaks of it): clients with it are told that it does not exist\n\
+                    note: standard input:11:13: the one that speaks of it\n";
+    assert!(warned.starts_with(expected), "{warned}");
     let dry = ["apply", "-f", "-", "--dry-run"];
     let warned = support::said(&ask(&dry, &file(&[("env=prod", "x")])));
     let at = "warning: standard input:6:13: resources[0].resource: no variant of cluster \"c\" serves env=qa";

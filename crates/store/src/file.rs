@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crate::attachments::Attachments;
+use crate::locate::Located;
 use crate::read::Known;
 use crate::scan::Stamp;
 use trunkline::checked::{Document, Finding};
@@ -47,6 +48,10 @@ pub(crate) struct File {
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
     pub(crate) dangling: Vec<Finding>,
+    /// The dangling references, at their own places.
+    pub(crate) located_dangling: Located,
+    /// The mistakes, those about references at their own places.
+    pub(crate) located_errors: Located,
     /// Values that no variant of a name in it serves.
     pub(crate) unserved: Vec<Finding>,
     pub(crate) since: Option<SystemTime>,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use trunkline::checked::{Decoded, Edit, Effect, Fault, Finding, Guard, Proposal, Rejection};
 
 use crate::file::{File, FileId, FileKey, NewState, Settled};
+use crate::locate::Locator;
 use crate::mailbox::Touched;
 use crate::options::Options;
 use crate::read::Outcome;
@@ -257,11 +258,21 @@ impl Files {
     fn update_findings(&mut self) {
         let Self { files, target, .. } = self;
         target.read(|set| {
-            for (id, file) in files {
+            for (id, file) in files.iter_mut() {
                 file.dangling = set.dangling_of_file(ORIGIN, id.root, &id.name);
                 file.unserved = set.unserved_of_file(ORIGIN, id.root, &id.name);
             }
         });
+        // Not while others wait for the set: files are read again.
+        let mut locator = Locator::default();
+        for (id, file) in files {
+            let dangling = std::mem::take(&mut file.dangling);
+            let located = &mut file.located_dangling;
+            file.dangling = locator.locate(id, file.hash, dangling, located);
+            let errors = std::mem::take(&mut file.errors);
+            let located = &mut file.located_errors;
+            file.errors = locator.locate(id, file.hash, errors, located);
+        }
     }
 
     /// Applies the contents of all files, which are all good for the first

@@ -55,6 +55,7 @@ mod file;
 mod files;
 mod links;
 mod load;
+mod locate;
 mod mailbox;
 mod notifications;
 mod options;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use trunkline::checked::Finding;
+use trunkline::checked::{Finding, locate_references};
 use trunkline::{Resource, TypeUrl};
+use trunkline_proto::text::Format;
 
 use crate::file::{FileId, FileKey};
 use crate::files::{Files, ORIGIN};
@@ -18,9 +19,12 @@ pub struct Loaded {
     pub resources: Vec<(TypeUrl, Arc<Resource>)>,
     /// The number of files.
     pub files: usize,
-    /// All mistakes.
+    /// The names of the files, and of paths that cannot be read, as findings have
+    /// them: in the order of the configured paths, then by path.
+    pub paths: Vec<Arc<str>>,
+    /// All mistakes, in the order of the files and their lines.
     pub errors: Vec<Finding>,
-    /// All warnings.
+    /// All warnings, in the same order.
     pub warnings: Vec<Finding>,
 }
 
@@ -54,10 +58,29 @@ impl Files {
         self.note_read(&id, Some(outcome), last_try);
 
         self.settle();
+        if let (Some(file), Ok(text)) = (self.files.get_mut(&id), str::from_utf8(text)) {
+            locate_references(Format::Yaml, text, &mut file.dangling);
+            locate_references(Format::Yaml, text, &mut file.errors);
+        }
         if self.is_all_good() {
             self.apply_first();
         }
         self.loaded_now()
+    }
+
+    /// Returns the names of all files, and of paths that could not be scanned, in
+    /// the order of the configured paths.
+    fn paths_in_order(&self) -> Vec<Arc<str>> {
+        let files = self.files.keys();
+        let files = files.map(|id| (id.root, Arc::clone(&id.name)));
+        let failed = self.failed.iter().map(|(path, (finding, _))| {
+            let root = self.roots.iter().position(|root| path.starts_with(root));
+            let root = root.unwrap_or(self.roots.len());
+            (root, Arc::clone(&finding.place.file))
+        });
+        let mut paths: Vec<(usize, Arc<str>)> = files.chain(failed).collect();
+        paths.sort_by_key(|(root, _)| *root);
+        paths.into_iter().map(|(_, name)| name).collect()
     }
 
     /// Returns the resources of good files, with all findings.
@@ -66,6 +89,7 @@ impl Files {
         Loaded {
             resources: self.target.read(|set| set.resources(ORIGIN)),
             files: self.files.len(),
+            paths: self.paths_in_order(),
             errors: status.errors().cloned().collect(),
             warnings: status.warnings().cloned().collect(),
         }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use crate::file::{File, FileId};
 use crate::files::Files;
-use trunkline::checked::{Dangling, Finding};
+use trunkline::checked::{Dangling, Finding, sort_findings};
 
 /// All files; cheap to share, never changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,9 +32,9 @@ pub struct FileStatus {
     /// How many of its resources are served; of a bad file, those that were
     /// last good.
     pub resources: usize,
-    /// Its mistakes; a file without any is good.
+    /// Its mistakes in the order of their lines; a file without any is good.
     pub errors: Arc<[Finding]>,
-    /// Its warnings.
+    /// Its warnings, in the same order.
     pub warnings: Arc<[Finding]>,
 }
 
@@ -136,8 +136,14 @@ impl Files {
             path: Arc::clone(&id.name),
             since: file.since.unwrap_or_else(SystemTime::now),
             resources: file.served.unwrap_or_default(),
-            errors: self.errors(file).into(),
-            warnings: self.warnings(file).into(),
+            errors: sorted(self.errors(file).to_vec()),
+            warnings: sorted(self.warnings(file)),
         }
     }
+}
+
+/// Sorts the findings of a file.
+fn sorted(mut findings: Vec<Finding>) -> Arc<[Finding]> {
+    sort_findings(&mut findings);
+    findings.into()
 }

@@ -213,14 +213,17 @@ impl Listening {
             return self.serve_http(socket, connection, service).await;
         };
 
-        // The client knows why its handshake failed.
-        if let Ok(stream) = tls.accept(socket).await {
-            connection.secure = true;
-            let certificate = PeerCertificate::of(&stream);
-            let identity = certificate.as_ref().and_then(PeerCertificate::identity);
-            connection.identity = identity.map(|identity| identity.as_str().to_owned());
-            connection.certified = certificate.is_some();
-            self.serve_http(stream, connection, service).await;
+        match tls.accept(socket).await {
+            Ok(stream) => {
+                connection.secure = true;
+                let certificate = PeerCertificate::of(&stream);
+                let identity = certificate.as_ref().and_then(PeerCertificate::identity);
+                connection.identity = identity.map(|identity| identity.as_str().to_owned());
+                connection.certified = certificate.is_some();
+                self.serve_http(stream, connection, service).await;
+            }
+            // The client knows why, unless it does not speak TLS.
+            Err(error) => tls.note_failed(&error, connection.peer, connection.local),
         }
     }
 

@@ -3,11 +3,42 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use trunkline::checked::{Decoded, Document, Finding, Form, decode};
+use trunkline::checked::{Decoded, Document, Finding, Form, Settlement, decode, locate_references};
 use trunkline::wire;
+use trunkline_proto::text::Format;
 
 use super::error::Refusal;
 use super::outcome::refusal;
+
+/// The text of a body.
+pub(super) struct BodyText {
+    format: Format,
+    bytes: Bytes,
+}
+
+impl BodyText {
+    /// Returns the text of a body; `None` if it is binary.
+    pub(super) fn of(body: &Bytes, form: Form) -> Option<Self> {
+        match form {
+            Form::Text(format) => Some(Self {
+                format,
+                bytes: body.clone(),
+            }),
+            Form::ByName | Form::Binary | Form::Part(_) => None,
+        }
+    }
+
+    /// Gives the findings about dangling references their own places in the text.
+    pub(super) fn locate_references<T>(&self, settlement: &mut Settlement<T>) {
+        let Ok(text) = str::from_utf8(&self.bytes) else {
+            return;
+        };
+        for rejection in &mut settlement.rejections {
+            locate_references(self.format, text, &mut rejection.findings);
+        }
+        locate_references(self.format, text, &mut settlement.warnings);
+    }
+}
 
 /// Decodes a body and checks each resource. The document comes with warnings.
 ///

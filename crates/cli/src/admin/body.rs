@@ -1,9 +1,9 @@
 //! How findings about a body are shown.
 
-use trunkline::checked::Finding;
+use trunkline::checked::{Finding, Place};
 use trunkline_proto::text::{Position, TextError};
 
-use super::error::Detail;
+use super::error::{Detail, Related};
 
 impl Detail {
     /// Makes a mistake, or a warning, on a line; without a place if the line is
@@ -17,13 +17,30 @@ impl Detail {
     }
 }
 
+impl Related {
+    /// Makes a second place in a body, which has a line or a field.
+    fn new(place: &Place, message: &str) -> Self {
+        let has_line = place.line != 0;
+        Self {
+            line: has_line.then_some(place.line as usize),
+            column: has_line.then_some(place.column as usize),
+            field: place.field.as_deref().unwrap_or_default().to_owned(),
+            message: message.to_owned(),
+        }
+    }
+}
+
 impl From<Finding> for Detail {
     /// Makes the detail of a finding. Its place keeps the line and the column,
     /// but not the file: a body has none.
     fn from(finding: Finding) -> Self {
         let line = finding.place.line as usize;
         let column = finding.place.column as usize;
+        let related = finding.fault.related();
+        // A place with a name is in something else than this body.
+        let related = related.filter(|(place, _)| place.file.is_empty());
         Self {
+            related: related.map(|(place, message)| Related::new(place, message)),
             field: finding.field.into(),
             ..Self::on_line(line, column, finding.fault)
         }

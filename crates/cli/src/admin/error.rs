@@ -22,6 +22,21 @@ pub(crate) struct Detail {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) field: String,
     pub(crate) message: String,
+    /// A second place in the body that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) related: Option<Related>,
+}
+
+/// A second place in a body, and what is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Related {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) column: Option<usize>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) field: String,
+    pub(crate) message: String,
 }
 
 impl Detail {

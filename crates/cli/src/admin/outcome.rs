@@ -4,14 +4,16 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
 use trunkline::checked::{
-    Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit, Settlement,
+    Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit, Settlement, sort_findings,
 };
 use trunkline::{Applied, ChangeCounts, Changed, Conflict, Lifetime, Precondition, Server};
 use trunkline_core::resource::Version;
 
+use super::accept::BodyText;
 use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::{Admin, Who};
+use crate::output::count_of;
 
 /// The origin of resources that are written over the API, unless a request
 /// names another.
@@ -185,6 +187,8 @@ pub(super) struct ChangeRequest<'a> {
     pub(super) admin: &'a Admin,
     pub(super) who: &'a Who,
     pub(super) options: Options,
+    /// The text of the body, if it is one: references in it have places.
+    pub(super) text: Option<BodyText>,
 }
 
 impl ChangeRequest<'_> {
@@ -222,7 +226,10 @@ impl ChangeRequest<'_> {
         } = &self.options;
         let server = &self.admin.server;
         let settlement = server.settle_for(&self.who.0, proposal, precondition, *lifetime);
-        let settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
+        let mut settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
+        if let Some(text) = &self.text {
+            text.locate_references(&mut settlement);
+        }
         respond(server, &self.options, settlement, warnings)
     }
 }
@@ -242,14 +249,15 @@ pub(super) fn respond(
     }
 
     let Applied { changed, counts } = settlement.applied.unwrap_or_default();
-    let warnings = warnings.into_iter().chain(settlement.warnings);
+    let mut warnings = [warnings, settlement.warnings].concat();
+    sort_findings(&mut warnings);
     let list = || changed.iter().map(ChangedVariant::from).collect();
     let outcome = Outcome {
         changed: (!options.summary).then(list),
         counts: counts.into(),
         unchanged: settlement.unchanged,
         revision: server.revision(),
-        warnings: warnings.map(Detail::from).collect(),
+        warnings: warnings.into_iter().map(Detail::from).collect(),
         dry_run: options.dry_run,
     };
     Ok(axum::Json(outcome).into_response())
@@ -285,13 +293,14 @@ fn conflict_refusal(conflict: &Conflict) -> Refusal {
     }
 }
 
-/// Makes the error of a body with mistakes, which says how many there are.
+/// Makes the error of a body with mistakes, in their order, which says how many
+/// there are.
 pub(super) fn refusal(mut mistakes: Vec<Finding>) -> Refusal {
+    sort_findings(&mut mistakes);
     mistakes.truncate(MOST_FINDINGS);
     let count = match mistakes.len() {
-        1 => "1 mistake".to_owned(),
         MOST_FINDINGS => format!("{MOST_FINDINGS} mistakes or more"),
-        count => format!("{count} mistakes"),
+        count => count_of(count, "mistake"),
     };
     let details = mistakes.into_iter().map(Detail::from).collect();
     Refusal::invalid(format!("{count}; nothing was changed"), details)

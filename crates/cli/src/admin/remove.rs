@@ -117,6 +117,7 @@ async fn remove(
             admin: &admin,
             who: &who,
             options: options.without_guard(),
+            text: None,
         };
         let edit = ResourceEdit {
             removals: removed.existing(&admin.server)?,

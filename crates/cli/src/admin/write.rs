@@ -12,6 +12,7 @@ use trunkline::checked::{FirstOfPart, Form, Removal, ResourceEdit};
 use trunkline::{Lifetime, Name};
 use trunkline_proto::text::Format;
 
+use super::accept::BodyText;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, OPTIONS, Options, staged_response};
 use super::query::Query;
@@ -52,6 +53,7 @@ pub(super) async fn apply(
 
     let mut stage = Arc::clone(&admin.stage).lock_owned().await;
     super::run_blocking(move || {
+        let text = BodyText::of(&body, form);
         let accepted = accept::accept(body, form);
         let (mut document, warnings) = accepted.inspect_err(|_| {
             // Without one part the others are of no use.
@@ -79,6 +81,7 @@ pub(super) async fn apply(
             admin: &admin,
             who: &who,
             options,
+            text,
         };
         let response = request.make(edit, warnings)?;
         if !request.options.dry_run {

@@ -17,6 +17,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::color::When;
 use crate::failure;
 use crate::settings::{Flags, LogFormat, LogLevel};
 use crate::version;
@@ -50,6 +51,15 @@ pub(crate) struct Global {
     /// How much is logged [default: info]
     #[arg(long, global = true, value_name = "LEVEL", help_heading = "Log")]
     pub(crate) log_level: Option<LogLevel>,
+    /// When output has colours: auto is on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
+    pub(crate) color: When,
 }
 
 /// What to do.
@@ -68,7 +78,8 @@ pub(crate) enum Command {
         trunkline validate clusters.yaml\n  \
         trunkline validate --dangling error /etc/trunkline\n  \
         sed s/8080/9090/ clusters.yaml | trunkline validate -\n\n\
-        Exits with 1 if there is an error, and prints each as file:line:column: field: what.")]
+        Exits with 1 if there is an error. Each is printed as error: file:line:column: field: what, with\n\
+        the line of the file below it.")]
     Validate(Validate),
     /// Shows the resources that a server serves
     #[command(after_help = "Examples:\n  \

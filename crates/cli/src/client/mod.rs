@@ -1,8 +1,11 @@
 //! A client of the admin API: one connection for each request.
 
+mod detail;
 mod open;
+mod reach;
 mod tls;
 
+pub(crate) use self::detail::{Detail, DetailPrinter};
 pub(crate) use self::open::{OpenResponse, Opening};
 
 use std::path::Path;
@@ -18,8 +21,10 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use trunkline_proto::text::Format;
 
+use self::reach::NoHost;
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
+use crate::report::{Report, Severity};
 
 /// The maximum of bytes in a response: a longer one is none that a person asked
 /// for.
@@ -82,33 +87,6 @@ struct Refused {
     details: Vec<Detail>,
 }
 
-/// One mistake, with its place in the request's body.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Detail {
-    pub(crate) line: Option<usize>,
-    pub(crate) column: Option<usize>,
-    #[serde(default)]
-    pub(crate) field: String,
-    pub(crate) message: String,
-}
-
-impl Detail {
-    /// Writes the mistake as a compiler would: place, field, message. Without a
-    /// line and a field, the file is not named.
-    pub(crate) fn in_file(&self, file: &str) -> String {
-        let mut text = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
-            // In a binary file.
-            _ if !self.field.is_empty() => format!("{file}: "),
-            _ => String::new(),
-        };
-        if !self.field.is_empty() {
-            text.push_str(&format!("{}: ", self.field));
-        }
-        text + &self.message
-    }
-}
-
 impl Client {
     /// Makes a client of the server that the flags name, without a connection
     /// yet. Reads the files with its token and its certificates.
@@ -125,8 +103,11 @@ impl Client {
     /// The server is not reached, or refuses the request.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Bytes> {
         let file = call.file;
-        let describe = |detail: Detail| detail.in_file(file);
-        self.call_with_places(call, &describe).await
+        let printer = DetailPrinter {
+            report: &Report::new(),
+            locate: &|detail| detail.in_file(file),
+        };
+        self.call_with_places(call, &printer).await
     }
 
     /// Makes a call; returns the body of a good response, and `None` if what the
@@ -140,23 +121,23 @@ impl Client {
         match status {
             StatusCode::NOT_FOUND => Ok(None),
             status if status.is_success() => Ok(Some(body)),
-            status => Err(refusal(status, &body, &without_file)),
+            status => Err(refusal_without_file(status, &body)),
         }
     }
 
     /// Makes a call whose body was made of files, or is a part of one; returns
-    /// the body of a good response. `describe` writes a mistake that the server
-    /// finds in the body, with its place in a file.
+    /// the body of a good response. `printer` shows the mistakes that the server
+    /// finds in the body, with their places in the files.
     pub(crate) async fn call_with_places(
         &self,
         call: Call<'_>,
-        describe: &dyn Fn(Detail) -> String,
+        printer: &DetailPrinter<'_>,
     ) -> Result<Bytes> {
         let request = self.make_request(call)?;
         let (status, body) = self.send(request).await?;
         match status.is_success() {
             true => Ok(body),
-            false => Err(refusal(status, &body, describe)),
+            false => Err(refusal(status, &body, printer)),
         }
     }
 
@@ -192,15 +173,19 @@ impl Client {
     /// The server is not reached.
     pub(crate) async fn open(&self, path: &str) -> Result<Opening> {
         let request = self.make_request(Call::bare(Method::GET, path))?;
-        let opened = self.connect_and_send(request).await;
-        let response = opened.map_err(|error| self.unreachable(&*error))?;
+        let response = match self.connect_and_send(request).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.unreachable(&*error).await),
+        };
         if response.status().is_success() {
             return Ok(Opening::Open(response));
         }
         let status = response.status();
-        let body = collect(response).await;
-        let (_, body) = body.map_err(|error| self.unreachable(&*error))?;
-        let failure = refusal(status, &body, &without_file);
+        let (_, body) = match collect(response).await {
+            Ok(collected) => collected,
+            Err(error) => return Err(self.unreachable(&*error).await),
+        };
+        let failure = refusal_without_file(status, &body);
         Ok(Opening::Refused(status, failure))
     }
 
@@ -209,27 +194,41 @@ impl Client {
     /// arriving is [`Failure::unreachable`].
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
         let exchanged = async { collect(self.connect_and_send(request).await?).await };
-        exchanged.await.map_err(|error| self.unreachable(&*error))
+        match exchanged.await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.unreachable(&*error).await),
+        }
     }
 
-    /// Makes the failure of a server that does not respond.
-    fn unreachable(&self, error: &dyn std::error::Error) -> Failure {
-        Failure::unreachable(format!(
-            "cannot reach the server at {}: {error}; is it running, and is --admin right?",
-            self.base
-        ))
+    /// Makes the failure of a server that does not respond, with the remedy.
+    async fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {
+        let (host, port) = self.address();
+        let address = match host.contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        };
+        let reason = reach::explain(error, self.tls.is_some(), &address).await;
+        let base = self.base.to_string();
+        let base = base.trim_end_matches('/');
+        Failure::unreachable(format!("cannot reach the server at {base}: {reason}"))
+    }
+
+    /// Returns the host and the port of the server.
+    fn address(&self) -> (&str, u16) {
+        let host = self.base.host().unwrap_or_default();
+        // An IPv6 address is in brackets in a URI only.
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let default_port = if self.tls.is_some() { 443 } else { 80 };
+        (host, self.base.port_u16().unwrap_or(default_port))
     }
 
     /// Opens a connection, with TLS if the address is one of `https`, sends a
     /// request and reads the head of its response.
     async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged<OpenResponse> {
-        let host = self.base.host().unwrap_or_default();
-        // An IPv6 address is in brackets in a URI only.
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let default_port = if self.tls.is_some() { 443 } else { 80 };
-        let port = self.base.port_u16().unwrap_or(default_port);
-
-        let socket = TcpStream::connect((host, port)).await?;
+        let (host, port) = self.address();
+        let found = tokio::net::lookup_host((host, port)).await;
+        let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
+        let socket = TcpStream::connect(&found[..]).await?;
         let Some(tls) = &self.tls else {
             return OpenResponse::request(socket, request).await;
         };
@@ -272,27 +271,32 @@ async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
     Ok((response.status(), body.to_bytes()))
 }
 
-/// Writes a mistake of a request that has no file.
-fn without_file(detail: Detail) -> String {
-    detail.in_file("")
+/// Makes a failure of an error response to a request that has no file.
+fn refusal_without_file(status: StatusCode, body: &[u8]) -> Failure {
+    let printer = DetailPrinter {
+        report: &Report::new(),
+        locate: &|detail| detail.in_file(""),
+    };
+    refusal(status, body, &printer)
 }
 
-/// Makes a failure of an error response, with a line for each of its details,
-/// which `describe` writes. A response in another form means that the server is
-/// not one of ours, and the failure says so.
-fn refusal(status: StatusCode, body: &[u8], describe: &dyn Fn(Detail) -> String) -> Failure {
+/// Makes a failure of an error response. Its details are mistakes in the body, or
+/// else lines that explain the message. A response in another form means that the
+/// server is not one of ours, and the failure says so.
+fn refusal(status: StatusCode, body: &[u8], printer: &DetailPrinter<'_>) -> Failure {
     let Ok(Envelope { error }) = serde_json::from_slice(body) else {
         return Failure::wrong(format!(
             "the server answers {status}; is --admin the admin address of a trunkline server?"
         ));
     };
 
-    let mut text = error.message;
-    for detail in error.details {
-        text.push_str("\n  ");
-        text.push_str(&describe(detail));
+    let details = error.details.into_iter();
+    if status == StatusCode::UNPROCESSABLE_ENTITY {
+        let findings = details.map(|detail| printer.show(Severity::Error, detail));
+        return Failure::wrong(error.message).with_findings(findings.collect());
     }
-    Failure::wrong(text)
+    let lines = details.map(|detail| format!("\n  {}", printer.line(detail)));
+    Failure::wrong(error.message + &lines.collect::<String>())
 }
 
 /// Reads the token of `--token-file`, without white space around it.

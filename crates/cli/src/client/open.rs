@@ -37,11 +37,21 @@ impl OpenResponse {
     ) -> Exchanged<Self> {
         let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await?;
         let connection = AbortOnDropHandle::new(tokio::spawn(connection));
-        Ok(Self {
-            response: sender.send_request(request).await?,
-            _sender: sender,
-            _connection: connection,
-        })
+        match sender.send_request(request).await {
+            Ok(response) => Ok(Self {
+                response,
+                _sender: sender,
+                _connection: connection,
+            }),
+            Err(error) => {
+                // The request was given up; the connection knows why.
+                drop(sender);
+                match connection.await {
+                    Ok(Err(reason)) => Err(reason.into()),
+                    _ => Err(error.into()),
+                }
+            }
+        }
     }
 
     pub(super) fn status(&self) -> StatusCode {

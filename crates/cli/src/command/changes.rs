@@ -5,9 +5,10 @@ use serde::Deserialize;
 use trunkline::TypeUrl;
 
 use super::{parse_body, print};
-use crate::client::Detail;
+use crate::client::{Detail, DetailPrinter};
 use crate::failure::Result;
 use crate::kinds;
+use crate::report::{Report, Severity};
 
 /// The effect of a change.
 #[derive(Deserialize)]
@@ -31,12 +32,12 @@ pub(super) struct Changed {
 }
 
 /// Prints one line for each change in the body of a response, and the number of
-/// resources that did not change. The warnings, which `describe` writes with
+/// resources that did not change. The warnings, which `printer` shows with
 /// their places, go to standard error.
-pub(super) fn print_outcome(body: &Bytes, describe: &dyn Fn(Detail) -> String) -> Result<()> {
+pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result<()> {
     let outcome: Outcome = parse_body(body)?;
     for warning in outcome.warnings {
-        eprintln!("warning: {}", describe(warning));
+        eprint!("{}", printer.show(Severity::Warning, warning));
     }
     let mut text: String = outcome.changed.iter().filter_map(change_line).collect();
     if outcome.unchanged > 0 {
@@ -48,6 +49,15 @@ pub(super) fn print_outcome(body: &Bytes, describe: &dyn Fn(Detail) -> String) -
         text.push_str(&format!("revision {}\n", outcome.revision));
     }
     print(text.as_bytes())
+}
+
+/// Prints the outcome of a change that was not made of a file.
+pub(super) fn print_outcome_without_file(body: &Bytes) -> Result<()> {
+    let printer = DetailPrinter {
+        report: &Report::new(),
+        locate: &|detail| detail.in_file(""),
+    };
+    print_outcome(body, &printer)
 }
 
 /// Writes the line of a change; `None` if there was no version and is none.

@@ -38,7 +38,7 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
     };
     let client = Client::new(&args.remote)?;
     let body = run_request(client.call(call))?;
-    changes::print_outcome(&body, &|detail| detail.in_file(""))
+    changes::print_outcome_without_file(&body)
 }
 
 /// Lists the resources that the command line names.

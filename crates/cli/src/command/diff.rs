@@ -12,10 +12,11 @@ use super::sources::{Encoded, Input, Sources};
 use super::{encode_url, parse_body, parse_list, print, run_request};
 use crate::admin::show_file_form;
 use crate::cli;
-use crate::client::{BINARY, Call, Client};
+use crate::client::{BINARY, Call, Client, DetailPrinter};
 use crate::failure::{Failure, Result};
 use crate::line_diff::write_diff;
 use crate::output;
+use crate::report::{Report, Severity};
 
 /// The maximum of resources of all files, as many as one request may have.
 const MOST_RESOURCES: usize = 10_000;
@@ -51,7 +52,7 @@ fn compare(args: &cli::Diff) -> Result<bool> {
     }
     let encoded = sources.encode();
     let client = Client::new(&args.remote)?;
-    let changed = run_request(rehearse(&client, args, encoded))?;
+    let changed = run_request(rehearse(&client, args, encoded, sources.report()))?;
 
     let old = run_request(fetch(&client, &changed))?;
     let mut text = String::new();
@@ -68,7 +69,12 @@ fn compare(args: &cli::Diff) -> Result<bool> {
 ///
 /// Names of other origins are compared too, and removals are not held: nothing
 /// is changed.
-async fn rehearse(client: &Client, args: &cli::Diff, encoded: Encoded) -> Result<Vec<Changed>> {
+async fn rehearse(
+    client: &Client,
+    args: &cli::Diff,
+    encoded: Encoded,
+    report: &Report,
+) -> Result<Vec<Changed>> {
     let replace = match args.replace {
         true => "&replace=true",
         false => "",
@@ -83,11 +89,14 @@ async fn rehearse(client: &Client, args: &cli::Diff, encoded: Encoded) -> Result
         body: encoded.body.into(),
         file: "",
     };
-    let describe = |detail| encoded.places.describe(detail);
-    let answer = client.call_with_places(call, &describe).await?;
+    let printer = DetailPrinter {
+        report,
+        locate: &|detail| encoded.places.locate(detail),
+    };
+    let answer = client.call_with_places(call, &printer).await?;
     let outcome: Outcome = parse_body(&answer)?;
     for warning in outcome.warnings {
-        eprintln!("warning: {}", describe(warning));
+        eprint!("{}", printer.show(Severity::Warning, warning));
     }
     Ok(outcome.changed)
 }

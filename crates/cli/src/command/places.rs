@@ -1,9 +1,10 @@
 //! Places of resources in files, also of those that were sent in a part, or
 //! with those of other files.
 
-use trunkline_proto::text::{Document, Position};
+use trunkline_proto::text::Document;
 
 use crate::client::Detail;
+use crate::report::{Message, Spot};
 
 /// The places of a body that was made of files.
 pub(super) struct Places(Vec<PlacedFile>);
@@ -16,10 +17,6 @@ struct PlacedFile {
     /// The parsed file, if its resources are known.
     document: Option<Document>,
 }
-
-/// The index of a resource in a body; of a virtual host, that of its route
-/// configuration and its own in there.
-type Number = (usize, Option<usize>);
 
 impl Places {
     /// Makes the places of a binary file, which has no lines: they are paths.
@@ -56,77 +53,70 @@ impl Places {
         }
     }
 
-    /// Writes a mistake that the server found, with its file, its line and its
-    /// column, by the path in its field. Without a path there is no file to
-    /// name.
-    pub(super) fn describe(&self, detail: Detail) -> String {
-        let Some(number) = number_of(&detail.field) else {
+    /// Gives a finding of the server its file, its line and its column, by the
+    /// path in its field. Without a path there is no file to name.
+    pub(super) fn locate(&self, detail: Detail) -> Message {
+        let related = detail.related.as_ref().and_then(|related| {
+            let (file, index) = self.find(&related.field)?;
+            Some((file.spot(index, &related.field)?, related.message.clone()))
+        });
+        let Some((file, index)) = self.find(&detail.field) else {
             let only = match &self.0[..] {
                 [only] => only.name.as_str(),
                 _ => "",
             };
             return detail.in_file(only);
         };
-        let before = |file: &&PlacedFile| file.first <= number.0;
-        let Some(file) = self.0.iter().rev().find(before) else {
-            return detail.in_file("");
-        };
-        file.locate(number, detail).in_file(&file.name)
+        let message = file.place(index, detail).in_file(&file.name);
+        Message { related, ..message }
+    }
+
+    /// Finds the file of a path, and the resource in it.
+    fn find(&self, path: &str) -> Option<(&PlacedFile, usize)> {
+        let (index, _) = split_index(path)?;
+        let before = |file: &&PlacedFile| file.first <= index;
+        Some((self.0.iter().rev().find(before)?, index))
     }
 }
 
 impl PlacedFile {
-    /// Gives a mistake its line and its column in the file, and its path there.
-    fn locate(&self, (index, host): Number, detail: Detail) -> Detail {
-        let within = index - self.first;
-        let after = detail.field.find(']').unwrap_or_default();
-        let at = self.position(within, host);
+    /// Gives a finding its line and its column in the file, and its path there.
+    fn place(&self, index: usize, detail: Detail) -> Detail {
+        let spot = self.spot(index, &detail.field);
+        let (_, within) = split_index(&detail.field).unwrap_or_default();
         Detail {
-            line: at.map(|at| at.line),
-            column: at.map(|at| at.column),
-            field: format!("{RESOURCES}{within}{}", &detail.field[after..]),
+            line: spot.as_ref().map(|spot| spot.line),
+            column: spot.as_ref().map(|spot| spot.column),
+            field: format!("{RESOURCES}{}]{within}", index - self.first),
             ..detail
         }
     }
 
-    /// Returns the line and the column of a resource; `None` in a binary file,
-    /// or if the file has no such resource.
-    fn position(&self, index: usize, host: Option<usize>) -> Option<Position> {
-        let read = self.document.as_ref()?.resources.get(index)?;
-        let inner = host.map(|host| read.item("virtual_hosts", host));
-        let at = read.position(&inner.unwrap_or_default());
-        Some(at).filter(|at| at.line > 0)
+    /// Returns the line and the column of a path, or of the nearest part around
+    /// it; `None` in a binary file, or if the file has no such resource.
+    fn spot(&self, index: usize, path: &str) -> Option<Spot> {
+        let read = self.document.as_ref()?.resources.get(index - self.first)?;
+        let (_, within) = split_index(path)?;
+        let within = within.strip_prefix(WRAPPED).unwrap_or(within);
+        let at = read.position_of(within.trim_start_matches('.'));
+        (at.line > 0).then(|| Spot {
+            file: self.name.clone(),
+            line: at.line,
+            column: at.column,
+        })
     }
 }
 
 /// The beginning of every path.
 const RESOURCES: &str = "resources[";
-/// The path from a resource to its virtual hosts.
-const HOSTS: &str = ".virtual_hosts[";
-/// The end of an index, with the path from a wrapper to its resource.
-const WRAPPED: &str = "].resource";
+/// The path from a wrapper to its resource.
+const WRAPPED: &str = ".resource.";
 
-/// Returns the resource, or the virtual host, that a path leads to; `None` if it
-/// leads to neither.
-fn number_of(path: &str) -> Option<Number> {
-    let (index, after) = split_index(path.strip_prefix(RESOURCES)?)?;
-    Some((index, host_of(after)))
-}
-
-/// Returns the index of the virtual host in a path behind the index of a
-/// resource, which may be in a wrapper; `None` if it is not that of a virtual
-/// host.
-fn host_of(path: &str) -> Option<usize> {
-    let inner = path.strip_prefix(WRAPPED).or(path.strip_prefix(']'))?;
-    let (host, _) = split_index(inner.strip_prefix(HOSTS)?)?;
-    Some(host)
-}
-
-/// Splits a text into the index at its beginning and the rest, from the
-/// closing bracket on; `None` if it does not begin with an index.
-fn split_index(text: &str) -> Option<(usize, &str)> {
-    let end = text.find(']')?;
-    Some((text[..end].parse().ok()?, &text[end..]))
+/// Splits a path into the index of its resource and the rest; `None` if it does
+/// not lead to a resource.
+fn split_index(path: &str) -> Option<(usize, &str)> {
+    let (index, within) = path.strip_prefix(RESOURCES)?.split_once(']')?;
+    Some((index.parse().ok()?, within))
 }
 
 #[cfg(test)]
@@ -134,19 +124,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_to_a_resource_or_to_a_virtual_host_in_it() {
-        for (path, number) in [
-            ("resources[7].name", Some((7, None))),
+    fn a_path_begins_with_the_index_of_its_resource() {
+        for (path, split) in [
+            ("resources[7].name", Some((7, ".name"))),
+            ("resources[7]", Some((7, ""))),
             (
-                "resources[7].virtual_hosts[103].domains",
-                Some((7, Some(103))),
+                "resources[7].resource.virtual_hosts[3]",
+                Some((7, ".resource.virtual_hosts[3]")),
             ),
-            ("resources[7].resource.virtual_hosts[3]", Some((7, Some(3)))),
-            ("resources[7].resource.name", Some((7, None))),
             ("resources[x", None),
             ("", None),
         ] {
-            assert_eq!(number_of(path), number, "{path}");
+            assert_eq!(split_index(path), split, "{path}");
         }
     }
 
@@ -163,16 +152,16 @@ mod tests {
         };
         let places = Places::files([read("a.yaml", 2), read("none.yaml", 0), read("b.yaml", 1)]);
         let describe = |field: &str| {
-            places.describe(Detail {
-                line: None,
-                column: None,
+            let detail = Detail {
                 field: field.to_owned(),
                 message: "wrong".to_owned(),
-            })
+                ..Detail::default()
+            };
+            places.locate(detail).text
         };
         assert_eq!(
             describe("resources[1].name"),
-            "a.yaml:3:3: resources[1].name: wrong"
+            "a.yaml:3:72: resources[1].name: wrong"
         );
         assert_eq!(describe("resources[2]"), "b.yaml:2:3: resources[0]: wrong");
         assert_eq!(describe(""), "wrong");

@@ -2,20 +2,21 @@
 //! are read as one, and a mistake is told with its file and its line.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::io::{Cursor, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::checked::{
-    Decoded, Fault, Finding, Form, Item, MOST_FINDINGS, decode, find_contradictions,
-};
+use trunkline::checked::{Decoded, Fault, Finding, Form, Item, decode, find_contradictions};
 use trunkline::wire;
 use trunkline_proto::text::{self, Document, Format};
 
 use super::encode::encode;
 use super::places::Places;
 use crate::failure::{Failure, Result};
+use crate::output::count_of;
+use crate::report::{Report, Severity};
 
 /// The word for standard input on the command line.
 pub(super) const INPUT: &str = "-";
@@ -65,7 +66,11 @@ impl Source {
 }
 
 /// All files that `-f` names.
-pub(super) struct Sources(Vec<Source>);
+pub(super) struct Sources {
+    files: Vec<Source>,
+    /// Shows mistakes, with the lines of the files.
+    report: Report,
+}
 
 /// The resources of files, as one binary file.
 pub(super) struct Encoded {
@@ -85,8 +90,9 @@ impl Sources {
     pub(super) fn read(paths: &[String], input: &Input) -> Result<Self> {
         let on_disk = paths.iter().filter(|path| *path != INPUT);
         let on_disk: Vec<PathBuf> = on_disk.map(PathBuf::from).collect();
-        let found =
-            trunkline_store::find_files(&on_disk).map_err(|findings| mistakes(&findings))?;
+        let report = Report::new();
+        let found = trunkline_store::find_files(&on_disk);
+        let found = found.map_err(|findings| mistakes(&report, findings))?;
 
         let mut sources = Vec::new();
         for path in found {
@@ -100,19 +106,29 @@ impl Sources {
             });
         }
         if paths.iter().any(|path| path == INPUT) {
+            let bytes = input.read()?;
+            report.add_text(INPUT_NAME, &bytes);
             sources.push(Source {
                 name: INPUT_NAME.into(),
                 form: Form::Text(Format::Yaml),
-                bytes: input.read()?,
+                bytes,
             });
         }
         match sources.is_empty() {
-            false => Ok(Self(sources)),
+            false => Ok(Self {
+                files: sources,
+                report,
+            }),
             true => Err(Failure::wrong(format!(
                 "{}: has no files of resources; their names end in .yaml, .yml, .json or .pb",
                 paths.join(", ")
             ))),
         }
+    }
+
+    /// Returns the report that shows mistakes, with the lines of the files.
+    pub(super) fn report(&self) -> &Report {
+        &self.report
     }
 
     /// Decodes all files and returns their resources, without a check of any.
@@ -123,7 +139,7 @@ impl Sources {
     pub(super) fn named_items(&self) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         let mut errors: Vec<Finding> = Vec::new();
-        for source in &self.0 {
+        for source in &self.files {
             let decoded = source.decode()?;
             let real = decoded.errors.into_iter();
             errors.extend(real.filter(|error| error.fault != Fault::Redacted));
@@ -131,7 +147,7 @@ impl Sources {
         }
         match errors.is_empty() {
             true => Ok(items),
-            false => Err(mistakes(&errors)),
+            false => Err(self.failure(errors)),
         }
     }
 
@@ -144,7 +160,7 @@ impl Sources {
         let mut items = Vec::new();
         let mut errors: Vec<Finding> = Vec::new();
         let mut documents = Vec::new();
-        for source in &self.0 {
+        for source in &self.files {
             let decoded = source.decode()?;
             errors.extend(decoded.errors);
             items.extend(decoded.document.items.iter().cloned());
@@ -153,36 +169,36 @@ impl Sources {
         errors.extend(find_contradictions(documents));
         match errors.is_empty() {
             true => Ok(items),
-            false => Err(mistakes(&errors)),
+            false => Err(self.failure(errors)),
         }
     }
 
     /// Encodes the resources of all files, which were checked, as one binary
     /// file.
     pub(super) fn encode(&self) -> Encoded {
-        let names = self.0.iter().map(|source| source.name.to_string());
-        let documents: Vec<Document> = self.0.iter().map(Source::parse).collect();
+        let names = self.files.iter().map(|source| source.name.to_string());
+        let documents: Vec<Document> = self.files.iter().map(Source::parse).collect();
         Encoded {
             body: encode(&documents).into(),
             allow_removal: documents.iter().any(|document| document.allow_removal),
             places: Places::files(names.zip(documents)),
         }
     }
+
+    /// Makes the failure of mistakes, in the order of the files and their lines.
+    fn failure(&self, mut findings: Vec<Finding>) -> Failure {
+        let names = self.files.iter().map(|source| &*source.name);
+        let ranks: HashMap<&str, usize> = names.zip(0..).collect();
+        let rank = |finding: &Finding| ranks.get(&*finding.place.file).copied();
+        findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.compare(b)));
+        mistakes(&self.report, findings)
+    }
 }
 
-/// Makes the failure of mistakes, each with its place, up to [`MOST_FINDINGS`].
-fn mistakes(findings: &[Finding]) -> Failure {
-    let count = match findings.len() {
-        1 => "1 mistake".to_owned(),
-        count => format!("{count} mistakes"),
-    };
-    let mut text = format!("{count}; nothing was changed");
-    for finding in findings.iter().take(MOST_FINDINGS) {
-        text.push_str(&format!("\n  {finding}"));
-    }
-    let more = findings.len().saturating_sub(MOST_FINDINGS);
-    if more > 0 {
-        text.push_str(&format!("\n  and {more} more"));
-    }
-    Failure::wrong(text)
+/// Makes the failure of mistakes, each with its place.
+fn mistakes(report: &Report, findings: Vec<Finding>) -> Failure {
+    let errors = findings.iter().map(|finding| (Severity::Error, finding));
+    let count = count_of(findings.len(), "mistake");
+    let failure = Failure::wrong(format!("{count}; nothing was changed"));
+    failure.with_findings(report.list(errors))
 }

@@ -9,6 +9,7 @@ use trunkline::TypeUrl;
 use super::{print, run_request};
 use crate::cli::{self, StatusOutput};
 use crate::client::Client;
+use crate::color::{Palette, Style};
 use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::output::{self, Table};
@@ -173,7 +174,18 @@ fn client_table(clients: &[Value]) -> String {
             table.add_row(type_row(client, state));
         }
     }
-    table.to_text()
+    table.paint(|cell| paint_status(cell, Palette::of_stdout()))
+}
+
+/// Returns a cell of the table, a status in its colour.
+fn paint_status(cell: &str, palette: Palette) -> String {
+    let style = match cell {
+        "NACKED" => Style::Bad,
+        "STALE" => Style::Doubtful,
+        "SYNCED" => Style::Good,
+        other => return other.to_owned(),
+    };
+    palette.paint(style, cell)
 }
 
 /// Makes the row of a type on the stream of a client.
@@ -297,6 +309,16 @@ mod tests {
         assert_eq!(line, "4 clients: 1 nacked, 1 stale, 2 in sync\n\n");
         let failure = check(&picked, &[], &[]).unwrap_err().to_string();
         assert_eq!(failure, "2 clients are not in sync");
+    }
+
+    #[test]
+    fn a_status_has_its_colour() {
+        let painted = |cell| paint_status(cell, Palette::ALL);
+        assert_eq!(painted("NACKED"), "\x1b[1;31mNACKED\x1b[0m");
+        assert_eq!(painted("STALE"), "\x1b[1;33mSTALE\x1b[0m");
+        assert_eq!(painted("SYNCED"), "\x1b[32mSYNCED\x1b[0m");
+        assert_eq!(painted("NODE"), "NODE");
+        assert_eq!(paint_status("NACKED", Palette::NONE), "NACKED");
     }
 
     #[test]

@@ -21,9 +21,12 @@
 //! ```
 
 mod base;
+mod place;
 pub(crate) mod references;
 #[cfg(test)]
 mod tests;
+
+pub use place::find_reference;
 
 use bytes::Bytes;
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};

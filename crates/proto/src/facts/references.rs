@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Messages and the field in which they name a cluster, or a list of them.
-const CLUSTERS: &[(&str, &str)] = &[
+pub(super) const CLUSTERS: &[(&str, &str)] = &[
     ("envoy.config.route.v3.RouteAction", "cluster"),
     (
         "envoy.config.route.v3.RouteAction.RequestMirrorPolicy",
@@ -55,9 +55,9 @@ const CLUSTERS: &[(&str, &str)] = &[
 ];
 
 /// A message that names a resource and its source.
-struct Named {
-    message: &'static str,
-    name: &'static str,
+pub(super) struct Named {
+    pub(super) message: &'static str,
+    pub(super) name: &'static str,
     source: &'static str,
     /// Whether it counts without a source: a secret without one is static,
     /// routes without one are a mistake that the client will report.
@@ -77,7 +77,7 @@ impl Named {
     }
 }
 
-const NAMED: &[Named] = &[
+pub(super) const NAMED: &[Named] = &[
     Named {
         message: "envoy.extensions.filters.network.http_connection_manager.v3.Rds",
         name: "route_config_name",
@@ -121,6 +121,17 @@ pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
         references: walk.found.into_iter().collect(),
         leaves: walk.leaves.into_iter().collect(),
     })
+}
+
+/// Finds the references in a message's own fields. The message is given with its
+/// full name.
+pub(super) fn own_references(
+    name: &str,
+    message: &DynamicMessage,
+) -> BTreeSet<(&'static str, String)> {
+    let mut walk = Walk::default();
+    walk.add_own_references(name, message);
+    walk.found
 }
 
 /// Returns whether a field of a message names a cluster, or a list of them. The

@@ -22,7 +22,7 @@ use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 
 use crate::{
     canonical::{ANY_VALUE, MAX_DEPTH, any_parts},
-    descriptor,
+    descriptor, text,
 };
 
 /// The text in place of a secret.
@@ -83,6 +83,24 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
         Some(at) => Cow::Owned(format!("{}{REDACTED}", &text[..at])),
         None => Cow::Borrowed(text),
     }
+}
+
+/// Returns whether some message has a secret field of this name, in the spelling
+/// of YAML or of JSON: a text that is not decoded yet may have a secret behind
+/// it.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    table::names().contains(name)
+}
+
+/// Returns whether a name is that of a secret field, or so near to one that it
+/// may be a slip for it: a secret may stand behind it all the same.
+#[must_use]
+pub fn resembles_secret_name(name: &str) -> bool {
+    // Short names are near to many others.
+    const SHORTEST: usize = 6;
+    let long = table::names().iter().filter(|name| name.len() >= SHORTEST);
+    is_secret_name(name) || (name.len() >= SHORTEST && text::nearest(name, long.cloned()).is_some())
 }
 
 /// Hides the secrets in a message and in the messages inside it, and removes

@@ -48,6 +48,24 @@ pub(super) fn is_secret(field: &FieldDescriptor) -> bool {
     SECRET.contains(field.full_name())
 }
 
+/// The names of all secret fields without their messages, as YAML and as JSON
+/// have them.
+static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let is_secret_field = |field: &FieldDescriptor| is_secret(field);
+    let names = pool().all_messages().flat_map(|message| {
+        let fields = message.fields().filter(is_secret_field);
+        let names =
+            fields.flat_map(|field| [field.name().to_owned(), field.json_name().to_owned()]);
+        names.collect::<Vec<_>>()
+    });
+    names.collect()
+});
+
+/// Returns the names of all secret fields, without their messages.
+pub(super) fn names() -> &'static BTreeSet<String> {
+    &NAMES
+}
+
 /// The texts before a secret in a dump of a message, as protobuf prints it and
 /// as JSON has it.
 static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {

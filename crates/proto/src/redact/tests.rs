@@ -192,3 +192,18 @@ fn a_dump_in_a_reason_is_cut_before_a_secret() {
     assert_eq!(quoted(r#"{"inline_string":"x"}"#), "{[redacted]");
     assert_eq!(quoted("a: session_token: \"x\""), "a: [redacted]");
 }
+
+#[test]
+fn secret_fields_are_known_by_name_in_both_spellings() {
+    for name in ["private_key", "privateKey", "password", "access_token"] {
+        assert!(is_secret_name(name), "{name}");
+    }
+    for name in ["name", "cluster", "connect_timeout", "key", "value", "type"] {
+        assert!(!is_secret_name(name), "{name}");
+        assert!(!resembles_secret_name(name), "{name}");
+    }
+    for slip in ["pasword", "privat_key", "private_kei"] {
+        assert!(!is_secret_name(slip), "{slip}");
+        assert!(resembles_secret_name(slip), "{slip}");
+    }
+}

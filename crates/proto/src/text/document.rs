@@ -10,6 +10,7 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage};
 use super::{
     Format, Options, bootstrap,
     error::{Problem, TextError},
+    locate::find_place,
     plain::parse_by,
     read::{TYPE, Walk, opaque_body},
     schema::Schema,
@@ -81,6 +82,14 @@ impl Resource {
             }
         }
         at
+    }
+
+    /// Finds the place of a part of this resource in the text, by its path as
+    /// people read it, from within the resource. If the part is not written
+    /// there, it is the place of the nearest part around it.
+    #[must_use]
+    pub fn position_of(&self, path: &str) -> Position {
+        find_place(&self.node, path)
     }
 
     /// Returns the path of an item in the field `list`, from within the

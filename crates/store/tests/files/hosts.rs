@@ -98,7 +98,8 @@ fn the_hosts_of_pilots_routes_are_resources_of_their_own() {
     assert!(mixer.type_url.ends_with("TypedStruct"));
 
     let cluster = &loaded.warnings[0].to_string();
-    assert!(cluster.contains("pilot.json:7:9: resources[0].virtual_hosts[0]: "));
+    let place = "pilot.json:19:28: resources[0].virtual_hosts[0].routes[0].route.cluster: ";
+    assert!(cluster.contains(place), "{cluster}");
 }
 
 #[test]

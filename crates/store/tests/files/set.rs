@@ -164,21 +164,20 @@ fn a_reference_that_leads_nowhere_is_a_warning() {
     place.write("l.yaml", LISTENER);
     assert_eq!(
         warnings(&place),
-        [
-            "l.yaml:2:3: resources[0]: refers to route configuration \"r\", which is not there; \
-             add it or correct the name"
-        ]
+        ["l.yaml:11:34: \
+             resources[0].filter_chains[0].filters[0].typed_config.rds.route_config_name: refers to \
+             route configuration \"r\", which is not there; add it or correct the name"]
     );
     place.write("r.yaml", ROUTES);
     assert_eq!(
         warnings(&place),
         [
-            "r.yaml:2:3: resources[0]: refers to cluster \"c\", which is not there; \
-             add it or correct the name"
+            "r.yaml:9:24: resources[0].virtual_hosts[0].routes[0].route.cluster: refers to cluster \
+             \"c\", which is not there; add it or correct the name"
         ]
     );
     place.write("c.yaml", EDS_CLUSTER);
-    let missing_endpoints = "c.yaml:2:3: resources[0]: refers to endpoints \"c\", which is not \
+    let missing_endpoints = "c.yaml:3:9: resources[0].name: refers to endpoints \"c\", which is not \
                              there; add it or correct the name";
     assert_eq!(warnings(&place), [missing_endpoints]);
     let other = "resources:\n- {\"@type\": \

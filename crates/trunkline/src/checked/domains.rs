@@ -59,9 +59,10 @@ impl Domains {
         for (index, domain) in domains_of(item.type_url, item.resource).enumerate() {
             let hash = hash_domain(&self.hasher, route_of(item.resource), domain);
 
-            let mut others = self.table.iter_hash(hash);
-            let clash = others.find_map(|other| find_clash((id, item), domain, *other, slots));
-            if let Some(clash) = clash {
+            let others = self.table.iter_hash(hash);
+            let clashes = others.filter_map(|other| find_clash((id, item), domain, *other, slots));
+            // The order of a hash table changes from run to run.
+            if let Some(clash) = clashes.min_by_key(|(other, _)| *other) {
                 // The domains before this one were inserted.
                 self.remove(id, slots);
                 return Err(clash);

@@ -132,12 +132,21 @@ pub enum Fault {
     #[error(transparent)]
     Unserved(Box<Unserved>),
     /// A reference to a resource that does not exist.
-    #[error("refers to {} {name:?}, which is not there; add it or correct the name", type_label(.type_url))]
+    #[error(
+        "refers to {} {name:?}, which is not there; {}",
+        type_label(.type_url), dangling_remedy(.near.as_ref())
+    )]
     Dangling {
         /// The type that is referred to.
         type_url: TypeUrl,
         /// The name.
         name: Name,
+        /// The nearest name that is there.
+        near: Option<Name>,
+        /// The field from within the resource; empty if it is not known. Of a
+        /// variant that was made of a resource with conditions, its indexes are
+        /// those of the variant.
+        within: Box<str>,
     },
     /// A resource that another refers to would be removed.
     #[error(
@@ -158,9 +167,7 @@ pub enum Fault {
         by: Place,
     },
     /// A route configuration was written without its virtual hosts.
-    #[error(
-        "{name:?} lists no virtual hosts: the {count} that came with it stay; delete them by name"
-    )]
+    #[error("{name:?} lists no virtual hosts: {}", kept_hosts(*.count))]
     KeptHosts {
         /// The route configuration.
         name: Name,
@@ -169,9 +176,9 @@ pub enum Fault {
     },
     /// A change removes most resources of a type, and is held.
     #[error(
-        "would remove {removed} of {total} {}s at once, and is held; if that is intended, apply it \
+        "would remove {removed} of {total} {} at once, and is held; if that is intended, apply it \
          with --yes, write `allow_removal: true` in it, or `trunkline confirm` {hash}",
-        type_label(.type_url)
+        plural_label(.type_url)
     )]
     HeldRemoval {
         /// The type.
@@ -302,6 +309,22 @@ impl Fault {
         }
     }
 
+    /// Returns the second place that the fault is about, with what is there;
+    /// `None` if there is none.
+    #[must_use]
+    pub fn related(&self) -> Option<(&Place, &'static str)> {
+        match self {
+            Self::Duplicate { first, .. }
+            | Self::Owned { first, .. }
+            | Self::Overlap { first, .. }
+            | Self::Undecided { first, .. }
+            | Self::Domain { first, .. } => Some((first, "the other one")),
+            Self::StillNeeded { by, .. } => Some((by, "the one that refers to it")),
+            Self::Unserved(unserved) => Some((&unserved.by, "the one that speaks of it")),
+            _ => None,
+        }
+    }
+
     /// Returns the hash of a held change, by which it can be confirmed; `None`
     /// if this is another fault.
     #[must_use]
@@ -364,5 +387,29 @@ fn type_label(type_url: &TypeUrl) -> &str {
         "sds" => "secret",
         "vhds" => "virtual host",
         _ => descriptor::full_name(type_url.as_str()),
+    }
+}
+
+/// Returns the name of several of a type for people, such as `clusters`.
+fn plural_label(type_url: &TypeUrl) -> String {
+    match type_label(type_url) {
+        label if label.ends_with('s') => label.to_owned(),
+        label => format!("{label}s"),
+    }
+}
+
+/// Writes what to do about a reference that dangles.
+fn dangling_remedy(near: Option<&Name>) -> String {
+    match near {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "add it or correct the name".to_owned(),
+    }
+}
+
+/// Writes that virtual hosts stay, and what to do about it.
+fn kept_hosts(count: usize) -> String {
+    match count {
+        1 => "the one that came with it stays; delete it by name".to_owned(),
+        _ => format!("the {count} that came with it stay; delete them by name"),
     }
 }

@@ -85,10 +85,15 @@ impl Index {
         };
 
         let hash = hash_name(&self.hasher, item.type_url, &item.resource.name);
-        for other in self.names.iter_hash(hash) {
-            if let Some(fault) = contradiction(item, &self.slots, *other) {
-                return Err((*other, fault));
-            }
+        // The order of a hash table changes from run to run, and which of several
+        // others is named must not.
+        let others = self.names.iter_hash(hash).copied();
+        let faults = others.filter_map(|other| {
+            let fault = contradiction(item, &self.slots, other)?;
+            Some((other, fault))
+        });
+        if let Some(first) = faults.min_by_key(|(other, _)| *other) {
+            return Err(first);
         }
         self.domains.insert(id, &self.slots)?;
 

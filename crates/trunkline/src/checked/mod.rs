@@ -17,10 +17,11 @@
 //! | `set`, `settle` | all contents; which edits can be accepted together |
 //! | `edit`, `plan`, `unit`, `origins` | what is written as one, what it replaces, and whose it is |
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
-//! | `references`, `coverage` | dangling references; values that no variant serves |
+//! | `references`, `locate`, `effort` | dangling references, their places, and the names that are meant |
+//! | `coverage` | values that no variant serves |
 //! | `diff` | the difference between what edits remove and what they add |
 //! | `guard` | changes that remove so much that they are held |
-//! | `finding` | mistakes and warnings |
+//! | `finding`, `order` | mistakes and warnings, and their order |
 
 mod binary;
 mod coverage;
@@ -29,9 +30,12 @@ mod diff;
 mod document;
 mod domains;
 mod edit;
+mod effort;
 mod finding;
 mod guard;
 mod index;
+mod locate;
+mod order;
 mod origins;
 mod place;
 mod plan;
@@ -51,6 +55,8 @@ pub use document::{Document, Item};
 pub use edit::{Edit, Removal, ResourceEdit};
 pub use finding::{Fault, Finding, MOST_FINDINGS, Unserved};
 pub use guard::Guard;
+pub use locate::{has_references, locate_references};
+pub use order::sort_findings;
 pub use place::{At, Place};
 pub use secrets::{SecretFault, SecretFiles};
 pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};

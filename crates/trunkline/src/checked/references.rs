@@ -9,8 +9,10 @@ use trunkline_core::facts::Reference;
 use trunkline_core::kind;
 use trunkline_core::resource::TypeUrl;
 
+use super::effort::Effort;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::index::Index;
+use super::locate::join;
 use super::slots::{ItemId, SlotItem};
 use super::unit::UnitId;
 
@@ -22,7 +24,9 @@ const CHECKED_TYPES: [&str; 3] = [kind::RDS, kind::CDS, kind::EDS];
 /// A reference to a name that no item has.
 #[derive(Clone, Debug)]
 pub(super) struct DanglingReference {
-    /// The unit of the item that refers.
+    /// The item that refers.
+    pub(super) item: ItemId,
+    /// Its unit.
     pub(super) unit: UnitId,
     pub(super) target: Reference,
     pub(super) finding: Finding,
@@ -64,8 +68,9 @@ impl DanglingReferences {
         };
         self.checked_with = Some(types);
 
+        let mut effort = Effort::default();
         for unit in units {
-            let found = index.dangling_of_unit(unit);
+            let found = index.dangling_of_unit(unit, &mut effort);
             match found.is_empty() {
                 true => drop(self.by_unit.remove(&unit)),
                 false => drop(self.by_unit.insert(unit, found)),
@@ -111,10 +116,10 @@ impl Index {
         is_checked && !is_collection && !self.answers(to)
     }
 
-    /// Returns the dangling references of an item.
+    /// Returns the dangling references of an item, at the place of the item.
     pub(super) fn dangling_of<'a>(
         &'a self,
-        item: SlotItem<'a>,
+        (id, item): (ItemId, SlotItem<'a>),
     ) -> impl Iterator<Item = DanglingReference> + 'a {
         let references = item.resource.facts().references.iter();
         let dangling = references.filter(|to| self.is_dangling(to));
@@ -122,8 +127,11 @@ impl Index {
             let fault = Fault::Dangling {
                 type_url: to.type_url.clone(),
                 name: to.name.clone(),
+                near: None,
+                within: Box::default(),
             };
             DanglingReference {
+                item: id,
                 unit: item.unit,
                 target: to.clone(),
                 finding: self.slots.finding(item.unit, item.at, fault),
@@ -139,14 +147,46 @@ impl Index {
         })
     }
 
+    /// Returns the finding about a dangling reference, with the field that refers
+    /// and the name that is meant. That takes a walk through the resource, and a
+    /// look at all names.
+    pub(super) fn describe_dangling(
+        &self,
+        reference: &DanglingReference,
+        effort: &mut Effort,
+    ) -> Finding {
+        let mut finding = reference.finding.clone();
+        let Fault::Dangling { near, within, .. } = &mut finding.fault else {
+            return finding;
+        };
+        *near = effort.nearest_name(self, &reference.target);
+        let Some(item) = self.slots.get(reference.item) else {
+            return finding;
+        };
+        let path = effort.referring_field(item, &reference.target);
+        *within = path.map(|path| path.to_string()).unwrap_or_default().into();
+        // In a variant, items may be missing before this one.
+        if item.at.is_known() && item.resource.constraints.is_none() {
+            finding.field = join(&finding.field, within).into();
+        }
+        finding
+    }
+
     /// Returns the first [`MOST_FINDINGS`] dangling references of a unit.
-    fn dangling_of_unit(&self, unit: UnitId) -> Vec<DanglingReference> {
+    fn dangling_of_unit(&self, unit: UnitId, effort: &mut Effort) -> Vec<DanglingReference> {
         let Some(unit) = self.slots.units.get(unit) else {
             return Vec::new();
         };
-        let items = unit.items.iter().filter_map(|id| self.slots.get(*id));
+        let items = unit.items.iter();
+        let items = items.filter_map(|id| Some((*id, self.slots.get(*id)?)));
         let dangling = items.flat_map(|item| self.dangling_of(item));
-        dangling.take(MOST_FINDINGS).collect()
+        let described = dangling
+            .take(MOST_FINDINGS)
+            .map(|reference| DanglingReference {
+                finding: self.describe_dangling(&reference, effort),
+                ..reference
+            });
+        described.collect()
     }
 
     /// Returns the items that refer to one of these names. All items are

@@ -13,6 +13,7 @@ use super::coverage::{Coverage, TypedResource};
 use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
+use super::effort::Effort;
 use super::finding::{Finding, MOST_FINDINGS};
 use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
@@ -358,10 +359,11 @@ fn apply_changes<T>(
 /// Returns the references that dangle by the accepted edits: of the resources
 /// that they write, and of others to resources that they remove.
 fn reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
+    let mut effort = Effort::default();
     let found = settling.dangling(lost).take(MOST_FINDINGS);
     let findings = found.map(|reference| match lost.contains(&reference.target) {
         true => Finding::whole(&Arc::default(), reference.still_needed),
-        false => reference.finding,
+        false => settling.index.describe_dangling(&reference, &mut effort),
     });
     findings.collect()
 }

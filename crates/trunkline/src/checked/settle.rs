@@ -14,6 +14,7 @@ use trunkline_core::name::Name;
 use super::diff::{self, Diff, Typed};
 use super::document::Item;
 use super::edit::{Group, OpenEdit};
+use super::effort::Effort;
 use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::index::Index;
 use super::references::DanglingReference;
@@ -205,21 +206,23 @@ impl<'a> Settling<'a> {
     /// reference, or else the edit that removes the resource. Again and again,
     /// because a rejected edit may leave other references dangling.
     pub(super) fn reject_dangling(&mut self) {
+        let mut effort = Effort::default();
         loop {
             let lost = self.lost_names();
             let mut rejected: HashMap<usize, Vec<Finding>> = HashMap::new();
             for reference in self.dangling(&lost) {
                 let referrer = self.edit_by_unit.get(&reference.unit).copied();
-                let (nth, finding) = match referrer.filter(|_| reference.is_added) {
-                    Some(nth) => (nth, reference.finding),
-                    None => match self.remover_of(&reference.target) {
-                        Some(nth) => (nth, self.still_needed(nth, reference)),
-                        None => continue,
-                    },
+                let referrer = referrer.filter(|_| reference.is_added);
+                let at_fault = referrer.or_else(|| self.remover_of(&reference.target));
+                let Some(nth) = at_fault else {
+                    continue;
                 };
                 let findings = rejected.entry(nth).or_default();
                 if findings.len() < MOST_FINDINGS {
-                    findings.push(finding);
+                    findings.push(match referrer {
+                        Some(_) => self.index.describe_dangling(&reference, &mut effort),
+                        None => self.still_needed(nth, reference),
+                    });
                 }
             }
             if rejected.is_empty() {
@@ -242,7 +245,8 @@ impl<'a> Settling<'a> {
         &'s self,
         lost: &'s HashSet<Reference>,
     ) -> impl Iterator<Item = DanglingReference> + 's {
-        let added = self.added_items();
+        let added = self.accepted().flat_map(|(_, edit)| &edit.inserted);
+        let added = added.filter_map(|id| Some((*id, self.index.slots.get(*id)?)));
         let of_added = added.flat_map(|item| self.index.dangling_of(item));
         let of_added = of_added.map(|reference| DanglingReference {
             is_added: true,
@@ -256,7 +260,7 @@ impl<'a> Settling<'a> {
         };
         let others = self.index.referrers(lost);
         let others = others.filter(move |(id, _)| !added.contains(id));
-        let to_lost = others.flat_map(|(_, item)| self.index.dangling_of(item));
+        let to_lost = others.flat_map(|item| self.index.dangling_of(item));
         of_added.chain(to_lost.filter(|reference| lost.contains(&reference.target)))
     }
 

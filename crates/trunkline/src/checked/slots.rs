@@ -158,6 +158,11 @@ impl Slots {
         }
     }
 
+    /// Returns the number of slots, those without an item included.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Returns the number of items of a type.
     pub(super) fn count_of_type(&self, type_url: &TypeUrl) -> usize {
         let known = self.types.iter().find(|(known, _)| known == type_url);

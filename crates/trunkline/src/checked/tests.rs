@@ -188,7 +188,7 @@ fn virtual_hosts_go_with_the_route_configuration_that_they_came_with() {
     assert_eq!(changes, [""; 0]);
     let warning = settlement.warnings[0].to_string();
     assert!(
-        warning.contains("the 1 that came with it stay"),
+        warning.contains("the one that came with it stays"),
         "{warning}"
     );
     assert_eq!(fixture.good("a", remove(kind::RDS, "r")), ["-r", "-r/a"]);

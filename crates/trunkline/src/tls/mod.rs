@@ -14,6 +14,7 @@ mod config;
 mod error;
 mod files;
 mod peer;
+mod plaintext;
 mod reload;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use tokio_rustls::server::TlsStream;
 pub use error::TlsError;
 pub use files::TlsFiles;
 pub use peer::{Identity, PeerCertificate};
+use plaintext::OnPlaintext;
 use reload::Seen;
 
 /// The timeout of a handshake: a silent client must not keep a socket for ever.
@@ -64,6 +66,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Tls {
     inner: Arc<Inner>,
+    on_plaintext: Option<OnPlaintext>,
 }
 
 struct Inner {
@@ -96,6 +99,7 @@ impl Tls {
                 current: RwLock::new(config),
                 seen: Mutex::new(seen),
             }),
+            on_plaintext: None,
         })
     }
 

@@ -8,10 +8,12 @@ use http::Method;
 use serde::Deserialize;
 
 use super::parts::{Origin, Part, Parts};
-use crate::client::{BINARY, Call, Client, Detail};
+use crate::client::{BINARY, Call, Client, Detail, DetailPrinter};
 use crate::command::places::Places;
 use crate::command::{parse_body, print};
 use crate::failure::{Failure, Result};
+use crate::output::count_of;
+use crate::report::{Report, Severity};
 
 /// The interval of progress lines.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,6 +23,7 @@ const MOST_WARNINGS: usize = 20;
 /// A file that is applied in parts.
 pub(super) struct Bulk<'a> {
     pub(super) client: &'a Client,
+    pub(super) report: &'a Report,
     pub(super) places: &'a Places,
     /// The number of its resources.
     pub(super) total: usize,
@@ -118,8 +121,11 @@ impl Bulk<'_> {
             body: part.body.clone(),
             file: "",
         };
-        let describe = |detail| self.places.describe(detail);
-        let answer = self.client.call_with_places(call, &describe).await?;
+        let printer = DetailPrinter {
+            report: self.report,
+            locate: &|detail| self.places.locate(detail),
+        };
+        let answer = self.client.call_with_places(call, &printer).await?;
         parse_body(&answer)
     }
 
@@ -129,7 +135,8 @@ impl Bulk<'_> {
     fn show_warnings(&self, warnings: &[Detail], before: usize) {
         let room = MOST_WARNINGS.saturating_sub(before);
         for warning in warnings.iter().take(room) {
-            eprintln!("warning: {}", self.places.describe(warning.clone()));
+            let message = self.places.locate(warning.clone());
+            eprint!("{}", self.report.show(Severity::Warning, &message));
         }
     }
 
@@ -137,7 +144,8 @@ impl Bulk<'_> {
     fn print_sum(&self, sum: &Sum) -> Result<()> {
         let more = sum.warnings.saturating_sub(MOST_WARNINGS);
         if more > 0 {
-            eprintln!("warning: and {more} more");
+            let more = format!("and {more} more");
+            eprint!("{}", self.report.headline(Severity::Warning, &more));
         }
 
         let Counts {
@@ -146,8 +154,9 @@ impl Bulk<'_> {
             deleted,
         } = sum.counts;
         let (total, unchanged, revision) = (sum.resources, sum.unchanged, sum.revision);
+        let total = count_of(total, "resource");
         let text = format!(
-            "{total} resources: {created} created, {changed} changed, {deleted} deleted, \
+            "{total}: {created} created, {changed} changed, {deleted} deleted, \
              {unchanged} unchanged (revision {revision})\n"
         );
         print(text.as_bytes())

@@ -132,7 +132,7 @@ impl<'a> Keeper<'a> {
         match self.call(Method::DELETE, &path, LONGEST_CALL).await {
             Ok(Some(body)) => {
                 eprintln!("the lease of {} has ended", self.origin());
-                changes::print_outcome(&body, &|detail| detail.in_file(""))
+                changes::print_outcome_without_file(&body)
             }
             Ok(None) => {
                 eprintln!("the server had no lease of {} any more", self.origin());
@@ -190,7 +190,10 @@ impl Outage {
         self.attempts = self.attempts.saturating_add(1);
         if self.attempts.is_power_of_two() {
             let since = timestamp(self.since);
-            eprintln!("the lease is not renewed since {since}, and is tried again: {failure}");
+            eprintln!(
+                "{}the lease is not renewed since {since}, and is tried again: {failure}",
+                failure.findings()
+            );
         }
     }
 

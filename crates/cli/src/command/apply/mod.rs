@@ -21,8 +21,10 @@ use super::places::Places;
 use super::sources::{Encoded, INPUT, INPUT_NAME, Input, Sources};
 use super::{changes, run_request};
 use crate::cli;
-use crate::client::{BINARY, Call, Client, Detail, content_type};
+use crate::client::{BINARY, Call, Client, Detail, DetailPrinter, content_type};
 use crate::failure::{Failure, Result};
+use crate::output::count_of;
+use crate::report::{Message, Report, Severity};
 
 /// The maximum of resources that are sent as one request.
 const ONE_REQUEST: usize = 10_000;
@@ -37,6 +39,7 @@ pub(super) fn run(args: &cli::Apply) -> Result<()> {
         args,
         client: Client::new(&args.remote)?,
         input: Input::default(),
+        report: Report::new(),
     };
     match args.lease {
         None => run_request(applying.send_files()),
@@ -50,12 +53,15 @@ struct Applying<'a> {
     client: Client,
     /// Kept, because the files are applied again if the server loses them.
     input: Input,
+    /// Shows mistakes and warnings, with the lines of the files.
+    report: Report,
 }
 
 impl Applying<'_> {
     /// Sends the files, as they are now. One file is sent as it is, unless its
     /// resources are many; several are made one.
     async fn send_files(&self) -> Result<()> {
+        self.report.forget_texts();
         match &self.args.files[..] {
             [file] if !Path::new(file).is_dir() => {
                 let one = OneFile {
@@ -74,6 +80,9 @@ impl Applying<'_> {
         sources.checked_items()?;
         let encoded = sources.encode();
         drop(sources);
+        if self.args.files.iter().any(|file| file == INPUT) {
+            self.report.add_text(INPUT_NAME, &self.input.read()?);
+        }
 
         let Encoded {
             body,
@@ -91,8 +100,8 @@ impl Applying<'_> {
                 .send_parts(Cursor::new(body), found, &places, query)
                 .await;
         }
-        let describe = |detail| places.describe(detail);
-        self.send_whole(BINARY, body.into(), query, &describe).await
+        let locate = |detail| places.locate(detail);
+        self.send_whole(BINARY, body.into(), query, &locate).await
     }
 
     /// Returns the parameters of a request.
@@ -109,14 +118,14 @@ impl Applying<'_> {
         query
     }
 
-    /// Sends a whole file in one request, and prints each change. `describe`
-    /// writes a mistake or a warning with its place.
+    /// Sends a whole file in one request, and prints each change. `locate` gives
+    /// a mistake or a warning its place.
     async fn send_whole(
         &self,
         content_type: &'static str,
         body: Vec<u8>,
         query: String,
-        describe: &dyn Fn(Detail) -> String,
+        locate: &dyn Fn(Detail) -> Message,
     ) -> Result<()> {
         let call = Call {
             method: Method::POST,
@@ -125,8 +134,10 @@ impl Applying<'_> {
             body,
             file: "",
         };
-        let answer = self.client.call_with_places(call, describe).await?;
-        changes::print_outcome(&answer, describe)
+        let report = &self.report;
+        let printer = DetailPrinter { report, locate };
+        let answer = self.client.call_with_places(call, &printer).await?;
+        changes::print_outcome(&answer, &printer)
     }
 
     /// Sends a binary file in parts; `found` is the number of its resources.
@@ -142,6 +153,7 @@ impl Applying<'_> {
     ) -> Result<()> {
         let bulk = Bulk {
             client: &self.client,
+            report: &self.report,
             places,
             total: found,
             query,
@@ -225,9 +237,13 @@ impl OneFile<'_> {
         if document.errors.is_empty() {
             return Ok(document);
         }
-        let lines = document.errors.iter().map(|error| format!("\n  {error}"));
-        let errors: String = lines.collect();
-        Err(self.failure(format!("nothing was changed{errors}")))
+        let count = count_of(document.errors.len(), "mistake");
+        let findings = document.errors.iter().map(|error| {
+            let message = Message::from(error);
+            self.applying.report.show(Severity::Error, &message)
+        });
+        let failure = Failure::wrong(format!("{count}; nothing was changed"));
+        Err(failure.with_findings(findings.collect()))
     }
 
     /// Reads the whole file, or standard input.
@@ -241,9 +257,10 @@ impl OneFile<'_> {
     /// Sends the whole file in one request.
     async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
         let query = self.applying.query();
-        let describe = |detail: Detail| detail.in_file(self.name());
+        let locate = |detail: Detail| detail.in_file(self.name());
+        self.applying.report.add_text(self.name(), &body);
         self.applying
-            .send_whole(content_type, body, query, &describe)
+            .send_whole(content_type, body, query, &locate)
             .await
     }
 

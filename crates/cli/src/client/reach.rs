@@ -1,0 +1,112 @@
+//! Why a server is not reached, and what to do about it.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::AlertDescription;
+
+/// How long a server is asked whether it speaks TLS.
+const PROBE_TIME: Duration = Duration::from_secs(2);
+/// The first byte of an alert of TLS, with which a server turns down what is none.
+const TLS_ALERT: u8 = 0x15;
+
+/// The name of the host leads to no address.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no host {0:?}")]
+pub(super) struct NoHost(pub(super) String);
+
+/// Explains why a server is not reached, with the remedy. `is_secure` says
+/// whether TLS was spoken, `address` is the host and the port.
+pub(super) async fn explain(
+    error: &(dyn Error + 'static),
+    is_secure: bool,
+    address: &str,
+) -> String {
+    if let Some(NoHost(host)) = find(error) {
+        return format!("there is no host {host:?}; correct --admin");
+    }
+    if let Some(tls) = find_tls(error) {
+        return explain_tls(tls, address);
+    }
+    if !is_secure && find::<hyper::Error>(error).is_some() && speaks_tls(address).await {
+        return format!(
+            "it speaks TLS; write --admin https://{address}, with --tls-ca if no authority of the \
+             system vouches for it"
+        );
+    }
+    match find(error).map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => "nothing listens there; start it with \
+             `trunkline serve`, or name its address with --admin"
+            .to_owned(),
+        Some(io::ErrorKind::TimedOut) => {
+            "no answer; is --admin right, and does a firewall let it through?".to_owned()
+        }
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) if is_secure => {
+            "it closes the connection; if it wants a certificate, show one with --tls-cert and \
+             --tls-key"
+                .to_owned()
+        }
+        _ => format!("{error}; is it running, and is --admin right?"),
+    }
+}
+
+/// Explains an error of TLS.
+fn explain_tls(error: &rustls::Error, address: &str) -> String {
+    match error {
+        // An answer in another protocol.
+        rustls::Error::InvalidMessage(_) => {
+            format!("it does not speak TLS; write --admin http://{address}")
+        }
+        rustls::Error::InvalidCertificate(reason) => format!(
+            "its certificate is not trusted: {reason}; name its authority with --tls-ca, and the \
+             host as the certificate has it with --admin"
+        ),
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown,
+        ) => "it wants a certificate that it trusts; show one with --tls-cert and --tls-key"
+            .to_owned(),
+        other => format!("{other}; see to --tls-ca, --tls-cert and --tls-key"),
+    }
+}
+
+/// Finds an error of a type among an error and its causes.
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// Finds an error of TLS among an error and its causes; one of the system may
+/// hold it.
+fn find_tls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let in_system = || {
+        let held: &'a (dyn Error + 'static) = find::<io::Error>(error)?.get_ref()?;
+        held.downcast_ref()
+    };
+    find(error).or_else(in_system)
+}
+
+/// Returns whether the server at an address turns plain text down as one of TLS
+/// does.
+async fn speaks_tls(address: &str) -> bool {
+    let probe = async {
+        let mut socket = TcpStream::connect(address).await?;
+        socket.write_all(b"GET / HTTP/1.1\r\n\r\n").await?;
+        socket.read_u8().await
+    };
+    let first = tokio::time::timeout(PROBE_TIME, probe).await;
+    matches!(first, Ok(Ok(TLS_ALERT)))
+}

@@ -1,0 +1,79 @@
+//! The places of dangling references in files.
+//!
+//! A file is read again for them, which is done only for one that has such a
+//! reference, and once for each state of it.
+
+use std::path::Path;
+
+use trunkline::checked::{Finding, has_references, locate_references};
+use trunkline_proto::text::{Format, is_binary};
+
+use crate::file::FileId;
+
+/// The bytes of files that are read again for one settlement. References in
+/// others are found at their resources.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The findings of a file with the places of references, beside what they were
+/// made of.
+#[derive(Default)]
+pub(crate) struct Located {
+    hash: Option<u128>,
+    raw: Vec<Finding>,
+    findings: Vec<Finding>,
+}
+
+/// Locates references, within a budget.
+pub(crate) struct Locator {
+    bytes_left: u64,
+}
+
+impl Default for Locator {
+    fn default() -> Self {
+        Self {
+            bytes_left: MOST_BYTES,
+        }
+    }
+}
+
+impl Locator {
+    /// Returns findings of a file with the places of their references. `hash` is
+    /// that of the file, and `before` has the last result.
+    pub(crate) fn locate(
+        &mut self,
+        id: &FileId,
+        hash: Option<u128>,
+        raw: Vec<Finding>,
+        before: &mut Located,
+    ) -> Vec<Finding> {
+        if !has_references(&raw) {
+            *before = Located::default();
+            return raw;
+        }
+        let is_same = before.raw == raw || before.findings == raw;
+        let is_known = before.hash == hash && hash.is_some() && is_same;
+        if !is_known {
+            let mut findings = raw.clone();
+            if let Some(text) = self.read(&id.path, &id.name) {
+                locate_references(Format::of(&id.name), &text, &mut findings);
+            }
+            *before = Located {
+                hash,
+                raw,
+                findings,
+            };
+        }
+        before.findings.clone()
+    }
+
+    /// Reads a text again; `None` if it is none, or too long for what is left of
+    /// the budget.
+    fn read(&mut self, path: &Path, name: &str) -> Option<String> {
+        let metadata = std::fs::metadata(path).ok()?;
+        if is_binary(name) || !metadata.is_file() || metadata.len() > self.bytes_left {
+            return None;
+        }
+        self.bytes_left -= metadata.len();
+        std::fs::read_to_string(path).ok()
+    }
+}
