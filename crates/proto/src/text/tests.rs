@@ -63,7 +63,7 @@ fn mistakes_name_file_line_column_field_and_fix() {
         ),
         (
             "  name: c2",
-            "f.yaml:4:3: the key \"name\" occurs twice; keep one",
+            "f.yaml:4:3: the key \"name\" occurs twice, first at 3:3; keep one",
         ),
         (
             "  lbPolicy: MAGLEV\n  lb_policy: MAGLEV",
@@ -321,8 +321,8 @@ fn bombs_are_refused() {
         Problem::TooDeep { max: 100 }
     ));
     assert!(
-        matches!(problem(&deep), Problem::Syntax(_)),
-        "the scanner has a limit too"
+        matches!(problem(&deep), Problem::Slip(Slip::Bracket('['))),
+        "the scanner has a limit too, and none of them is closed"
     );
     let block: String = (0..5_000).map(|i| " ".repeat(i) + "a:\n").collect();
     assert!(matches!(problem(&block), Problem::TooDeep { max: 100 }));
@@ -363,17 +363,14 @@ fn json_has_its_own_reader() {
     assert_eq!(name.as_str(), Some("\u{1f600}\n"));
 
     for (text, expected) in [
-        (
-            "{",
-            "a.json:1:2: cannot be read: expected '\"', found the end",
-        ),
+        ("{", "a.json:1:1: this { is not closed; add the }"),
         (
             "{\"a\": tru}",
             "a.json:1:7: cannot be read: expected a value, found 't'",
         ),
         (
             "{\"a\":1,\n \"a\":2}",
-            "a.json:2:2: the key \"a\" occurs twice; keep one",
+            "a.json:2:2: the key \"a\" occurs twice, first at 1:2; keep one",
         ),
         (
             "{} {}",
@@ -385,7 +382,7 @@ fn json_has_its_own_reader() {
         ),
         (
             "[01]",
-            "a.json:1:3: cannot be read: expected ']', found '1'",
+            "a.json:1:3: cannot be read: expected a number without a leading zero, found '1'",
         ),
     ] {
         let read = read("a.json", text, &Options::default());
@@ -399,12 +396,6 @@ fn several_documents_may_stand_in_one_file() {
     assert_eq!(good(&format!("---\n{one}---\n{one}---\n")).len(), 2);
     assert_eq!(good("").len(), 0);
     assert_eq!(good("resources: []").len(), 0);
-    let error = yaml("clusters: []").errors[0].to_string();
-    assert_eq!(
-        error,
-        "f.yaml:1:1: expected a mapping with `resources:`, with `\"@type\":`, \
-         or with a bootstrap's `static_resources:`, found a mapping"
-    );
 }
 
 proptest::proptest! {

@@ -77,15 +77,19 @@ impl<'a> Walk<'a> {
         None
     }
 
+    /// Adds a warning; beyond the limit of reports, it is dropped.
+    pub(super) fn warn(&mut self, at: Position, problem: Problem) {
+        if self.warnings.len() < self.options.limits.errors {
+            self.warnings.push(self.error_at(at, problem));
+        }
+    }
+
     /// Reports an unknown field as a mistake or as a warning, as the options
-    /// say; warnings beyond the limit of reports are dropped.
+    /// say.
     fn report_unknown(&mut self, at: Position, problem: Problem) {
         match self.options.unknown {
             Unknown::Refuse => drop(self.report::<()>(at, problem)),
-            Unknown::Warn if self.warnings.len() < self.options.limits.errors => {
-                self.warnings.push(self.error_at(at, problem));
-            }
-            Unknown::Warn => {}
+            Unknown::Warn => self.warn(at, problem),
         }
     }
 
