@@ -21,6 +21,7 @@ mod client;
 mod command;
 mod contents;
 mod demo;
+mod descriptors;
 mod failure;
 mod journal;
 mod kinds;

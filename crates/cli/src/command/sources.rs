@@ -108,10 +108,7 @@ impl Sources {
         }
         match sources.is_empty() {
             false => Ok(Self(sources)),
-            true => Err(Failure::wrong(format!(
-                "{}: has no files of resources; their names end in .yaml, .yml, .json or .pb",
-                paths.join(", ")
-            ))),
+            true => Err(no_files(paths)),
         }
     }
 
@@ -168,6 +165,14 @@ impl Sources {
             places: Places::files(names.zip(documents)),
         }
     }
+}
+
+/// Makes the failure of paths that have no files.
+pub(super) fn no_files(paths: &[String]) -> Failure {
+    Failure::wrong(format!(
+        "{}: has no files of resources; their names end in .yaml, .yml, .json or .pb",
+        paths.join(", ")
+    ))
 }
 
 /// Makes the failure of mistakes, each with its place, up to [`MOST_FINDINGS`].

@@ -5,9 +5,10 @@ use std::path::Path;
 use trunkline_store::Files;
 
 use super::print;
-use super::sources::{INPUT, INPUT_NAME, Input};
+use super::sources::{INPUT, INPUT_NAME, Input, no_files};
 use crate::cli;
 use crate::contents;
+use crate::descriptors;
 use crate::failure::{Failure, Result};
 
 /// Checks files. Warnings and mistakes go to standard error; without a mistake,
@@ -16,6 +17,7 @@ use crate::failure::{Failure, Result};
 /// # Errors
 /// There is a mistake.
 pub(super) fn run(args: &cli::Validate) -> Result<()> {
+    descriptors::load(&args.types.descriptors)?;
     let (input, paths): (Vec<_>, Vec<_>) = args.paths.iter().partition(|path| is_input(path));
     let mut files = Files::new(paths, contents::options(args.dangling));
     let loaded = match input.is_empty() {
@@ -35,6 +37,10 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
         count => return Err(Failure::wrong(format!("{count} mistakes"))),
     }
     let (resources, files) = (loaded.resources.len(), loaded.files);
+    if files == 0 {
+        let paths: Vec<String> = args.paths.iter().map(|p| p.display().to_string()).collect();
+        return Err(no_files(&paths));
+    }
     print(format!("{resources} resources in {files} files are valid\n").as_bytes())
 }
 

@@ -45,6 +45,9 @@ const TAKEN: [&str; 19] = [
     "ecds_filter",
 ];
 
+/// The field of a locality's weight.
+const WEIGHT: &str = "load_balancing_weight";
+
 /// Returns whether a document is a dump, or a section of one.
 pub(super) fn is_dump(root: &Node) -> bool {
     match root.get(TYPE) {
@@ -113,7 +116,32 @@ impl Reader<'_> {
             self.walk.warn(at, Problem::RedactedInDump);
             return None;
         }
+        let resource = self.without_zero_weights(resource)?;
         self.name_listener(resource)
+    }
+
+    /// Takes the weights out of the localities of endpoints that are zero:
+    /// Envoy writes those where there are none, and would refuse them.
+    fn without_zero_weights(&mut self, mut resource: Resource) -> Option<Resource> {
+        let endpoints = resource.message.get_field_by_name_mut("endpoints");
+        let is_assignment =
+            full_name(&resource.type_url) == full_name(types::CLUSTER_LOAD_ASSIGNMENT);
+        let Some(localities) = endpoints.filter(|_| is_assignment) else {
+            return Some(resource);
+        };
+        for locality in localities.as_list_mut()? {
+            let locality = locality.as_message_mut()?;
+            let weight = locality.get_field_by_name(WEIGHT)?;
+            let weight = weight.as_message()?.get_field_by_name("value")?.as_u32();
+            if weight == Some(0) {
+                locality.clear_field_by_name(WEIGHT);
+            }
+        }
+        resource.body = self
+            .walk
+            .encode(&resource.message, resource.node.at)?
+            .into();
+        Some(resource)
     }
 }
 

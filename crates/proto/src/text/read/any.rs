@@ -61,7 +61,11 @@ impl Walk<'_> {
         match node.get(TYPE) {
             None => self.report(node.at, Problem::MissingType(guess(node))),
             Some(entry) => match &entry.node.value {
-                Tree::String(url) => Some(url),
+                Tree::String(url) if has_host(url) => Some(url),
+                Tree::String(url) => {
+                    let name = descriptor::full_name(url).to_owned();
+                    self.report(entry.node.at, Problem::NoSlash(name))
+                }
                 _ => self.report_wrong_kind(&entry.node, "a type URL"),
             },
         }
@@ -126,6 +130,13 @@ impl Walk<'_> {
             self.report_unknown(entry.at, problem);
         }
     }
+}
+
+/// Returns whether a type URL has something before its last slash, as Envoy
+/// wants it.
+fn has_host(url: &str) -> bool {
+    url.rsplit_once('/')
+        .is_some_and(|(host, _)| !host.is_empty())
 }
 
 /// Finds the known type that is probably meant: one with a similar name; or a
