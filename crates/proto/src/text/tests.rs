@@ -50,6 +50,18 @@ fn mistakes_name_file_line_column_field_and_fix() {
             "f.yaml:4:9: resources[0].type: unknown value \"EDZ\" of DiscoveryType, did you mean \"EDS\"?",
         ),
         (
+            "  lb_policy: round-robin",
+            "f.yaml:4:14: resources[0].lb_policy: unknown value \"round-robin\" of LbPolicy, did you mean \"ROUND_ROBIN\"?",
+        ),
+        (
+            "  type: BANANA",
+            "f.yaml:4:9: resources[0].type: unknown value \"BANANA\" of DiscoveryType; there are STATIC, STRICT_DNS, LOGICAL_DNS, EDS, ORIGINAL_DST",
+        ),
+        (
+            "  connectTimout: 5s",
+            "f.yaml:4:3: resources[0]: unknown field \"connectTimout\" in Cluster, did you mean \"connectTimeout\"?",
+        ),
+        (
             "  connect_timeout: 5",
             "f.yaml:4:20: resources[0].connect_timeout: expected a duration such as 0.25s or 30s, found the number 5",
         ),
@@ -97,8 +109,36 @@ fn mistakes_name_file_line_column_field_and_fix() {
             "  transport_socket: {name: t, typed_config: {\"@type\": x/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContxt}}",
             "f.yaml:4:55: resources[0].transport_socket.typed_config: unknown type \"envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContxt\", did you mean \"envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\"?",
         ),
+        (
+            "  transport_socket: {name: t, typed_config: {\"@type\": type.googleapis.com/envoy.api.v2.auth.UpstreamTlsContext}}",
+            "f.yaml:4:55: resources[0].transport_socket.typed_config: unknown type \"envoy.api.v2.auth.UpstreamTlsContext\", did you mean \"envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\"?",
+        ),
+        (
+            "  transport_socket: {name: t, typed_config: {\"@type\": envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext}}",
+            "f.yaml:4:55: resources[0].transport_socket.typed_config: a type has a slash before its name; write type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        ),
+        (
+            "  transport_socket: {name: t, typed_config: {\"@type\": x/my.Socket, a: 1}}",
+            "f.yaml:4:55: resources[0].transport_socket.typed_config: unknown type \"my.Socket\"; give its descriptors by --descriptors FILE, or its bytes in base64 as `value:`",
+        ),
     ] {
         assert_eq!(mistake(lines), expected);
+    }
+    for name in [
+        "envoy.api.v2.Cluster",
+        "Cluster",
+        "envoy.config.cluster.v4.Cluster",
+    ] {
+        assert_eq!(
+            yaml(&format!(
+                "{{\"@type\": type.googleapis.com/{name}, name: a}}"
+            ))
+            .errors[0]
+                .to_string(),
+            format!(
+                "f.yaml:1:11: unknown type {name:?}, did you mean \"envoy.config.cluster.v3.Cluster\"?"
+            ),
+        );
     }
     assert_eq!(
         yaml("a: [").errors[0].path,
@@ -400,7 +440,7 @@ fn several_documents_may_stand_in_one_file() {
 
 proptest::proptest! {
     #[test]
-    fn arbitrary_text_never_panics(text in "[-a-z0-9:{}\\[\\]\"'&*<#@|>!%?, \n\\\\é]{0,80}") {
+    fn arbitrary_text_never_panics(text in "[-a-z0-9:{}\\[\\]\"'&*<#@|>!%?, \t\n\\\\é]{0,80}") {
         let _ = read("a.yaml", &text, &Options::default());
         let _ = read("a.json", &text, &Options::default());
     }

@@ -139,25 +139,24 @@ fn has_host(url: &str) -> bool {
         .is_some_and(|(host, _)| !host.is_empty())
 }
 
-/// Finds the known type that is probably meant: one with a similar name; or a
-/// resource, or else the only type, that has the same name in another package,
-/// such as an older one.
+/// Finds the known type that is probably meant: a resource, or else the only
+/// type, that has the same name in another package, such as an older one; or
+/// one with a similar name.
 fn nearest_type(name: &str) -> Option<String> {
-    let known = || descriptor::pool().all_messages();
-    let near = nearest(name, known().map(|m| m.full_name().to_owned()));
-    if near.is_some() {
-        return near;
-    }
-
     let short = name.rsplit('.').next()?;
     let mut resources = types::ALL.iter().map(|url| descriptor::full_name(url));
     let resource = resources.find(|known| known.rsplit('.').next() == Some(short));
     if let Some(resource) = resource {
         return Some(resource.to_owned());
     }
+
+    let known = || descriptor::pool().all_messages();
     let mut same = known().filter(|m| m.name() == short && m.parent_message().is_none());
-    let only = same.next().filter(|_| same.next().is_none())?;
-    Some(only.full_name().to_owned())
+    let only = same.next().filter(|_| same.next().is_none());
+    match only {
+        Some(only) => Some(only.full_name().to_owned()),
+        None => nearest(name, known().map(|m| m.full_name().to_owned())),
+    }
 }
 
 /// Returns the body of a resource or an `Any` of an unknown type, as this crate

@@ -76,9 +76,10 @@ impl<'a> Lines<'a> {
         let is_after_key = before.trim_end().ends_with(':');
         let word = rest.split([' ', '\t', ',', ']', '}']).next().unwrap_or("");
         let slip = match rest.chars().next()? {
-            '*' => Slip::Alias(word.to_owned()),
-            '@' | '`' => Slip::Reserved(word.trim_end_matches(':').to_owned()),
-            '%' => Slip::Reserved(rest.trim_end().to_owned()),
+            '*' if word == "*" || word.starts_with("*.") => Slip::Alias(word.to_owned()),
+            '*' => Slip::Alias("*…".to_owned()),
+            '@' if word.ends_with(':') => Slip::Key(word.trim_end_matches(':').to_owned()),
+            c @ ('@' | '`' | '%') => Slip::Reserved(c),
             '-' if is_after_key => Slip::ListAfterKey,
             _ => return None,
         };
@@ -134,13 +135,11 @@ impl<'a> Lines<'a> {
     pub(super) fn no_colon(&self) -> Option<(Position, Slip)> {
         let above = *self.before.last()?;
         let text = above.text[above.contents()..].trim_end();
-        let is_word = text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        // The name of a field, and no line of a key or a certificate.
+        let is_word = text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         let is_item = above.contents() > above.indent();
         let at = above.position(above.contents());
-        (is_word && !is_item && !text.is_empty() && text != "---")
-            .then(|| (at, Slip::NoColon(text.to_owned())))
+        (is_word && !is_item && !text.is_empty()).then(|| (at, Slip::NoColon(text.to_owned())))
     }
 }
 

@@ -15,7 +15,7 @@ use super::tree::Position;
 use lines::Lines;
 use marks::Marks;
 
-/// A slip, with its remedy.
+/// A slip, with its remedy. Values are not quoted: they may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Slip {
     /// A tab that indents.
@@ -76,9 +76,12 @@ pub enum Slip {
     /// A text that YAML takes for an alias.
     #[error("YAML takes {0} for an alias; if it is a text, put it in quotes: \"{0}\"")]
     Alias(String),
+    /// A key that begins with a character that YAML reserves.
+    #[error("a key that begins with @ has to be in quotes: \"{0}\"")]
+    Key(String),
     /// A text that begins with a character that YAML reserves.
-    #[error("a text that begins with {first} has to be in quotes: \"{0}\"", first = first(.0))]
-    Reserved(String),
+    #[error("a text that begins with {0} has to be in quotes")]
+    Reserved(char),
     /// A line that is indented below a value.
     #[error(
         "indented deeper than the line above, whose key has a value already; align the two, or \
@@ -138,12 +141,6 @@ fn inner_quote(quote: char) -> &'static str {
         '\'' => "''",
         _ => "\\\"",
     }
-}
-
-/// Returns the first character of a text, as a text.
-fn first(text: &str) -> &str {
-    let end = text.chars().next().map_or(0, char::len_utf8);
-    text.get(..end).unwrap_or_default()
 }
 
 /// Writes a number of spaces.

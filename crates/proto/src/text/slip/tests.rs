@@ -126,11 +126,11 @@ fn a_star_is_an_alias() {
             "f.yaml",
             "@type: type.googleapis.com/envoy.config.cluster.v3.Cluster\n"
         ),
-        "f.yaml:1:1: a text that begins with @ has to be in quotes: \"@type\"",
+        "f.yaml:1:1: a key that begins with @ has to be in quotes: \"@type\"",
     );
     check(
         "  routes:\n  - name: %REQ(x)% y\n",
-        "5:11: a text that begins with % has to be in quotes: \"%REQ(x)% y\"",
+        "5:11: a text that begins with % has to be in quotes",
     );
 }
 
@@ -281,4 +281,22 @@ fn json_is_strict() {
         "{name: 1}",
         "1:2: a key of JSON is in quotes; write \"name\"",
     );
+}
+
+/// Nobody knows what is a secret in a text that cannot be read.
+#[test]
+fn values_are_not_repeated() {
+    for lines in [
+        "  a: @hunter\n",
+        "  a: *hunter\n",
+        "  a: %hunter\n",
+        "  password:hunter\n",
+        "  key: -----BEGIN\nMIIEhunter\n  b: c\n",
+        "  key: 'hunter\n",
+        "  key: hunter: 2\n",
+        "  key: a\n    hunter2: b\n",
+    ] {
+        let found = mistake("f.yaml", &format!("{HEAD}{lines}"));
+        assert!(!found.is_empty() && !found.contains("hunter"), "{found}");
+    }
 }
