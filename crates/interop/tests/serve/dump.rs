@@ -1,16 +1,29 @@
 //! What an Envoy dumps is what another Envoy can be served.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use interop::{Backend, Envoy, Serving, folder, http};
 use trunkline_proto::text;
 
 use crate::site::Site;
-use crate::texts::{cluster_from, endpoints, listener_from, route};
+use crate::texts::{cluster_from, listener_from, other, route};
 use crate::way::DELTA;
 
 const SOON: Duration = Duration::from_secs(10);
+
+/// Envoy dumps a weight of zero for a locality that has none.
+fn endpoints_without_weight(cluster: &str, at: SocketAddr) -> String {
+    let (ip, port) = (at.ip(), at.port());
+    other(
+        "envoy.config.endpoint.v3.ClusterLoadAssignment",
+        &format!(
+            "cluster_name: {cluster}, endpoints: [{{lb_endpoints: [{{endpoint: {{address: \
+             {{socket_address: {{address: {ip}, port_value: {port}}}}}}}}}]}}]"
+        ),
+    )
+}
 
 #[test]
 fn a_dump_of_envoy_is_served_to_another() {
@@ -20,7 +33,7 @@ fn a_dump_of_envoy_is_served_to_another() {
         "all.yaml",
         &[
             cluster_from("c", &source, 1),
-            endpoints("c", backend.address()),
+            endpoints_without_weight("c", backend.address()),
             listener_from("http", "r", &source),
             route("r", "c"),
         ],
