@@ -73,14 +73,16 @@ impl<'a> Lines<'a> {
     pub(super) fn token(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
         let (before, rest) = line.split_at(self.at.column);
-        let is_after_key = before.trim_end().ends_with(':');
         let word = rest.split([' ', '\t', ',', ']', '}']).next().unwrap_or("");
+        if is_after_key(before) && before.ends_with('\t') {
+            return Some((self.at, Slip::TabAfterColon));
+        }
         let slip = match rest.chars().next()? {
             '*' if word == "*" || word.starts_with("*.") => Slip::Alias(word.to_owned()),
             '*' => Slip::Alias("*…".to_owned()),
             '@' if word.ends_with(':') => Slip::Key(word.trim_end_matches(':').to_owned()),
             c @ ('@' | '`' | '%') => Slip::Reserved(c),
-            '-' if is_after_key => Slip::ListAfterKey,
+            '-' if is_after_key(before) => Slip::ListAfterKey,
             _ => return None,
         };
         Some((self.at, slip))
@@ -141,6 +143,11 @@ impl<'a> Lines<'a> {
         let at = above.position(above.contents());
         (is_word && !is_item && !text.is_empty()).then(|| (at, Slip::NoColon(text.to_owned())))
     }
+}
+
+/// Returns whether a text ends in the colon of a key, with space after it.
+fn is_after_key(before: &str) -> bool {
+    before.trim_end().ends_with(':')
 }
 
 impl<'a> Line<'a> {

@@ -21,6 +21,9 @@ pub enum Slip {
     /// A tab that indents.
     #[error("a tab cannot indent YAML; use spaces")]
     Tab,
+    /// A tab after the colon of a key.
+    #[error("a tab after the colon of a key; write a space")]
+    TabAfterColon,
     /// No space after the colon of a key.
     #[error("a space is missing after the colon of {0:?}; write `{0}: ` before its value")]
     ColonSpace(String),
@@ -90,7 +93,7 @@ pub enum Slip {
     BelowValue,
     /// A line that is indented like no line around it.
     #[error(
-        "indented by {} that no line above is; align it with one of those, which have {}",
+        "indented by {}, which fits no line above; indent it by {}",
         spaces(*.found), or_list(.expected)
     )]
     Indentation {

@@ -47,6 +47,10 @@ fn a_tab_indents_nothing() {
     check("  domains:\n\t- a\n", &format!("5:1: {expected}"));
     check("  domains:\n  \t- a\n", &format!("5:3: {expected}"));
     check("  domains: [a,\n\tb]\n", &format!("5:1: {expected}"));
+    check(
+        "  name2:\tabc\n",
+        "4:10: a tab after the colon of a key; write a space",
+    );
     let all_tabs = "resources:\n\t- name: a\n";
     assert_eq!(
         mistake("f.yaml", all_tabs),
@@ -179,11 +183,11 @@ fn lines_are_aligned() {
     );
     check(
         "  routes:\n  - match:\n      prefix: /\n     name: r\n",
-        "7:6: indented by 5 spaces that no line above is; align it with one of those, which have 0, 2, 4 or 6",
+        "7:6: indented by 5 spaces, which fits no line above; indent it by 0, 2, 4 or 6",
     );
     check(
         " domains: [a]\n",
-        "4:2: indented by 1 space that no line above is; align it with one of those, which have 0 or 2",
+        "4:2: indented by 1 space, which fits no line above; indent it by 0 or 2",
     );
     check(
         "  domains: - a\n",
