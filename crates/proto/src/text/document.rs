@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage as _};
+use prost_reflect::{DynamicMessage, MessageDescriptor};
 
 use super::{
     Format, Options, bootstrap, dump,
@@ -11,12 +11,12 @@ use super::{
     guess,
     plain::parse_by,
     read::{TYPE, Walk, opaque_body},
-    resource::Resource,
+    resource::{Resource, opaque},
     schema::Schema,
     stranger,
     tree::{Node, Position, Value},
 };
-use crate::{canonical, descriptor, discovery, path::Step};
+use crate::{descriptor, discovery, path::Step};
 
 /// The result of reading a file: good resources and mistakes, together.
 #[derive(Debug, Default)]
@@ -300,19 +300,3 @@ pub(super) const ALLOW_REMOVAL: &str = "allow_removal";
 pub(super) const BODY: &str = "resource";
 /// The prefix of type URLs.
 const PREFIX: &str = "type.googleapis.com/";
-
-/// Stands for the contents of an unknown type.
-pub(super) fn opaque() -> DynamicMessage {
-    ().transcode_to_dynamic()
-}
-
-impl Walk<'_> {
-    /// Encodes a message canonically. One that nests too deep is reported as a
-    /// mistake at `at`, and gives `None`.
-    pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
-        match canonical::encode(message) {
-            Ok(bytes) => Some(bytes),
-            Err(error) => self.report(at, Problem::Encoding(error.to_string())),
-        }
-    }
-}

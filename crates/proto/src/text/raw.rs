@@ -9,8 +9,9 @@ use prost_reflect::DynamicMessage;
 
 use super::{
     Resource,
-    document::{BODY, opaque},
+    document::BODY,
     error::{Problem, TextError},
+    resource::opaque,
     tree::{Node, Position, Value},
 };
 use crate::{

@@ -98,3 +98,8 @@ fn find_part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
     };
     entry.map(|entry| (entry.at, &entry.node))
 }
+
+/// Stands for the contents of an unknown type.
+pub(super) fn opaque() -> DynamicMessage {
+    ().transcode_to_dynamic()
+}

@@ -19,7 +19,10 @@ use super::{
     error::{Problem, TextError},
     tree::{Node, Position},
 };
+use prost_reflect::DynamicMessage;
+
 use crate::{
+    canonical,
     descriptor::pool,
     path::{Path, Step},
 };
@@ -55,6 +58,15 @@ impl<'a> Walk<'a> {
         let value = walk(self);
         self.path.pop();
         value
+    }
+
+    /// Encodes a message canonically. One that nests too deep is reported as a
+    /// mistake at `at`, and gives `None`.
+    pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
+        match canonical::encode(message) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => self.report(at, Problem::Encoding(error.to_string())),
+        }
     }
 
     /// Makes a mistake at a place of the text, with the path of the walk.

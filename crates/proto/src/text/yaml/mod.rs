@@ -6,21 +6,22 @@
 //! a key is text, as it is written.
 
 mod copies;
+mod merge;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use saphyr_parser::{Event, Marker, Parser, ScanError, Tag};
 
 use super::{
     Limits,
     error::Problem,
-    json::refuse_duplicates,
     schema::{Schema, octal},
     slip,
     tree::{Entry, Node, Position, Value},
 };
 
 use copies::{count_copy, measure};
+use merge::merge_entries;
 
 type Fault = (Position, Problem);
 
@@ -296,27 +297,4 @@ fn read_key(node: Node) -> Result<String, Problem> {
         Value::Bool(value) => Ok(value.to_string()),
         _ => Err(Problem::BadKey(node.describe())),
     }
-}
-
-/// Adds the entries of merge keys to the written ones. Written entries win, and
-/// then those of an earlier mapping. Two written entries with one key are a
-/// mistake, and so is a merge key whose value is neither a mapping nor a list
-/// of mappings.
-fn merge_entries(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Fault> {
-    refuse_duplicates(&entries)?;
-    for merge in merges {
-        let at = merge.at;
-        let sources = match merge.value {
-            Value::List(list) => list,
-            value => vec![Node { value, ..merge }],
-        };
-        for source in sources {
-            let Value::Map(merged) = source.value else {
-                return Err((at, Problem::BadMerge));
-            };
-            let known: HashSet<_> = entries.iter().map(|e| e.key.clone()).collect();
-            entries.extend(merged.into_iter().filter(|e| !known.contains(&e.key)));
-        }
-    }
-    Ok(entries)
 }
