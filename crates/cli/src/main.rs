@@ -22,6 +22,7 @@ mod color;
 mod command;
 mod contents;
 mod demo;
+mod descriptors;
 mod failure;
 mod journal;
 mod kinds;

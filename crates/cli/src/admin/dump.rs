@@ -109,7 +109,7 @@ fn type_dump(shape: &Shape, type_url: &TypeUrl, resources: &[Arc<Resource>]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_proto::text::{Options, read};
+    use trunkline_proto::text::{self, Options, read};
 
     const SECRET: &str = r#"
 resources:
@@ -142,10 +142,23 @@ resources:
         assert_eq!(dump["configs"].as_array().unwrap().len(), SHAPES.len());
         assert!(!dump.to_string().contains("swordfish"));
         assert!(dump.to_string().contains("[redacted]"));
+        // What it shows can be read again: all but the secret.
+        let again = read("dump.json", &dump.to_string(), &Options::default());
+        assert_eq!(again.errors, []);
+        let mut shown: Vec<_> = again.resources.iter().map(|r| &r.body).collect();
+        let is_shown = |r: &&text::Resource| r.type_url != kind::SDS;
+        let mut written: Vec<_> = document.resources.iter().filter(is_shown).collect();
+        written.sort_by_key(|r| &r.body);
+        shown.sort();
+        assert_eq!(shown, written.iter().map(|r| &r.body).collect::<Vec<_>>());
+        assert_eq!(again.warnings.len(), 1);
         // Every key is one that Envoy's own message has.
         dump["@type"] = "type.googleapis.com/envoy.admin.v3.ConfigDump".into();
-        let read = read("dump.json", &dump.to_string(), &Options::default());
+        let any = json!({
+            "@type": "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
+            "typed_config": dump,
+        });
+        let read = read("dump.json", &any.to_string(), &Options::default());
         assert_eq!(read.errors, []);
-        assert_eq!(read.resources.len(), 1);
     }
 }

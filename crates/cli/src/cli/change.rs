@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use trunkline::LeaseTtl;
 
-use super::Remote;
+use super::{Remote, Types};
 use crate::settings::parse_duration;
 
 /// Flags of `apply`.
@@ -32,6 +32,8 @@ pub(crate) struct Apply {
     pub(crate) lease: Option<LeaseTime>,
     #[command(flatten)]
     pub(crate) change: Change,
+    #[command(flatten)]
+    pub(crate) types: Types,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }
@@ -104,6 +106,8 @@ pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) change: Change,
     #[command(flatten)]
+    pub(crate) types: Types,
+    #[command(flatten)]
     pub(crate) remote: Remote,
 }
 
@@ -120,6 +124,8 @@ pub(crate) struct Diff {
     /// Compare with all resources of the origin: others are removed
     #[arg(long)]
     pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) types: Types,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

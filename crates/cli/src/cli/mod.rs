@@ -213,6 +213,17 @@ pub(crate) struct Validate {
     /// What a reference to a resource that is not there means
     #[arg(long, value_name = "HOW", default_value = "warn")]
     pub(crate) dangling: crate::settings::OnDangling,
+    #[command(flatten)]
+    pub(crate) types: Types,
+}
+
+/// Flags of commands that read resources.
+#[derive(Debug, Args)]
+pub(crate) struct Types {
+    /// A FileDescriptorSet, as `protoc --include_imports --descriptor_set_out` writes it, of types
+    /// that are not built in; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) descriptors: Vec<PathBuf>,
 }
 
 /// Flags of `demo`.

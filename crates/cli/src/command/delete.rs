@@ -12,11 +12,13 @@ use super::sources::{Input, Sources};
 use super::{changes, run_request};
 use crate::cli;
 use crate::client::{Call, Client, content_type};
+use crate::descriptors;
 use crate::failure::{Failure, Result};
 
 /// Removes the named resources in one request, all or none, and prints each
 /// removal.
 pub(super) fn run(args: &cli::Delete) -> Result<()> {
+    descriptors::load(&args.types.descriptors)?;
     let names = match args.files.is_empty() {
         true => names_of_words(args)?,
         false => {

@@ -13,6 +13,7 @@ use super::{encode_url, parse_body, parse_list, print, run_request};
 use crate::admin::show_file_form;
 use crate::cli;
 use crate::client::{BINARY, Call, Client, DetailPrinter};
+use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::line_diff::write_diff;
 use crate::output;
@@ -41,6 +42,7 @@ pub(super) fn run(args: &cli::Diff) -> Result<ExitCode> {
 
 /// Prints the differences. Returns whether there is one.
 fn compare(args: &cli::Diff) -> Result<bool> {
+    descriptors::load(&args.types.descriptors)?;
     let sources = Sources::read(&args.files, &Input::default())?;
     let items = sources.checked_items()?;
     if items.len() > MOST_RESOURCES {

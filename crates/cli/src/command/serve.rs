@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use crate::cli::{self, Global};
+use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::log;
 use crate::running::Running;
@@ -19,6 +20,7 @@ const FIRST_LOAD: Duration = Duration::from_millis(500);
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     let settings = resolve_settings(args, global)?;
     log::start(settings.log_format, settings.log_level);
+    descriptors::load(&settings.descriptors)?;
     trunkline::listen::raise_descriptors();
     super::start_runtime()?.block_on(serve(&settings))
 }

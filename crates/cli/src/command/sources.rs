@@ -119,10 +119,7 @@ impl Sources {
                 files: sources,
                 report,
             }),
-            true => Err(Failure::wrong(format!(
-                "{}: has no files of resources; their names end in .yaml, .yml, .json or .pb",
-                paths.join(", ")
-            ))),
+            true => Err(no_files(paths)),
         }
     }
 
@@ -193,6 +190,14 @@ impl Sources {
         findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.compare(b)));
         mistakes(&self.report, findings)
     }
+}
+
+/// Makes the failure of paths that have no files.
+pub(super) fn no_files(paths: &[String]) -> Failure {
+    Failure::wrong(format!(
+        "{}: has no files of resources; their names end in .yaml, .yml, .json or .pb",
+        paths.join(", ")
+    ))
 }
 
 /// Makes the failure of mistakes, each with its place.

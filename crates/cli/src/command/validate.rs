@@ -7,9 +7,10 @@ use trunkline::checked::Finding;
 use trunkline_store::{Files, Loaded};
 
 use super::print;
-use super::sources::{INPUT, INPUT_NAME, Input};
+use super::sources::{INPUT, INPUT_NAME, Input, no_files};
 use crate::cli;
 use crate::contents;
+use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::output::count_of;
 use crate::report::{Report, Severity};
@@ -20,6 +21,7 @@ use crate::report::{Report, Severity};
 /// # Errors
 /// There is a mistake.
 pub(super) fn run(args: &cli::Validate) -> Result<()> {
+    descriptors::load(&args.types.descriptors)?;
     let report = Report::new();
     let (input, paths): (Vec<_>, Vec<_>) = args.paths.iter().partition(|path| is_input(path));
     let mut files = Files::new(paths, contents::options(args.dangling));
@@ -41,6 +43,10 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
     }
 
     let (resources, files) = (loaded.resources.len(), loaded.files);
+    if files == 0 {
+        let paths: Vec<String> = args.paths.iter().map(|p| p.display().to_string()).collect();
+        return Err(no_files(&paths));
+    }
     let verb = if resources == 1 { "is" } else { "are" };
     let (resources, files) = (count_of(resources, "resource"), count_of(files, "file"));
     print(format!("{resources} in {files} {verb} valid\n").as_bytes())

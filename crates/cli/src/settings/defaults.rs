@@ -44,6 +44,7 @@ impl Settings {
             dangling: OnDangling::Warn,
             config_quiet: Duration::from_millis(50),
             config_rescan: Duration::from_secs(10),
+            descriptors: Vec::new(),
             tls_cert: None,
             tls_key: None,
             tls_client_ca: None,

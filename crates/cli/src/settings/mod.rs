@@ -50,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) dangling: OnDangling,
     pub(crate) config_quiet: Duration,
     pub(crate) config_rescan: Duration,
+    pub(crate) descriptors: Vec<PathBuf>,
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) tls_client_ca: Option<PathBuf>,

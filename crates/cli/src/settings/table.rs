@@ -50,6 +50,7 @@ sections! {
         "dangling" "HOW" "What a reference to a resource that is not there means: `warn` says so, `error` refuses the change" dangling;
         "config_quiet" "TIME" "How long files must be left alone before they are read" config_quiet;
         "config_rescan" "TIME" "How often files are looked at where the system does not tell of changes" config_rescan;
+        "descriptors" "FILE" "A FileDescriptorSet, as `protoc --include_imports --descriptor_set_out` writes it, of types that are not built in" descriptors;
     }
     "Security" {
         "tls_cert" "FILE" "The certificate chain of both addresses, in PEM; taken anew when the file changes" tls_cert;

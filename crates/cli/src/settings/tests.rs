@@ -78,7 +78,7 @@ fn values_are_checked_where_they_stand() {
         ("listen: {a: 1}", "expected a value"),
         ("- a", "s.yaml:1:1: expected keys and values"),
         ("listen: a:1\nlisten: a:2", "s.yaml:2:1"),
-        ("a: [", "s.yaml:2:1: cannot be read"),
+        ("a: [", "s.yaml:1:4: this [ is not closed"),
         ("tls_key: k", "--tls-key needs --tls-cert"),
         ("tls_client_ca: k", "--tls-client-ca needs"),
     ] {

@@ -9,6 +9,7 @@ mod accidents;
 mod admission;
 mod certificates;
 mod drain;
+mod dump;
 mod extensions;
 mod follow;
 mod grpc;

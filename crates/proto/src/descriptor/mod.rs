@@ -7,29 +7,38 @@
 //! instead. These are compiled at build time from the `.proto` files that
 //! `envoy-types` ships (see `build.rs`), and loaded on first use, which takes
 //! some tens of milliseconds: a server touches [`pool`] before it listens.
+//! Before that, [`extend`] adds types that are not built in.
 
+mod extend;
 #[cfg(test)]
 mod tests;
 pub mod types;
 
-use std::sync::LazyLock;
+pub use extend::{DescriptorFile, ExtendError, extend};
+
+use std::sync::OnceLock;
 
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 static ENCODED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/envoy.bin"));
 
-static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+/// The descriptors of this process: the built-in ones, and those that were
+/// added before the first use.
+static POOL: OnceLock<DescriptorPool> = OnceLock::new();
+
+/// Makes a pool of the built-in descriptors.
+fn built_in() -> DescriptorPool {
     #[expect(
         clippy::expect_used,
         reason = "the bytes are a constant of this build, and every test of this crate loads them"
     )]
     DescriptorPool::decode(ENCODED).expect("the descriptor set of the build is valid")
-});
+}
 
 /// All descriptors.
 #[must_use]
 pub fn pool() -> &'static DescriptorPool {
-    &POOL
+    POOL.get_or_init(built_in)
 }
 
 /// The message of a type URL, if it is known here.

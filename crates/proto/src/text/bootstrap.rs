@@ -69,7 +69,8 @@ impl Reader<'_> {
             };
             self.walk.path.push(Step::Name(name));
             self.read_list(Some(node), |reader, item| {
-                reader.read_untyped(of.clone(), item)
+                let resource = reader.read_untyped(of.clone(), item)?;
+                reader.name_listener(resource)
             });
             self.walk.path.pop();
         }

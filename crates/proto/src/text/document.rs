@@ -1,25 +1,22 @@
 //! A file of resources: the parts of the tree that are resources, and the
 //! results of reading them.
 
-use std::fmt;
-
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage};
+use prost_reflect::{DynamicMessage, MessageDescriptor};
 
 use super::{
-    Format, Options, bootstrap,
+    Format, Options, bootstrap, dump,
     error::{Problem, TextError},
-    locate::find_place,
+    guess,
     plain::parse_by,
     read::{TYPE, Walk, opaque_body},
+    resource::{Resource, opaque},
     schema::Schema,
+    stranger,
     tree::{Node, Position, Value},
 };
-use crate::{
-    canonical, descriptor, discovery,
-    path::{Path, Step},
-};
+use crate::{descriptor, discovery, path::Step};
 
 /// The result of reading a file: good resources and mistakes, together.
 #[derive(Debug, Default)]
@@ -34,102 +31,6 @@ pub struct Document {
     /// Whether the document says `allow_removal: true`: that it may remove as
     /// much as it does.
     pub allow_removal: bool,
-}
-
-/// A resource of a file.
-#[derive(Clone)]
-pub struct Resource {
-    /// Its type.
-    pub type_url: String,
-    /// Its contents; an empty message if its type is unknown.
-    pub message: DynamicMessage,
-    /// Its canonical bytes; as they came, if its type is unknown (S70).
-    pub body: Bytes,
-    /// Its wrapper, without the body; default if the resource is not wrapped.
-    pub wrapper: discovery::Resource,
-    /// Its place in the document, such as `resources[2]`.
-    pub path: Path,
-    pub(super) file: String,
-    /// The tree that it was read from; null if that was not text.
-    pub(super) node: Node,
-}
-
-/// By hand: the derived form would print descriptors, which refer to each
-/// other without end, and the body, which may be a secret.
-impl fmt::Debug for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resource")
-            .field("type_url", &self.type_url)
-            .field("path", &self.path)
-            .field("bytes", &self.body.len())
-            .field("wrapper", &self.wrapper)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Resource {
-    /// Finds the place of a part of this resource in the text, by its path from
-    /// within the resource. If the part is not written there, it is the place
-    /// of the nearest part around it.
-    #[must_use]
-    pub fn position(&self, path: &Path) -> Position {
-        let mut node = &self.node;
-        let mut at = node.at;
-        for step in path.steps() {
-            match find_part(node, step) {
-                Some(part) => (at, node) = part,
-                None => break,
-            }
-        }
-        at
-    }
-
-    /// Finds the place of a part of this resource in the text, by its path as
-    /// people read it, from within the resource. If the part is not written
-    /// there, it is the place of the nearest part around it.
-    #[must_use]
-    pub fn position_of(&self, path: &str) -> Position {
-        find_place(&self.node, path)
-    }
-
-    /// Returns the path of an item in the field `list`, from within the
-    /// resource; an empty path if the resource has no such field. The item need
-    /// not exist.
-    #[must_use]
-    pub fn item(&self, list: &str, index: usize) -> Path {
-        let mut path = Path::default();
-        if let Some(field) = self.message.descriptor().get_field_by_name(list) {
-            path.push(Step::Field(field));
-            path.push(Step::Index(index));
-        }
-        path
-    }
-
-    /// The file of the resource.
-    #[must_use]
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-}
-
-/// Finds the part of a tree that is one step further in, and the place at which
-/// it starts, key included. `None` if the tree has no such part.
-fn find_part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
-    let entry = match step {
-        Step::Index(index) => {
-            let Value::List(list) = &node.value else {
-                return None;
-            };
-            return list.get(*index).map(|item| (item.at, item));
-        }
-        Step::Field(field) => {
-            let by_name = node.get(field.name());
-            by_name.or_else(|| node.get(field.json_name()))
-        }
-        Step::Name(name) => node.get(name),
-        Step::Key(key) => node.get(key),
-    };
-    entry.map(|entry| (entry.at, &entry.node))
 }
 
 /// Reads the resources of a file; its name decides between YAML and JSON.
@@ -148,6 +49,13 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
             let octals = parsed.octals.into_iter();
             let octals = octals.map(|(at, problem)| TextError::without_path(file, at, problem));
             reader.walk.warnings.extend(octals);
+            let is_empty = parsed
+                .documents
+                .iter()
+                .all(|root| root.value == Value::Null);
+            if is_empty {
+                reader.walk.warn(Position::START, Problem::of_empty(text));
+            }
             for root in parsed.documents {
                 reader.read_document(root);
             }
@@ -194,13 +102,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads one document: a resource, a list of resources, or a bootstrap.
+    /// Reads one document: a resource, a list of resources, a bootstrap, or a
+    /// dump of Envoy.
     /// Anything else is a mistake, but an empty document is none. Each but a
     /// resource may say `allow_removal`, and a document may say nothing else.
     fn read_document(&mut self, mut root: Node) {
         let has_type = root.get(TYPE).is_some();
         if !has_type && self.take_allow_removal(&mut root) && root.is_empty_map() {
             return;
+        }
+        if dump::is_dump(&root) {
+            return self.read_dump(root);
         }
         if has_type {
             return self.add_resource(|reader| reader.read_resource(root));
@@ -212,8 +124,8 @@ impl<'a> Reader<'a> {
             Value::Map(_) if root.get(RESOURCES).is_some() => self.read_response(root),
             Value::Map(_) if bootstrap::has_resources(&root) => self.read_bootstrap(root),
             _ => {
-                let problem = Problem::NotADocument(root.describe());
-                self.walk.report::<()>(root.at, problem);
+                let (at, problem) = stranger::explain(&root);
+                self.walk.report::<()>(at, problem);
             }
         }
     }
@@ -292,7 +204,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the resource that `read` returns, unless it reported a mistake.
-    fn add_resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
+    pub(super) fn add_resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
         let mistakes_before = self.walk.total;
         let resource = read(self);
         if self.walk.total == mistakes_before {
@@ -302,8 +214,8 @@ impl<'a> Reader<'a> {
 
     /// Reads a resource that states its type, out of its wrapper if it has one.
     /// `None` if a mistake was reported.
-    fn read_resource(&mut self, node: Node) -> Option<Resource> {
-        let url = self.walk.read_type_url(&node)?;
+    pub(super) fn read_resource(&mut self, node: Node) -> Option<Resource> {
+        let url = self.walk.read_type_url(&node, guess::resource)?;
         if descriptor::full_name(url) != descriptor::full_name(descriptor::types::RESOURCE) {
             return self.read_body(node, discovery::Resource::default());
         }
@@ -323,7 +235,7 @@ impl<'a> Reader<'a> {
     /// Reads a resource that is not wrapped, or no longer: `wrapper` was read
     /// before. A body of an unknown type passes if it is written as base64.
     fn read_body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
-        let type_url = self.walk.read_type_url(&node)?.to_owned();
+        let type_url = self.walk.read_type_url(&node, guess::resource)?.to_owned();
         let (message, body) = match opaque_body(&type_url, &node) {
             Some(body) => (opaque(), body),
             None => {
@@ -381,26 +293,10 @@ impl<'a> Reader<'a> {
 }
 
 /// The key of the list of resources in a document.
-const RESOURCES: &str = "resources";
+pub(super) const RESOURCES: &str = "resources";
 /// The key that says that a document may remove as much as it does.
-const ALLOW_REMOVAL: &str = "allow_removal";
+pub(super) const ALLOW_REMOVAL: &str = "allow_removal";
 /// The field of a wrapper that holds the resource.
 pub(super) const BODY: &str = "resource";
 /// The prefix of type URLs.
 const PREFIX: &str = "type.googleapis.com/";
-
-/// Stands for the contents of an unknown type.
-pub(super) fn opaque() -> DynamicMessage {
-    ().transcode_to_dynamic()
-}
-
-impl Walk<'_> {
-    /// Encodes a message canonically. One that nests too deep is reported as a
-    /// mistake at `at`, and gives `None`.
-    pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
-        match canonical::encode(message) {
-            Ok(bytes) => Some(bytes),
-            Err(error) => self.report(at, Problem::Encoding(error.to_string())),
-        }
-    }
-}

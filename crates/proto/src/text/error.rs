@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::tree::Position;
+use super::{slip::Slip, stranger::Stranger, tree::Position};
 use crate::validate::Broken;
 
 /// One mistake at one place.
@@ -57,6 +57,9 @@ pub enum Problem {
     /// Not YAML or not JSON.
     #[error("cannot be read: {0}")]
     Syntax(String),
+    /// Not YAML or not JSON, by one of the usual slips.
+    #[error(transparent)]
+    Slip(Slip),
     /// The text is longer than [`Limits::bytes`](super::Limits).
     #[error("the text has {len} bytes, the limit is {max}; split it into several files")]
     TooLong {
@@ -90,8 +93,13 @@ pub enum Problem {
     #[error("a key must be text, found {0}")]
     BadKey(String),
     /// A key twice in one mapping.
-    #[error("the key {0:?} occurs twice; keep one")]
-    DuplicateKey(String),
+    #[error("the key {key:?} occurs twice, first at {first}; keep one")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// The place of the first one.
+        first: Position,
+    },
     /// Protobuf's own text format.
     #[error(
         "protobuf's text format is not read here; \
@@ -121,13 +129,35 @@ pub enum Problem {
     )]
     NotADocument(String),
     /// A mapping that lacks its type.
-    #[error("the key \"@type\" is missing; add \"@type\": type.googleapis.com/<message>")]
-    MissingType,
+    #[error("the key \"@type\" is missing; {}", add_type(.0.as_deref()))]
+    MissingType(
+        /// The message that it is by its fields, if only one has them.
+        Option<String>,
+    ),
     /// A wrapper without a resource in it.
     #[error("the field `resource` is missing: the wrapper holds nothing")]
     MissingBody,
+    /// A document that holds no resources, or not where they belong.
+    #[error(transparent)]
+    Stranger(Stranger),
+    /// A text that holds nothing. A warning, except in JSON.
+    #[error("holds no resources: {}", .0)]
+    Empty(
+        /// What it is instead.
+        &'static str,
+    ),
+    /// A listener without a name, as bootstraps have it. A warning: it is
+    /// served under another one.
+    #[error("the listener has no name, and is served as {0:?}; add `name: {0}` to it, or another")]
+    NamedListener(String),
+    /// A secret of a dump that is not in it. A warning: it is left out.
+    #[error("the secret is left out, because the dump does not show it; write it in another file")]
+    RedactedInDump,
+    /// A type URL that has no slash.
+    #[error("a type has a slash before its name; write type.googleapis.com/{0}")]
+    NoSlash(String),
     /// An unknown type.
-    #[error("unknown type {name:?}{}", did_you_mean(.near.as_deref()))]
+    #[error("unknown type {name:?}{}", other_type(.near.as_deref()))]
     UnknownType {
         /// The type as written.
         name: String,
@@ -185,7 +215,7 @@ pub enum Problem {
         value: String,
     },
     /// A name that the enum does not have.
-    #[error("unknown value {name:?} of {of}{}", did_you_mean(.near.as_deref()))]
+    #[error("unknown value {name:?} of {of}{}{}", did_you_mean(.near.as_deref()), one_of(.all))]
     UnknownEnumValue {
         /// The name as written.
         name: String,
@@ -193,6 +223,8 @@ pub enum Problem {
         of: String,
         /// The nearest name.
         near: Option<String>,
+        /// All names, if none is near and they are few.
+        all: Vec<String>,
     },
     /// A text that should be constraints and is not.
     #[error("{0}; write such as env=prod AND NOT version=v1")]
@@ -203,6 +235,44 @@ pub enum Problem {
     /// The message nests too deep to be encoded.
     #[error("cannot be encoded: {0}")]
     Encoding(String),
+}
+
+impl Problem {
+    /// Makes the problem of a text that holds nothing but comments.
+    pub(super) fn of_empty(text: &str) -> Self {
+        Self::Empty(match text.contains('#') {
+            true => "all of it is comments",
+            false => "it is empty",
+        })
+    }
+}
+
+/// Proposes the key of a missing type.
+fn add_type(name: Option<&str>) -> String {
+    match name {
+        Some(name) => {
+            let short = name.rsplit('.').next().unwrap_or(name);
+            format!("by its fields it is a {short}: add \"@type\": type.googleapis.com/{name}")
+        }
+        None => "add \"@type\": type.googleapis.com/<message>".to_owned(),
+    }
+}
+
+/// Proposes another type, or what to do if there is none.
+fn other_type(near: Option<&str>) -> String {
+    match near {
+        Some(_) => did_you_mean(near),
+        None => "; give its descriptors by --descriptors FILE, or its bytes in base64 as `value:`"
+            .to_owned(),
+    }
+}
+
+/// Lists the values that there are.
+fn one_of(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        _ => format!("; there are {}", all.join(", ")),
+    }
 }
 
 fn did_you_mean(near: Option<&str>) -> String {

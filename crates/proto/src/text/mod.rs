@@ -4,7 +4,7 @@
 //! directory), or one resource with its `"@type"`; each may stand in an
 //! `envoy.service.discovery.v3.Resource`, which gives it a name, a version, a
 //! TTL or aliases. Or it is a bootstrap of Envoy, of which `static_resources`
-//! are taken. Several YAML documents may stand in one file.
+//! are taken, or a `/config_dump`. Several YAML documents may stand in one file.
 //!
 //! Scalars are read as Envoy 1.40 reads them: the same spellings, the same
 //! values. YAML first makes a null, a boolean, a number or a text of each
@@ -41,8 +41,11 @@
 mod binary;
 mod bootstrap;
 mod document;
+mod dump;
 mod error;
+mod guess;
 mod json;
+mod listener_name;
 mod locate;
 mod loss;
 mod near;
@@ -51,7 +54,10 @@ mod plain;
 mod raw;
 mod read;
 mod readable;
+mod resource;
 mod schema;
+mod slip;
+mod stranger;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -60,7 +66,7 @@ mod write;
 mod yaml;
 
 pub use binary::{is_binary, read_bytes, read_text_as};
-pub use document::{Document, Resource, read, read_as};
+pub use document::{Document, read, read_as};
 pub use error::{Problem, TextError};
 pub use locate::find_text;
 pub use loss::{Loss, loss};
@@ -69,6 +75,9 @@ pub use node::read_node;
 pub use plain::parse;
 pub use raw::{Raw, Spot};
 pub use readable::Readable;
+pub use resource::Resource;
+pub use slip::Slip;
+pub use stranger::Stranger;
 pub use time::print_timestamp;
 pub(crate) use time::{MAX_SECONDS, print_duration};
 pub use tree::{Entry, Node, Position, Value};

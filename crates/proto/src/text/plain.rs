@@ -63,7 +63,7 @@ mod tests {
         let limits = Limits::default();
         let error = parse(Format::Yaml, "s.yaml", "a: [", &limits).unwrap_err();
         assert_eq!(error.file, "s.yaml");
-        assert_eq!(error.at.line, 2);
+        assert_eq!(error.at.to_string(), "1:4");
         let limits = Limits { bytes: 2, ..limits };
         let error = parse(Format::Json, "s.json", "{  }", &limits).unwrap_err();
         assert!(matches!(error.problem, Problem::TooLong { .. }));

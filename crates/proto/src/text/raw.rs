@@ -9,8 +9,9 @@ use prost_reflect::DynamicMessage;
 
 use super::{
     Resource,
-    document::{BODY, opaque},
+    document::BODY,
     error::{Problem, TextError},
+    resource::opaque,
     tree::{Node, Position, Value},
 };
 use crate::{
@@ -87,7 +88,7 @@ impl Raw {
         let (any, wrapper) = unwrap(any).map_err(|problem| spot.error(file, problem))?;
         spot.wrapped = wrapper.is_some();
         if any.type_url.is_empty() {
-            return Err(spot.error(file, Problem::MissingType));
+            return Err(spot.error(file, Problem::MissingType(None)));
         }
 
         Ok(Self {

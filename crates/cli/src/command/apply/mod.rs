@@ -22,6 +22,7 @@ use super::sources::{Encoded, INPUT, INPUT_NAME, Input, Sources};
 use super::{changes, run_request};
 use crate::cli;
 use crate::client::{BINARY, Call, Client, Detail, DetailPrinter, content_type};
+use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::output::count_of;
 use crate::report::{Message, Report, Severity};
@@ -35,6 +36,7 @@ const SMALL_TEXT: usize = 1 << 20;
 /// Applies files to a server. With a lease, keeps it until a signal ends the
 /// program.
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
+    descriptors::load(&args.types.descriptors)?;
     let applying = Applying {
         args,
         client: Client::new(&args.remote)?,

@@ -6,6 +6,7 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, Value};
 use super::{
     super::{
         error::Problem,
+        guess,
         near::nearest,
         tree::{Node, Value as Tree},
     },
@@ -13,7 +14,7 @@ use super::{
     scalar::decode_base64,
     wellknown::has_own_form,
 };
-use crate::descriptor;
+use crate::descriptor::{self, types};
 
 /// The key that holds the type.
 pub(in super::super) const TYPE: &str = "@type";
@@ -33,7 +34,7 @@ impl Walk<'_> {
             return Some(any);
         }
 
-        let url = self.read_type_url(node)?;
+        let url = self.read_type_url(node, guess::extension)?;
         let bytes = match opaque_body(url, node) {
             Some(bytes) => bytes,
             None => {
@@ -48,15 +49,23 @@ impl Walk<'_> {
     }
 
     /// Reads the type that a mapping states by its key `@type`. `None` if it
-    /// states none, which is reported.
-    pub(in super::super) fn read_type_url<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
+    /// states none, which is reported, with the message that `guess` returns.
+    pub(in super::super) fn read_type_url<'n>(
+        &mut self,
+        node: &'n Node,
+        guess: fn(&Node) -> Option<String>,
+    ) -> Option<&'n str> {
         if !matches!(node.value, Tree::Map(_)) {
             return self.report_wrong_kind(node, "a mapping with the key \"@type\"");
         }
         match node.get(TYPE) {
-            None => self.report(node.at, Problem::MissingType),
+            None => self.report(node.at, Problem::MissingType(guess(node))),
             Some(entry) => match &entry.node.value {
-                Tree::String(url) => Some(url),
+                Tree::String(url) if has_host(url) => Some(url),
+                Tree::String(url) => {
+                    let name = descriptor::full_name(url).to_owned();
+                    self.report(entry.node.at, Problem::NoSlash(name))
+                }
                 _ => self.report_wrong_kind(&entry.node, "a type URL"),
             },
         }
@@ -102,8 +111,7 @@ impl Walk<'_> {
     fn report_unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
         let at = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
         let name = descriptor::full_name(url).to_owned();
-        let known = descriptor::pool().all_messages();
-        let near = nearest(&name, known.map(|m| m.full_name().to_owned()));
+        let near = nearest_type(&name);
         self.report(at, Problem::UnknownType { name, near })
     }
 
@@ -121,6 +129,33 @@ impl Walk<'_> {
             };
             self.report_unknown(entry.at, problem);
         }
+    }
+}
+
+/// Returns whether a type URL has something before its last slash, as Envoy
+/// wants it.
+fn has_host(url: &str) -> bool {
+    url.rsplit_once('/')
+        .is_some_and(|(host, _)| !host.is_empty())
+}
+
+/// Finds the known type that is probably meant: a resource, or else the only
+/// type, that has the same name in another package, such as an older one; or
+/// one with a similar name.
+fn nearest_type(name: &str) -> Option<String> {
+    let short = name.rsplit('.').next()?;
+    let mut resources = types::ALL.iter().map(|url| descriptor::full_name(url));
+    let resource = resources.find(|known| known.rsplit('.').next() == Some(short));
+    if let Some(resource) = resource {
+        return Some(resource.to_owned());
+    }
+
+    let known = || descriptor::pool().all_messages();
+    let mut same = known().filter(|m| m.name() == short && m.parent_message().is_none());
+    let only = same.next().filter(|_| same.next().is_none());
+    match only {
+        Some(only) => Some(only.full_name().to_owned()),
+        None => nearest(name, known().map(|m| m.full_name().to_owned())),
     }
 }
 

@@ -8,7 +8,8 @@ use super::{
     super::{
         error::Problem,
         near::nearest,
-        tree::{Entry, Node, Value as Tree},
+        slip::Slip,
+        tree::{Entry, Node, Position, Value as Tree},
     },
     Walk,
 };
@@ -31,7 +32,14 @@ impl Walk<'_> {
         ignore: Ignore<'_>,
     ) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
-            return self.report_wrong_kind(node, format!("a mapping ({})", of.name()));
+            let slip = match &node.value {
+                Tree::String(text) => missing_space(of, node.at, text),
+                _ => None,
+            };
+            return match slip {
+                Some((at, slip)) => self.report(at, slip),
+                None => self.report_wrong_kind(node, format!("a mapping ({})", of.name())),
+            };
         };
 
         let mut message = DynamicMessage::new(of.clone());
@@ -63,16 +71,12 @@ impl Walk<'_> {
     /// JSON. A key that is neither is reported, with the nearest name.
     fn find_field(&mut self, of: &MessageDescriptor, entry: &Entry) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
-        let found = of
-            .get_field_by_name(name)
-            .or_else(|| of.get_field_by_json_name(name));
+        let found = field_by_name(of, name);
         if found.is_none() {
-            let problem = Problem::UnknownField {
-                name: name.to_owned(),
-                message: of.name().to_owned(),
-                near: nearest(name, of.fields().map(|f| f.name().to_owned())),
-            };
-            self.report_unknown(entry.at, problem);
+            match missing_space(of, entry.at, name) {
+                Some((at, slip)) => drop(self.report::<()>(at, slip)),
+                None => self.report_unknown(entry.at, unknown_field(of, name)),
+            }
         }
         found
     }
@@ -213,6 +217,41 @@ impl Walk<'_> {
             None => self.read_fields(of, node, &[]),
         }
     }
+}
+
+/// Finds the field of a message by its name in the `.proto` file, or by its
+/// name in JSON.
+fn field_by_name(of: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
+    let by_name = of.get_field_by_name(name);
+    by_name.or_else(|| of.get_field_by_json_name(name))
+}
+
+/// Makes the mistake of a key that is no field of a message, with the nearest
+/// field: in camel case, if the key is.
+fn unknown_field(of: &MessageDescriptor, name: &str) -> Problem {
+    let is_camel = name.contains(|c: char| c.is_ascii_uppercase());
+    let known = of.fields().map(|field| match is_camel {
+        true => field.json_name().to_owned(),
+        false => field.name().to_owned(),
+    });
+    Problem::UnknownField {
+        name: name.to_owned(),
+        message: of.name().to_owned(),
+        near: nearest(name, known),
+    }
+}
+
+/// Makes the mistake of a text such as `name:backend`, whose beginning is a
+/// field: YAML needs a space after the colon of a key. It is at the colon; the
+/// text begins at `at`. `None` for other texts.
+fn missing_space(of: &MessageDescriptor, at: Position, text: &str) -> Option<(Position, Problem)> {
+    let (name, _) = text.split_once(':')?;
+    field_by_name(of, name)?;
+    let colon = Position {
+        column: at.column + name.chars().count(),
+        ..at
+    };
+    Some((colon, Problem::Slip(Slip::ColonSpace(name.to_owned()))))
 }
 
 /// Returns whether a field counts as not set: `null` says so, except where null

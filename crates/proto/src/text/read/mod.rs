@@ -19,7 +19,10 @@ use super::{
     error::{Problem, TextError},
     tree::{Node, Position},
 };
+use prost_reflect::DynamicMessage;
+
 use crate::{
+    canonical,
     descriptor::pool,
     path::{Path, Step},
 };
@@ -57,6 +60,15 @@ impl<'a> Walk<'a> {
         value
     }
 
+    /// Encodes a message canonically. One that nests too deep is reported as a
+    /// mistake at `at`, and gives `None`.
+    pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
+        match canonical::encode(message) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => self.report(at, Problem::Encoding(error.to_string())),
+        }
+    }
+
     /// Makes a mistake at a place of the text, with the path of the walk.
     fn error_at(&self, at: Position, problem: Problem) -> TextError {
         TextError {
@@ -77,15 +89,19 @@ impl<'a> Walk<'a> {
         None
     }
 
+    /// Adds a warning; beyond the limit of reports, it is dropped.
+    pub(super) fn warn(&mut self, at: Position, problem: Problem) {
+        if self.warnings.len() < self.options.limits.errors {
+            self.warnings.push(self.error_at(at, problem));
+        }
+    }
+
     /// Reports an unknown field as a mistake or as a warning, as the options
-    /// say; warnings beyond the limit of reports are dropped.
+    /// say.
     fn report_unknown(&mut self, at: Position, problem: Problem) {
         match self.options.unknown {
             Unknown::Refuse => drop(self.report::<()>(at, problem)),
-            Unknown::Warn if self.warnings.len() < self.options.limits.errors => {
-                self.warnings.push(self.error_at(at, problem));
-            }
-            Unknown::Warn => {}
+            Unknown::Warn => self.warn(at, problem),
         }
     }
 

@@ -19,6 +19,9 @@ use super::{
 /// The characters of a number that an error quotes.
 const QUOTED: usize = 40;
 
+/// The values of an enum that an error lists at most.
+const LISTED: usize = 12;
+
 impl Walk<'_> {
     /// Reads a value of a kind that is not a message. One of another kind, or
     /// out of its range, is reported.
@@ -174,13 +177,17 @@ fn find_enum_number(of: &EnumDescriptor, text: &str) -> Option<i32> {
     }
 }
 
-/// Makes the mistake of a name that an enum does not have, with the nearest
-/// one.
+/// Makes the mistake of a name that an enum does not have: with the nearest
+/// one, or else with all, if they are few.
 fn unknown_enum_value(of: &EnumDescriptor, name: &str) -> Problem {
+    let near = nearest(name, of.values().map(|v| v.name().to_owned()));
+    let is_listed = near.is_none() && of.values().len() <= LISTED;
+    let all = of.values().filter(|_| is_listed);
     Problem::UnknownEnumValue {
         name: name.to_owned(),
         of: of.name().to_owned(),
-        near: nearest(name, of.values().map(|v| v.name().to_owned())),
+        near,
+        all: all.map(|v| v.name().to_owned()).collect(),
     }
 }
 

@@ -5,17 +5,23 @@
 //! "billion laughs" a typed error. Which value a scalar is, a [`Schema`] decides;
 //! a key is text, as it is written.
 
-use std::collections::{HashMap, HashSet};
+mod copies;
+mod merge;
 
-use saphyr_parser::{Event, Marker, Parser, Tag};
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Marker, Parser, ScanError, Tag};
 
 use super::{
     Limits,
     error::Problem,
-    json::refuse_duplicates,
     schema::{Schema, octal},
+    slip,
     tree::{Entry, Node, Position, Value},
 };
+
+use copies::{count_copy, measure};
+use merge::merge_entries;
 
 type Fault = (Position, Problem);
 
@@ -32,16 +38,32 @@ pub(super) struct Parsed {
 pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parsed, Fault> {
     let mut builder = Builder::new(limits, schema);
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|e| {
-            let at = position(e.marker());
-            (at, Problem::Syntax(e.info().to_owned()))
-        })?;
-        builder.handle_event(event, position(&span.start))?;
+        let (event, span) = event.map_err(|error| explain(text, &error))?;
+        let handled = builder.handle_event(event, position(&span.start));
+        handled.map_err(|fault| explain_key(text, fault))?;
     }
     Ok(Parsed {
         documents: builder.documents,
         octals: builder.octals,
     })
+}
+
+/// Makes the mistake of a text that is no YAML: a slip at its place, or else
+/// the words of the parser.
+fn explain(text: &str, error: &ScanError) -> Fault {
+    let at = position(error.marker());
+    match slip::find(text, at) {
+        Some((at, slip)) => (at, Problem::Slip(slip)),
+        None => (at, Problem::Syntax(error.info().to_owned())),
+    }
+}
+
+/// Explains a key that is a mapping: it may be a template.
+fn explain_key(text: &str, (at, problem): Fault) -> Fault {
+    match slip::find_template(text, at) {
+        Some((at, slip)) if matches!(problem, Problem::BadKey(_)) => (at, Problem::Slip(slip)),
+        _ => (at, problem),
+    }
 }
 
 /// Returns the place of a marker, whose columns count from zero.
@@ -267,17 +289,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Counts a copy of `count` values before it is made. `expanded` is the number
-/// of values copied so far; returns the new number, or a mistake if it passes
-/// the limit.
-fn count_copy(expanded: usize, count: usize, limits: &Limits) -> Result<usize, Problem> {
-    let (expanded, max) = (expanded + count, limits.expanded);
-    if expanded > max {
-        return Err(Problem::TooManyAliases { max });
-    }
-    Ok(expanded)
-}
-
 /// Reads a value as the text of a key: an alias, or the value of an anchor. A
 /// collection and null are no keys, which is a mistake.
 fn read_key(node: Node) -> Result<String, Problem> {
@@ -285,58 +296,5 @@ fn read_key(node: Node) -> Result<String, Problem> {
         Value::String(text) | Value::Number(text) => Ok(text),
         Value::Bool(value) => Ok(value.to_string()),
         _ => Err(Problem::BadKey(node.describe())),
-    }
-}
-
-/// Adds the entries of merge keys to the written ones. Written entries win, and
-/// then those of an earlier mapping. Two written entries with one key are a
-/// mistake, and so is a merge key whose value is neither a mapping nor a list
-/// of mappings.
-fn merge_entries(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Fault> {
-    refuse_duplicates(&entries)?;
-    for merge in merges {
-        let at = merge.at;
-        let sources = match merge.value {
-            Value::List(list) => list,
-            value => vec![Node { value, ..merge }],
-        };
-        for source in sources {
-            let Value::Map(merged) = source.value else {
-                return Err((at, Problem::BadMerge));
-            };
-            let known: HashSet<_> = entries.iter().map(|e| e.key.clone()).collect();
-            entries.extend(merged.into_iter().filter(|e| !known.contains(&e.key)));
-        }
-    }
-    Ok(entries)
-}
-
-/// The size of a tree.
-struct Size {
-    values: usize,
-    /// Collections inside each other; zero for a scalar.
-    levels: usize,
-}
-
-/// Measures a tree. Recursion is bounded, because the levels are.
-fn measure(node: &Node) -> Size {
-    let empty = Size {
-        values: 1,
-        levels: 1,
-    };
-    let add = |size: Size, node: &Node| {
-        let inner = measure(node);
-        Size {
-            values: size.values + inner.values,
-            levels: size.levels.max(inner.levels + 1),
-        }
-    };
-    match &node.value {
-        Value::List(list) => list.iter().fold(empty, add),
-        Value::Map(map) => map.iter().map(|entry| &entry.node).fold(empty, add),
-        _ => Size {
-            values: 1,
-            levels: 0,
-        },
     }
 }

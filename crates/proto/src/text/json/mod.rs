@@ -3,11 +3,14 @@
 //! YAML is nearly a superset of JSON, but not quite (surrogate pairs, tabs,
 //! long keys), so JSON has its own reader.
 
-use std::collections::HashSet;
+mod string;
+
+use std::collections::HashMap;
 
 use super::{
     Limits,
     error::Problem,
+    slip::{Slip, closing},
     tree::{Entry, Node, Position, Value},
 };
 
@@ -21,6 +24,10 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
         depth: limits.depth,
         max: limits.depth,
     };
+    reader.skip_space();
+    if reader.rest.is_empty() {
+        return Err((Position::START, Problem::of_empty("")));
+    }
     let node = reader.read_value()?;
     reader.skip_space();
     if reader.rest.is_empty() {
@@ -32,19 +39,20 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
 /// Reports the first key that occurs twice in one mapping, a mistake that most
 /// readers hide.
 pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
-    let mut seen = HashSet::new();
-    match entries.iter().find(|e| !seen.insert(&e.key)) {
-        Some(entry) => Err((entry.at, Problem::DuplicateKey(entry.key.clone()))),
-        None => Ok(()),
+    let mut places = HashMap::with_capacity(entries.len());
+    for entry in entries {
+        if let Some(first) = places.insert(&entry.key, entry.at) {
+            let key = entry.key.clone();
+            return Err((entry.at, Problem::DuplicateKey { key, first }));
+        }
     }
+    Ok(())
 }
 
-/// The first halves of surrogate pairs, from here up to the second ones.
-const HIGH_SURROGATE: u32 = 0xd800;
-/// The second halves of surrogate pairs, from here on.
-const LOW_SURROGATE: u32 = 0xdc00;
-/// The first number after both.
-const AFTER_SURROGATES: u32 = 0xe000;
+/// Makes the mistake of a slip.
+fn slip(at: Position, slip: Slip) -> Fault {
+    (at, Problem::Slip(slip))
+}
 
 struct Reader<'a> {
     rest: &'a str,
@@ -107,6 +115,7 @@ impl Reader<'_> {
             Some('[') => self.read_nested(Self::read_list)?,
             Some('"' | '\'') => Value::String(self.read_string()?),
             Some('-' | '0'..='9') => self.read_number()?,
+            Some('/' | '#') => return Err(slip(at, Slip::Comment)),
             _ => self.read_word()?,
         };
         Ok(Node { at, value })
@@ -125,10 +134,9 @@ impl Reader<'_> {
     /// Reads a mapping; its keys must differ.
     fn read_map(&mut self) -> Result<Value, Fault> {
         let mut entries = Vec::new();
-        self.read_items('{', '}', |reader| {
-            reader.skip_space();
+        self.read_items('{', |reader| {
             let at = reader.at;
-            let key = reader.read_string()?;
+            let key = reader.read_key()?;
             reader.skip_space();
             reader.expect(':')?;
             let node = reader.read_value()?;
@@ -142,33 +150,67 @@ impl Reader<'_> {
     /// Reads a list of values of any kind.
     fn read_list(&mut self) -> Result<Value, Fault> {
         let mut list = Vec::new();
-        self.read_items('[', ']', |reader| {
+        self.read_items('[', |reader| {
             list.push(reader.read_value()?);
             Ok(())
         })?;
         Ok(Value::List(list))
     }
 
+    /// Reads the key of a mapping, which is in quotes.
+    fn read_key(&mut self) -> Result<String, Fault> {
+        let word = self.rest.split(|c: char| !c.is_alphanumeric() && c != '_');
+        match (self.peek(), word.into_iter().next()) {
+            (Some('/' | '#'), _) => Err(slip(self.at, Slip::Comment)),
+            (Some(c), Some(word)) if c.is_alphabetic() || c == '_' => {
+                Err(slip(self.at, Slip::KeyWithoutQuotes(word.to_owned())))
+            }
+            _ => self.read_string(),
+        }
+    }
+
     /// Reads items with commas between them, each with `read_item`, from `open`
-    /// to `close`. A comma before `close` is a mistake.
+    /// to its closing bracket. A comma before that one is a mistake.
     fn read_items(
         &mut self,
         open: char,
-        close: char,
         mut read_item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        let opened = self.at;
+        let close = closing(open);
         self.expect(open)?;
         self.skip_space();
         if self.peek() == Some(close) {
             return self.expect(close);
         }
         loop {
+            if self.peek().is_none() {
+                return Err(slip(opened, Slip::Bracket(open)));
+            }
             read_item(self)?;
             self.skip_space();
-            if self.peek() != Some(',') {
-                return self.expect(close);
+            let at = self.at;
+            match self.peek() {
+                Some(',') => self.next(),
+                Some(c) if c == close => return self.expect(close),
+                _ => return Err(self.no_comma(open, opened)),
+            };
+            self.skip_space();
+            if self.peek() == Some(close) {
+                return Err(slip(at, Slip::LastComma(close)));
             }
-            self.next();
+        }
+    }
+
+    /// Makes the mistake of an item that is followed by neither a comma nor the
+    /// closing bracket. `opened` is the place of the bracket `open`.
+    fn no_comma(&self, open: char, opened: Position) -> Fault {
+        let at = self.at;
+        match self.peek() {
+            None => slip(opened, Slip::Bracket(open)),
+            Some('/' | '#') => slip(at, Slip::Comment),
+            Some(close @ (']' | '}')) => slip(opened, Slip::WrongBracket { open, close, at }),
+            Some(_) => slip(at, Slip::NoComma),
         }
     }
 
@@ -193,8 +235,10 @@ impl Reader<'_> {
     fn read_number(&mut self) -> Result<Value, Fault> {
         let mut text = String::new();
         text.extend(self.take_if('-'));
-        // No digit follows a leading zero.
         match self.take_if('0') {
+            Some(_) if self.peek().is_some_and(|c| c.is_ascii_digit()) => {
+                return Err(self.unexpected("a number without a leading zero"));
+            }
             Some(zero) => text.push(zero),
             None => self.read_digits(&mut text)?,
         }
@@ -228,87 +272,5 @@ impl Reader<'_> {
             return Err(self.unexpected("a digit"));
         }
         Ok(())
-    }
-
-    /// Reads a text in quotes, escapes resolved. The quotes may be single, as
-    /// they may for Envoy. A control character in it, also a line break, is a
-    /// mistake.
-    fn read_string(&mut self) -> Result<String, Fault> {
-        let quote = match self.peek() {
-            Some('\'') => '\'',
-            _ => '"',
-        };
-        self.expect(quote)?;
-        let mut text = String::new();
-        loop {
-            match self.peek() {
-                None | Some('\0'..='\x1f') => return Err(self.unexpected(&format!("{quote:?}"))),
-                Some(c) if c == quote => break,
-                Some('\\') => text.push(self.read_escape()?),
-                Some(c) => text.push(c),
-            }
-            self.next();
-        }
-        self.next();
-        Ok(text)
-    }
-
-    /// Reads an escape, from its backslash; stops on its last character.
-    fn read_escape(&mut self) -> Result<char, Fault> {
-        self.next();
-        Ok(match self.peek() {
-            Some(c @ ('"' | '\'' | '\\' | '/')) => c,
-            Some('b') => '\x08',
-            Some('f') => '\x0c',
-            Some('n') => '\n',
-            Some('r') => '\r',
-            Some('t') => '\t',
-            Some('u') => return self.read_unicode_escape(),
-            _ => return Err(self.unexpected("an escape such as \\n or \\u0041")),
-        })
-    }
-
-    /// Reads an escape from its `u`: one number of four digits, or two that are
-    /// a surrogate pair. Stops on the last digit.
-    fn read_unicode_escape(&mut self) -> Result<char, Fault> {
-        let first = self.read_hex_digits()?;
-        let code = match first {
-            HIGH_SURROGATE..LOW_SURROGATE => {
-                let (high, low) = (first - HIGH_SURROGATE, self.read_low_surrogate()?);
-                0x10000 + (high << 10) + low
-            }
-            code => code,
-        };
-        char::from_u32(code).ok_or_else(|| self.unexpected("a valid character"))
-    }
-
-    /// Reads the escape of the second half of a surrogate pair, from the last
-    /// digit of the first half. Returns the ten bits of the character in it;
-    /// anything but a second half is a mistake.
-    fn read_low_surrogate(&mut self) -> Result<u32, Fault> {
-        let expected = "the second half of a surrogate pair";
-        self.next();
-        self.expect('\\')?;
-
-        if self.peek() != Some('u') {
-            return Err(self.unexpected(expected));
-        }
-        let second = self.read_hex_digits()?;
-        if !(LOW_SURROGATE..AFTER_SURROGATES).contains(&second) {
-            return Err(self.unexpected(expected));
-        }
-        Ok(second - LOW_SURROGATE)
-    }
-
-    /// Reads the number in the four hexadecimal digits after the `u`; stops on
-    /// the last of them.
-    fn read_hex_digits(&mut self) -> Result<u32, Fault> {
-        let mut code = 0;
-        for _ in 0..4 {
-            self.next();
-            let digit = self.peek().and_then(|c| c.to_digit(16));
-            code = code * 16 + digit.ok_or_else(|| self.unexpected("a hexadecimal digit"))?;
-        }
-        Ok(code)
     }
 }

@@ -1,0 +1,221 @@
+//! The line at which a parser gave up, and the lines around it.
+
+use super::{super::tree::Position, Slip};
+
+/// A line of a text.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+}
+
+/// The lines up to the one after the parser's error, without those that are
+/// blank or only a comment.
+pub(super) struct Lines<'a> {
+    /// The place of the error.
+    at: Position,
+    /// The line of the error; `None` if the error is at the end of the text.
+    line: Option<Line<'a>>,
+    /// The lines before it.
+    before: Vec<Line<'a>>,
+    /// The line after it.
+    after: Option<Line<'a>>,
+}
+
+impl<'a> Lines<'a> {
+    /// Takes the lines of a text whose parser gave up at a place.
+    pub(super) fn new(text: &'a str, at: Position) -> Self {
+        let numbered = (1..).zip(text.lines());
+        let mut lines = numbered
+            .map(|(number, text)| Line { number, text })
+            .filter(|line| line.number == at.line || line.has_contents());
+        let mut before = Vec::new();
+        let mut line = None;
+        let mut after = None;
+        for next in lines.by_ref() {
+            match next.number.cmp(&at.line) {
+                std::cmp::Ordering::Less => before.push(next),
+                std::cmp::Ordering::Equal => line = Some(next),
+                std::cmp::Ordering::Greater => {
+                    after = Some(next);
+                    break;
+                }
+            }
+        }
+        let line = line.filter(Line::has_contents);
+        Self {
+            at,
+            line,
+            before,
+            after,
+        }
+    }
+
+    /// Finds a tab in the indentation of the line, or of the next one: the error
+    /// of a text that goes on there is at its beginning.
+    pub(super) fn tab(&self) -> Option<Position> {
+        let line = self.line?;
+        let lines = [Some(line), self.after];
+        lines.into_iter().flatten().find_map(|line| {
+            let indent = line.text.len() - line.text.trim_start_matches([' ', '\t', '-']).len();
+            let tab = line.text[..indent].find('\t')?;
+            Some(line.position(tab))
+        })
+    }
+
+    /// Returns whether the line has a text at the place of the error.
+    pub(super) fn has_here(&self, text: &str) -> bool {
+        let rest = self.line.map(|line| line.split_at(self.at.column).1);
+        rest.is_some_and(|rest| rest.starts_with(text))
+    }
+
+    /// Finds the slip that the character at the error tells of.
+    pub(super) fn token(&self) -> Option<(Position, Slip)> {
+        let line = self.line?;
+        let (before, rest) = line.split_at(self.at.column);
+        let word = rest.split([' ', '\t', ',', ']', '}']).next().unwrap_or("");
+        if is_after_key(before) && before.ends_with('\t') {
+            return Some((self.at, Slip::TabAfterColon));
+        }
+        let slip = match rest.chars().next()? {
+            '*' if word == "*" || word.starts_with("*.") => Slip::Alias(word.to_owned()),
+            '*' => Slip::Alias("*…".to_owned()),
+            '@' if word.ends_with(':') => Slip::Key(word.trim_end_matches(':').to_owned()),
+            c @ ('@' | '`' | '%') => Slip::Reserved(c),
+            '-' if is_after_key(before) => Slip::ListAfterKey,
+            _ => return None,
+        };
+        Some((self.at, slip))
+    }
+
+    /// Finds a key without a space after its colon, in the line or the one
+    /// before, or else a second key in the line.
+    pub(super) fn colon(&self) -> Option<(Position, Slip)> {
+        let lines = [self.line, self.before.last().copied()];
+        let missing_space = lines.into_iter().flatten().find_map(|line| {
+            let (start, key) = line.key_without_space()?;
+            Some((line.position(start), Slip::ColonSpace(key)))
+        });
+        missing_space.or_else(|| {
+            let line = self.line?;
+            let (before, rest) = line.split_at(self.at.column);
+            let is_second = rest.starts_with(':') && before.contains(": ");
+            is_second.then_some((self.at, Slip::SecondKey))
+        })
+    }
+
+    /// Finds a line whose indentation fits no other.
+    pub(super) fn indentation(&self) -> Option<(Position, Slip)> {
+        let line = self.line?;
+        let above = *self.before.last()?;
+        let indent = line.indent();
+        let at = line.position(indent);
+        if indent > above.contents() && above.has_value() {
+            return Some((at, Slip::BelowValue));
+        }
+
+        let mut expected = Vec::new();
+        for above in self.before.iter().rev() {
+            let least = expected.last().copied().unwrap_or(usize::MAX);
+            for column in [above.contents(), above.indent()] {
+                if column < least && expected.last() != Some(&column) {
+                    expected.push(column);
+                }
+            }
+            if above.indent() == 0 {
+                break;
+            }
+        }
+        expected.reverse();
+        let found = indent;
+        let fits = expected.contains(&found) || expected.is_empty();
+        (!fits).then_some((at, Slip::Indentation { found, expected }))
+    }
+
+    /// Finds a line that is neither a key nor an item: the one before the error,
+    /// or the last one.
+    pub(super) fn no_colon(&self) -> Option<(Position, Slip)> {
+        let above = *self.before.last()?;
+        let text = above.text[above.contents()..].trim_end();
+        // The name of a field, and no line of a key or a certificate.
+        let is_word = text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let is_item = above.contents() > above.indent();
+        let at = above.position(above.contents());
+        (is_word && !is_item && !text.is_empty()).then(|| (at, Slip::NoColon(text.to_owned())))
+    }
+}
+
+/// Returns whether a text ends in the colon of a key, with space after it.
+fn is_after_key(before: &str) -> bool {
+    before.trim_end().ends_with(':')
+}
+
+impl<'a> Line<'a> {
+    /// Returns whether the line is neither blank nor only a comment.
+    fn has_contents(&self) -> bool {
+        let text = self.text.trim_start();
+        !text.is_empty() && !text.starts_with('#')
+    }
+
+    /// Returns the place of a byte of the line.
+    fn position(&self, byte: usize) -> Position {
+        let before = self.text.get(..byte).unwrap_or(self.text);
+        Position {
+            line: self.number,
+            column: before.chars().count() + 1,
+        }
+    }
+
+    /// Splits the line before a column.
+    fn split_at(&self, column: usize) -> (&'a str, &'a str) {
+        let mut starts = self.text.char_indices().map(|(start, _)| start);
+        let start = starts.nth(column.saturating_sub(1));
+        self.text.split_at(start.unwrap_or(self.text.len()))
+    }
+
+    /// Returns the number of spaces that the line begins with.
+    fn indent(&self) -> usize {
+        self.text.len() - self.text.trim_start_matches(' ').len()
+    }
+
+    /// Returns the byte at which the contents of the line begin, behind the
+    /// dashes of items.
+    fn contents(&self) -> usize {
+        let mut rest = self.text.trim_start_matches(' ');
+        while let Some(item) = rest.strip_prefix("- ") {
+            rest = item.trim_start_matches(' ');
+        }
+        self.text.len() - rest.len()
+    }
+
+    /// Returns whether the line has a key with a value that is complete.
+    fn has_value(&self) -> bool {
+        let Some((_, value)) = self.text.split_once(": ") else {
+            return false;
+        };
+        let value = value.split(" #").next().unwrap_or_default().trim();
+        !value.is_empty() && !value.starts_with(['|', '>', '[', '{', '&', '#'])
+    }
+
+    /// Returns the key that the line begins with, and the byte of its colon, if
+    /// there is no space after it.
+    fn key_without_space(&self) -> Option<(usize, String)> {
+        let start = self.contents();
+        let rest = &self.text[start..];
+        let (key, len) = match rest.chars().next()? {
+            quote @ ('"' | '\'') => {
+                let key = rest[1..].split(quote).next()?;
+                (key, key.len() + 2)
+            }
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+                let key = &rest[..rest.find(|c| !is_part(c))?];
+                (key, key.len())
+            }
+            _ => return None,
+        };
+        let value = rest.get(len..)?.strip_prefix(':')?;
+        let begins_at_once = value.chars().next().is_some_and(|c| !c.is_whitespace());
+        (begins_at_once && !value.starts_with("//")).then(|| (start + len, key.to_owned()))
+    }
+}
