@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use trunkline::TypeUrl;
 
+use super::wait::Made;
 use super::{parse_body, print};
 use crate::client::Detail;
 use crate::failure::Result;
@@ -32,8 +33,8 @@ pub(super) struct Changed {
 
 /// Prints one line for each change in the body of a response, and the number of
 /// resources that did not change. The warnings, which `describe` writes with
-/// their places, go to standard error.
-pub(super) fn print_outcome(body: &Bytes, describe: &dyn Fn(Detail) -> String) -> Result<()> {
+/// their places, go to standard error. Returns what was made.
+pub(super) fn print_outcome(body: &Bytes, describe: &dyn Fn(Detail) -> String) -> Result<Made> {
     let outcome: Outcome = parse_body(body)?;
     for warning in outcome.warnings {
         eprintln!("warning: {}", describe(warning));
@@ -47,7 +48,11 @@ pub(super) fn print_outcome(body: &Bytes, describe: &dyn Fn(Detail) -> String) -
     } else if !outcome.changed.is_empty() {
         text.push_str(&format!("revision {}\n", outcome.revision));
     }
-    print(text.as_bytes())
+    print(text.as_bytes())?;
+    Ok(Made {
+        revision: outcome.revision,
+        changed: Some(outcome.changed),
+    })
 }
 
 /// Writes the line of a change; `None` if there was no version and is none.

@@ -12,6 +12,7 @@
 
 mod engine;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,9 @@ pub(crate) trait Watcher {
     type News;
 
     /// Called when there may be something to read, without the database locked.
-    /// `news` describes the changes, if there are any to describe.
-    fn wake(&self, news: Option<&Self::News>);
+    /// `news` describes the changes, if there are any to describe. The changes
+    /// are of `revision` and earlier ones.
+    fn wake(&self, news: Option<&Self::News>, revision: u64);
 }
 
 /// See the module's documentation.
@@ -39,6 +41,11 @@ pub(crate) struct Hub<W: Watcher> {
     /// Locked for a whole transaction, while the engine is locked for a slice
     /// of it at a time (S85). Locked before the engine.
     writing: Mutex<()>,
+    /// Locked while watchers are woken, so that `announced` is true of all.
+    /// Locked before the engine.
+    waking: Mutex<()>,
+    /// All watchers that changes up to this revision concern were woken.
+    announced: AtomicU64,
     /// The start of the clock.
     start: Instant,
 }
@@ -49,6 +56,8 @@ struct State<W: Watcher> {
     watchers: Vec<Option<Arc<W>>>,
     /// The number of transactions so far.
     revision: u64,
+    /// Whether a slice of the next transaction was made, and not the last.
+    is_applying: bool,
     /// The first change since the watchers were last woken.
     news: Option<W::News>,
     /// Whether a caller is about to wake the watchers.
@@ -69,10 +78,13 @@ impl<W: Watcher> Hub<W> {
                 db,
                 watchers: Vec::new(),
                 revision: 0,
+                is_applying: false,
                 news: None,
                 is_wake_claimed: false,
             }),
             writing: Mutex::default(),
+            waking: Mutex::default(),
+            announced: AtomicU64::new(0),
             start: Instant::now(),
         }
     }
@@ -130,7 +142,9 @@ impl<W: Watcher> Hub<W> {
         news: &impl Fn() -> Option<W::News>,
     ) -> Result<Progress, ApplyError> {
         let mut state = self.lock();
-        let progress = commit.advance(&mut state.db, SLICE, |name| list(name, listed))?;
+        let advanced = commit.advance(&mut state.db, SLICE, |name| list(name, listed));
+        state.is_applying = matches!(advanced, Ok(Progress::More));
+        let progress = advanced?;
         let is_done = progress == Progress::Done;
         state.revision += u64::from(is_done);
 
@@ -160,18 +174,28 @@ impl<W: Watcher> Hub<W> {
     /// Wakes the watchers that changes since the last wake concern, and tells
     /// them the news. They are called without the database locked.
     pub(crate) fn wake(&self) {
-        let (woken, news) = {
+        let _waking = self.waking.lock().unwrap_or_else(PoisonError::into_inner);
+        let (woken, news, revision, next_revision) = {
             let mut state = self.lock();
             state.is_wake_claimed = false;
             let stream_ids = state.db.take_woken_streams();
             let find = |id: &StreamId| state.watchers.get(id.index())?.clone();
             let woken: Vec<Arc<W>> = stream_ids.iter().filter_map(find).collect();
-            (woken, state.news.take())
+            // A watcher that slices of a transaction concern may not be woken
+            // again at its end.
+            let next_revision = state.revision + u64::from(state.is_applying);
+            (woken, state.news.take(), state.revision, next_revision)
         };
 
         for watcher in woken {
-            watcher.wake(news.as_ref());
+            watcher.wake(news.as_ref(), next_revision);
         }
+        self.announced.fetch_max(revision, Ordering::Release);
+    }
+
+    /// The newest revision of which all watchers that it concerns were woken.
+    pub(crate) fn announced(&self) -> u64 {
+        self.announced.load(Ordering::Acquire)
     }
 
     /// Opens a stream of the database for a watcher. `open` returns the id of
@@ -257,13 +281,13 @@ mod tests {
     use trunkline_core::resource::Resource;
 
     #[derive(Default)]
-    struct Heard(Mutex<Vec<Option<u64>>>);
+    struct Heard(Mutex<Vec<(Option<u64>, u64)>>);
 
     impl Watcher for Heard {
         type News = u64;
 
-        fn wake(&self, news: Option<&u64>) {
-            self.0.lock().unwrap().push(news.copied());
+        fn wake(&self, news: Option<&u64>, revision: u64) {
+            self.0.lock().unwrap().push((news.copied(), revision));
         }
     }
 
@@ -289,9 +313,11 @@ mod tests {
             assert_eq!(revision, nth as u64 + 1);
         }
         assert!(hub.claim_wake() && !hub.claim_wake());
+        assert_eq!(hub.announced(), 0);
         hub.wake();
         hub.wake();
-        assert_eq!(*all.0.lock().unwrap(), [Some(0)]);
+        assert_eq!(*all.0.lock().unwrap(), [(Some(0), 2)]);
+        assert_eq!(hub.announced(), 2);
         assert!(none.0.lock().unwrap().is_empty());
         assert_eq!(hub.with_revision(|_| ()).1, 2);
         assert!(hub.claim_wake(), "it was woken");
