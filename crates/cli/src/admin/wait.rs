@@ -12,7 +12,7 @@ use trunkline::{Arrival, ArrivalState, Awaited, ClientArrival};
 use super::Shared;
 use super::error::Refusal;
 use super::query::Query;
-use super::status::nack_error;
+use super::status::{millis, nack_error};
 use crate::settings::parse_duration;
 
 /// The maximum of requests that wait at once.
@@ -195,14 +195,12 @@ fn progress(revision: u64, complete: bool, clients: Vec<ClientArrival>) -> Progr
 
 /// Shows a client.
 fn show(client: ClientArrival) -> Shown {
-    let outstanding = client.outstanding.into_iter().map(|outstanding| {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Outstanding {
-            type_url: outstanding.type_url.to_string(),
-            unanswered_ms: outstanding.unanswered.map(millis),
-            names: outstanding.names.iter().map(ToString::to_string).collect(),
-            more: outstanding.more,
-        }
+    let outstanding = client.outstanding.into_iter();
+    let outstanding = outstanding.map(|outstanding| Outstanding {
+        type_url: outstanding.type_url.to_string(),
+        unanswered_ms: outstanding.unanswered.map(millis),
+        names: outstanding.names.iter().map(ToString::to_string).collect(),
+        more: outstanding.more,
     });
     let withheld = client
         .withheld

@@ -137,10 +137,13 @@ pub(crate) enum Command {
         trunkline status\n  \
         trunkline status -o json\n  \
         trunkline status --node sidecar-7 --type cds\n  \
-        trunkline status --check && echo all in sync\n\n\
+        trunkline status --check && echo all in sync\n  \
+        trunkline status --watch\n\n\
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
-        something, and the reason is shown. Trouble comes first. Files that are bad, and changes\n\
-        that are held, are listed at the end.")]
+        something, and the reason is shown. RESOURCES: how many it has as they should be, and how\n\
+        many it should have. LAST SENT: how long ago it was sent something. WAITING: how long it\n\
+        has not answered. SUBS: the names that it subscribes to; * is all. Trouble comes first.\n\
+        Files that are bad, and changes that are held, are listed at the end.")]
     Status(Status),
     /// Shows changes, ACKs, NACKs and clients that come and go, as it happens
     #[command(after_help = "Examples:\n  \

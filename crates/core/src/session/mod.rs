@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub use base::BaseSubscriptions;
 pub use event::{Event, ProtocolError, Refusal};
-pub use progress::TypeProgress;
+pub use progress::{ListedCounts, ResourceCounts, TypeProgress};
 pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, SLICE, StreamId};

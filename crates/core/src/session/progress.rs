@@ -3,19 +3,37 @@
 //! It is worked out from the present state, not from what happened: a stream
 //! that was not woken yet for a change has not sent all.
 
-use crate::database::Database;
+use hashbrown::HashSet;
+
+use super::Session;
+use crate::database::{Database, Scope};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::TypeUrl;
-use crate::source::TypeStream;
-
-use super::Session;
+use crate::source::{AnswerKind, TypeStream};
 
 /// How far one type on one stream is.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeProgress<'s> {
     type_stream: &'s TypeStream,
     has_sent_all: bool,
+}
+
+/// How many resources of a type the database lists for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedCounts {
+    listed: usize,
+    unsent: usize,
+}
+
+/// How many resources of a type a client has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceCounts {
+    /// Those that it ACKed as they should be.
+    pub current: usize,
+    /// Those that it should have. A name that it subscribes to counts unless the
+    /// last answer that it ACKed was that it does not exist.
+    pub desired: usize,
 }
 
 impl Session {
@@ -77,6 +95,55 @@ impl<'s> TypeProgress<'s> {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.has_sent_all && self.unanswered_since().is_none()
+    }
+
+    /// How many resources the views of the client's cursors list, and how many
+    /// changes were not sent. Visits no names.
+    #[must_use]
+    pub fn listed_counts(&self, db: &Database) -> ListedCounts {
+        let type_stream = self.type_stream;
+        let cursors = type_stream.client_cache.cursors().iter();
+        let unsent: usize = cursors.map(|cursor| cursor.unsent_count(db)).sum();
+        ListedCounts {
+            listed: type_stream.listed_count(db),
+            unsent: unsent + db.dirty(type_stream.subscriber).count(),
+        }
+    }
+
+    /// How many resources the client has and should have. Visits its
+    /// subscriptions and the names that are outstanding, without the database.
+    /// Each change that was not sent counts as a resource that the client does
+    /// not have.
+    #[must_use]
+    pub fn resource_counts(&self, counts: ListedCounts) -> ResourceCounts {
+        let type_stream = self.type_stream;
+        let mut cursors = type_stream.client_cache.cursors().iter();
+        let has_all = cursors.any(|cursor| cursor.scope == Scope::All);
+        let named = type_stream.subscriptions.iter().filter(|_| !has_all);
+        let named = named.filter(|(_, s)| s.acked_answer != AnswerKind::Absent);
+        let desired = named.count() + counts.listed;
+        let behind = self.outstanding_names().len() + counts.unsent;
+        ResourceCounts {
+            current: desired.saturating_sub(behind),
+            desired,
+        }
+    }
+
+    /// The names of which the client does not have the desired resource: sent
+    /// without an acknowledgement, to be evaluated or tried, deferred, NACKed.
+    fn outstanding_names(&self) -> HashSet<Name> {
+        let type_stream = self.type_stream;
+        let pending_acks = type_stream.client_cache.pending_acks().iter();
+        let sent = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        let nacked = type_stream
+            .quarantine
+            .keys()
+            .chain(type_stream.suspects.keys());
+        let mut names: HashSet<Name> = sent.map(|resource| resource.name.clone()).collect();
+        names.extend(nacked.map(|(name, _)| name.clone()));
+        names.extend(type_stream.dirty.iter().cloned());
+        names.extend(type_stream.deferred_additions().cloned());
+        names
     }
 
     /// When the oldest response without an acknowledgement was sent.

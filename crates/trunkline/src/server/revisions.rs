@@ -1,6 +1,8 @@
 //! The revision of the contents up to which each type of a stream was sent and
 //! acknowledged.
 
+use std::time::{Duration, Instant};
+
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::Event;
 
@@ -18,6 +20,8 @@ pub(super) struct TypeRevisions {
     pending: Vec<SentRevision>,
     /// The newest revision that a response was built from.
     pub(super) sent: u64,
+    /// When that response was built.
+    sent_at: Instant,
     /// The newest revision of which the response was ACKed.
     acked: Option<u64>,
     /// The newest revision of which all was sent and ACKed.
@@ -48,6 +52,11 @@ impl TypeRevisions {
         self.acked
     }
 
+    /// How long ago the newest response was built.
+    pub(super) fn last_sent(&self) -> Duration {
+        self.sent_at.elapsed()
+    }
+
     /// The newest revision of which all was sent and ACKed, if the client was
     /// sent anything since.
     pub(super) fn settled(&self) -> Option<u64> {
@@ -68,7 +77,7 @@ impl SentRevisions {
         is_last: bool,
     ) {
         let entry = self.find_or_insert(type_url);
-        entry.sent = revision;
+        (entry.sent, entry.sent_at) = (revision, Instant::now());
         entry.oversized = None;
         if entry.pending.len() == MAX_PENDING {
             entry.pending.remove(0);
@@ -88,6 +97,7 @@ impl SentRevisions {
                 type_url: type_url.clone(),
                 pending: Vec::new(),
                 sent: 0,
+                sent_at: Instant::now(),
                 acked: None,
                 settled: None,
                 oversized: None,

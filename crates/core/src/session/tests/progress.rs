@@ -12,6 +12,14 @@ fn progress(stream: &Stream, url: &str) -> (bool, bool) {
     (progress.has_sent_all(), progress.is_settled())
 }
 
+/// How many resources of a type the client has, and should have.
+fn counts(stream: &Stream, url: &str) -> (usize, usize) {
+    let progress = stream.session.type_progress(&stream.db, &url.into());
+    let progress = progress.unwrap();
+    let counts = progress.resource_counts(progress.listed_counts(&stream.db));
+    (counts.current, counts.desired)
+}
+
 /// The names of a type whose removal is withheld.
 fn withheld(stream: &mut Stream, url: &str) -> Vec<Name> {
     let progress = stream.session.type_progress(&stream.db, &url.into());
@@ -61,4 +69,30 @@ fn s73_an_addition_that_waits_is_outstanding_and_a_removal_is_withheld() {
     stream.poll();
     assert_eq!(progress(&stream, CDS), (true, true));
     assert_eq!(progress(&stream, RDS), (true, true));
+}
+
+#[test]
+fn what_a_client_has_is_counted_until_it_is_as_it_should_be() {
+    let mut stream = Stream::open();
+    stream.put_all(&[(CDS, "a", "1", &[]), (CDS, "b", "1", &[])]);
+    stream.put(EDS, "a", "1");
+    stream.subscribe(CDS, &[]);
+    stream.subscribe(EDS, &["a", "none"]);
+    assert_eq!(counts(&stream, CDS), (0, 2));
+    let first = stream.poll().unwrap();
+    assert_eq!(counts(&stream, CDS), (0, 2));
+    stream.ack(first);
+    stream.settle();
+    assert_eq!(counts(&stream, CDS), (2, 2));
+    assert_eq!(counts(&stream, EDS), (1, 1), "the other does not exist");
+
+    stream.put(CDS, "b", "2");
+    assert_eq!(counts(&stream, CDS), (1, 2));
+    let second = stream.poll().unwrap();
+    assert_eq!(counts(&stream, CDS), (1, 2));
+    stream.nack(second);
+    assert_eq!(counts(&stream, CDS), (1, 2), "it rejects one");
+    stream.put(EDS, "none", "1");
+    stream.settle();
+    assert_eq!(counts(&stream, EDS), (2, 2));
 }
