@@ -12,6 +12,7 @@
 
 mod engine;
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,8 +30,9 @@ pub(crate) trait Watcher {
     type News;
 
     /// Called when there may be something to read, without the database locked.
-    /// `news` describes the changes, if there are any to describe. The changes
-    /// are of `revision` and earlier ones.
+    /// `news` describes the changes, if there are any to describe. The newest
+    /// change that concerns the watcher makes `revision`, or the contents had it
+    /// when something else woke the watcher.
     fn wake(&self, news: Option<&Self::News>, revision: u64);
 }
 
@@ -56,8 +58,10 @@ struct State<W: Watcher> {
     watchers: Vec<Option<Arc<W>>>,
     /// The number of transactions so far.
     revision: u64,
-    /// Whether a slice of the next transaction was made, and not the last.
-    is_applying: bool,
+    /// The index of each stream that a change concerns, and the revision that
+    /// the change makes, since the watchers were last woken. A stream may be
+    /// there several times.
+    woken: Vec<(usize, u64)>,
     /// The first change since the watchers were last woken.
     news: Option<W::News>,
     /// Whether a caller is about to wake the watchers.
@@ -70,6 +74,47 @@ impl<W: Watcher> AsMut<Database> for State<W> {
     }
 }
 
+impl<W: Watcher> State<W> {
+    /// Notes the streams that were woken since the last note, with the revision
+    /// of the contents.
+    fn note_woken(&mut self) {
+        self.note_woken_at(self.revision);
+    }
+
+    /// Notes them with the revision that the transaction at hand will make.
+    fn note_woken_for_next(&mut self) {
+        self.note_woken_at(self.revision + 1);
+    }
+
+    fn note_woken_at(&mut self, revision: u64) {
+        let ids = self.db.take_woken_streams().into_iter();
+        self.woken.extend(ids.map(|id| (id.index(), revision)));
+        // Each slice of a large change may wake the same streams.
+        if self.woken.len() > 2 * self.watchers.len() {
+            self.merge_woken();
+        }
+    }
+
+    /// Keeps the newest revision of each woken stream.
+    fn merge_woken(&mut self) {
+        self.woken
+            .sort_unstable_by_key(|(index, revision)| (*index, Reverse(*revision)));
+        self.woken.dedup_by_key(|(index, _)| *index);
+    }
+
+    /// Takes the watchers of all woken streams, once each, with the newest
+    /// revision that concerns them. One that took the place of a stream which
+    /// has ended is woken for nothing.
+    fn take_woken(&mut self) -> Vec<(Arc<W>, u64)> {
+        self.note_woken();
+        self.merge_woken();
+        let woken = std::mem::take(&mut self.woken).into_iter();
+        let find =
+            |(index, revision): (usize, u64)| Some((self.watchers.get(index)?.clone()?, revision));
+        woken.filter_map(find).collect()
+    }
+}
+
 impl<W: Watcher> Hub<W> {
     /// A hub without watchers, whose clock starts now.
     pub(crate) fn new(db: Database) -> Self {
@@ -78,7 +123,7 @@ impl<W: Watcher> Hub<W> {
                 db,
                 watchers: Vec::new(),
                 revision: 0,
-                is_applying: false,
+                woken: Vec::new(),
                 news: None,
                 is_wake_claimed: false,
             }),
@@ -142,9 +187,10 @@ impl<W: Watcher> Hub<W> {
         news: &impl Fn() -> Option<W::News>,
     ) -> Result<Progress, ApplyError> {
         let mut state = self.lock();
-        let advanced = commit.advance(&mut state.db, SLICE, |name| list(name, listed));
-        state.is_applying = matches!(advanced, Ok(Progress::More));
-        let progress = advanced?;
+        // Streams that something else woke are not concerned by it.
+        state.note_woken();
+        let progress = commit.advance(&mut state.db, SLICE, |name| list(name, listed))?;
+        state.note_woken_for_next();
         let is_done = progress == Progress::Done;
         state.revision += u64::from(is_done);
 
@@ -175,20 +221,14 @@ impl<W: Watcher> Hub<W> {
     /// them the news. They are called without the database locked.
     pub(crate) fn wake(&self) {
         let _waking = self.waking.lock().unwrap_or_else(PoisonError::into_inner);
-        let (woken, news, revision, next_revision) = {
+        let (woken, news, revision) = {
             let mut state = self.lock();
             state.is_wake_claimed = false;
-            let stream_ids = state.db.take_woken_streams();
-            let find = |id: &StreamId| state.watchers.get(id.index())?.clone();
-            let woken: Vec<Arc<W>> = stream_ids.iter().filter_map(find).collect();
-            // A watcher that slices of a transaction concern may not be woken
-            // again at its end.
-            let next_revision = state.revision + u64::from(state.is_applying);
-            (woken, state.news.take(), state.revision, next_revision)
+            (state.take_woken(), state.news.take(), state.revision)
         };
 
-        for watcher in woken {
-            watcher.wake(news.as_ref(), next_revision);
+        for (watcher, revision) in woken {
+            watcher.wake(news.as_ref(), revision);
         }
         self.announced.fetch_max(revision, Ordering::Release);
     }
