@@ -106,6 +106,10 @@ fn arrives(way: Way) {
 
     // An Envoy that is gone is not awaited.
     let mut arrival = change(&site, &serving, &both);
+    until("the client to be known", || {
+        arrival.look();
+        (!arrival.clients().is_empty()).then_some(())
+    });
     drop(envoy);
     let client = complete(&mut arrival);
     assert_ne!(client.state, ArrivalState::Awaited);
