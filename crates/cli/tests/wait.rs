@@ -314,7 +314,14 @@ fn what_cannot_be_waited_for_is_refused() {
         let args = [&["apply", "-f", "-"], flags].concat();
         bad(&server.ask_with(&args, CLUSTER), 2);
     }
-    // A change that is refused is not waited for.
+    // A change that is held is not waited for, and neither is one that is refused.
+    let one = CLUSTER.replace("resources:\n", "");
+    let many = (0..10).map(|nth| one.replace("backend", &format!("cluster-{nth}")));
+    let many = format!("resources:\n{}", many.collect::<String>());
+    good(&server.ask_with(&["apply", "-f", "-", "--wait"], &many));
+    let held = ["apply", "-f", "-", "--wait", "--replace"];
+    let error = bad(&server.ask_with(&held, CLUSTER), 1);
+    assert!(error.contains("nothing was changed"), "{error}");
     let wrong = CLUSTER.replace("1s", "no");
     bad(&server.ask_with(&["apply", "-f", "-", "--wait"], &wrong), 1);
 }
