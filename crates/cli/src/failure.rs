@@ -21,12 +21,14 @@ enum Kind {
     Usage,
     /// The server cannot be reached: 3.
     Unreachable,
+    /// Clients have not answered in time: 3.
+    TimedOut,
 }
 
 /// The meaning of the exit codes, for `--help`.
 pub(crate) const CODES: &str = "Exit codes: 0 done; 1 what was given is wrong, or a check failed; \
-     2 the command line or the settings make no sense; 3 the server cannot be reached. Of `diff`: \
-     1 there is a difference; 2 what was given is wrong.";
+     2 the command line or the settings make no sense; 3 the server cannot be reached, or \
+     clients have not answered in time (--wait). Of `diff`: 1 there is a difference; 2 what was given is wrong.";
 
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -47,6 +49,11 @@ impl Failure {
         Self::new(Kind::Unreachable, message)
     }
 
+    /// Makes the failure of clients that have not answered in time.
+    pub(crate) fn timed_out(message: impl fmt::Display) -> Self {
+        Self::new(Kind::TimedOut, message)
+    }
+
     /// Returns whether the server could not be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
@@ -60,7 +67,7 @@ impl Failure {
                 kind: Kind::Usage,
                 ..self
             },
-            Kind::Usage | Kind::Unreachable => self,
+            Kind::Usage | Kind::Unreachable | Kind::TimedOut => self,
         }
     }
 
@@ -88,7 +95,7 @@ impl Failure {
         match self.kind {
             Kind::Wrong => 1.into(),
             Kind::Usage => 2.into(),
-            Kind::Unreachable => 3.into(),
+            Kind::Unreachable | Kind::TimedOut => 3.into(),
         }
     }
 }

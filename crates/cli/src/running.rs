@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use trunkline::checked;
@@ -171,6 +171,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         hold_removals: settings.hold_removals,
         body_limit: settings.limits.admin_body.0,
         stage: Arc::default(),
+        waits: Semaphore::new(admin::MOST_WAITS),
     };
     Ok((server, admin))
 }

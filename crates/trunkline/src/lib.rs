@@ -11,6 +11,7 @@
 //! | [`Server`], [`Builder`], [`Options`] | a server, how it is made, its settings |
 //! | [`Contents`], [`Writer`] | where its resources come from |
 //! | [`Hooks`], [`Report`] | an embedder's decisions, and the events it is told |
+//! | [`Arrival`] | which clients have answered all that was sent for a change |
 //! | [`events`] | the newest changes, ACKs and NACKs, for readers who follow them |
 //! | [`listen`], [`tls`] | sockets, connections, certificates |
 //! | [`node`] | rules about nodes: parameters, base sets |
@@ -67,10 +68,11 @@ pub use trunkline_proto as proto;
 pub use trunkline_proto::envoy::envoy;
 
 pub use server::{
-    Accepted, Acknowledged, Applied, Body, BoxFuture, Builder, Call, ChangeCounts, Changed,
-    Conflict, Connection, Contents, Hooks, LeaseEvent, LeaseState, LeaseStatus, LeaseTtl,
-    LeaseTtlError, Lifetime, Limit, Options, Oversized, Peer, Precondition, RecentChange, Rejected,
-    Report, RequestDetails, ResourceMessage, Sent, Server, Service, Writer,
+    Accepted, Acknowledged, Applied, Arrival, ArrivalState, Awaited, Body, BoxFuture, Builder,
+    Call, ChangeCounts, Changed, ClientArrival, Conflict, Connection, Contents, Hooks, LeaseEvent,
+    LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime, Limit, Options, Outstanding,
+    Oversized, Peer, Precondition, RecentChange, Rejected, RejectedResource, Report,
+    RequestDetails, ResourceMessage, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

@@ -7,6 +7,7 @@
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
 //! | `leases` | resources that stay only as long as their writer renews them |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
+//! | `wait` | the clients that have yet to answer a change |
 //! | `watch`, `event`, `event_filter` | events as they happen |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -32,6 +33,7 @@ mod status;
 mod types;
 mod variant;
 mod view;
+mod wait;
 mod watch;
 mod write;
 
@@ -44,8 +46,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use http::StatusCode;
-use tokio::sync::Mutex;
 use tokio::sync::watch::Receiver;
+use tokio::sync::{Mutex, Semaphore};
 use trunkline::events::EventLog;
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
@@ -55,6 +57,7 @@ pub(crate) use self::guard::Guard;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::status::protocol_name;
 pub(crate) use self::view::show_file_form;
+pub(crate) use self::wait::MOST_WAITS;
 use crate::applied::AppliedContents;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
@@ -76,6 +79,8 @@ pub(crate) struct Admin {
     pub(crate) body_limit: usize,
     /// The parts of changes that are not complete.
     pub(crate) stage: Arc<Mutex<Stage>>,
+    /// A permit for each request that waits for clients.
+    pub(crate) waits: Semaphore,
 }
 
 type Shared = Arc<Admin>;
@@ -117,6 +122,7 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/leases/{origin}" leases::renew;
     DELETE "/api/v1/leases/{origin}" leases::end;
     GET "/api/v1/status" status::list;
+    GET "/api/v1/wait" wait::wait;
     GET "/api/v1/watch" watch::watch;
     GET "/api/v1/explain" explain::explain_client;
     POST "/api/v1/explain" explain::explain_node;

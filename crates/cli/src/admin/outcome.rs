@@ -30,7 +30,8 @@ struct Outcome {
     counts: Counts,
     /// How many resources of the request are as they were.
     unchanged: usize,
-    /// The revision of the contents after the change.
+    /// The revision that the change made, or that of the contents if it made
+    /// none.
     revision: u64,
     warnings: Vec<Detail>,
     dry_run: bool,
@@ -248,7 +249,11 @@ pub(super) fn respond(
         return Err(refusal(rejection.findings));
     }
 
-    let Applied { changed, counts } = settlement.applied.unwrap_or_default();
+    let Applied {
+        changed,
+        counts,
+        revision,
+    } = settlement.applied.unwrap_or_default();
     let mut warnings = [warnings, settlement.warnings].concat();
     sort_findings(&mut warnings);
     let list = || changed.iter().map(ChangedVariant::from).collect();
@@ -256,7 +261,7 @@ pub(super) fn respond(
         changed: (!options.summary).then(list),
         counts: counts.into(),
         unchanged: settlement.unchanged,
-        revision: server.revision(),
+        revision: revision.unwrap_or_else(|| server.revision()),
         warnings: warnings.into_iter().map(Detail::from).collect(),
         dry_run: options.dry_run,
     };

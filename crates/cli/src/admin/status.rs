@@ -1,5 +1,7 @@
 //! The state of clients, as JSON.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
@@ -38,6 +40,16 @@ struct Type {
     status: &'static str,
     subscriptions: usize,
     wildcard: bool,
+    /// The resources that the client has as they should be.
+    current: usize,
+    /// The resources that it should have.
+    desired: usize,
+    /// How long ago the newest response was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_sent_ms: Option<u64>,
+    /// How long the oldest response has no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unanswered_ms: Option<u64>,
     sent_version: Option<String>,
     acked_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +118,11 @@ pub(crate) fn protocol_name(mode: Mode) -> &'static str {
     }
 }
 
+/// Returns a time in milliseconds.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Returns the error of a NACK without secrets: Envoy quotes the resource that
 /// it rejects.
 pub(super) fn nack_error(message: &str) -> String {
@@ -147,6 +164,10 @@ fn show_type(state: TypeState) -> Type {
         },
         subscriptions: state.subscriptions,
         wildcard: state.wildcard,
+        current: state.current,
+        desired: state.desired,
+        last_sent_ms: state.last_sent.map(millis),
+        unanswered_ms: state.unanswered.map(millis),
         sent_version: state.sent_version,
         acked_version: state.acked_version,
         error: state.error.map(|error| nack_error(&error.message)),

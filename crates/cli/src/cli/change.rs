@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use trunkline::LeaseTtl;
 
 use super::{Remote, Types};
@@ -27,13 +27,15 @@ pub(crate) struct Apply {
         value_name = "TIME",
         value_parser = LeaseTime::parse,
         requires = "origin",
-        conflicts_with_all = ["dry_run", "if_revision"]
+        conflicts_with_all = ["dry_run", "if_revision", "wait"]
     )]
     pub(crate) lease: Option<LeaseTime>,
     #[command(flatten)]
     pub(crate) change: Change,
     #[command(flatten)]
     pub(crate) types: Types,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }
@@ -81,6 +83,41 @@ pub(crate) struct Change {
     pub(crate) dry_run: bool,
 }
 
+/// Flags of commands that can wait for clients.
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// Wait until every client that was connected has answered all that was sent for the change;
+    /// with =removals, also until it has let go of what it may still use
+    #[arg(
+        long,
+        value_name = "FOR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "answers",
+        conflicts_with = "dry_run"
+    )]
+    pub(crate) wait: Option<WaitFor>,
+    /// How long to wait
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = parse_duration,
+        default_value = "60s",
+        requires = "wait"
+    )]
+    pub(crate) timeout: Duration,
+}
+
+/// What `--wait` waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitFor {
+    /// The answers of clients. Removals that are withheld while a client may
+    /// use the resource are reported only.
+    Answers,
+    /// These removals, too.
+    Removals,
+}
+
 /// Flags of `delete`.
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
@@ -107,6 +144,8 @@ pub(crate) struct Delete {
     pub(crate) change: Change,
     #[command(flatten)]
     pub(crate) types: Types,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

@@ -7,7 +7,7 @@ mod change;
 mod remote;
 mod show;
 
-pub(crate) use self::change::{Apply, Change, Confirm, Delete, Diff, LeaseTime};
+pub(crate) use self::change::{Apply, Change, Confirm, Delete, Diff, LeaseTime, Wait, WaitFor};
 pub(crate) use self::remote::Remote;
 pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput, Watch};
 
@@ -96,6 +96,7 @@ pub(crate) enum Command {
         trunkline apply -f /etc/trunkline -f more.yaml\n  \
         trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
         trunkline apply -f clusters.yaml --dry-run\n  \
+        trunkline apply -f clusters.yaml --wait --timeout 30s\n  \
         trunkline apply -f team-a.yaml --origin team-a --replace\n  \
         trunkline apply -f endpoints.yaml --origin pod-7 --replace --lease 30s\n  \
         trunkline apply -f a-million-hosts.pb\n\n\
@@ -104,6 +105,11 @@ pub(crate) enum Command {
         With --lease the program stays, and renews the lease of its origin. When it ends, or is\n\
         not heard of for that time, the server removes all resources of the origin; if they are\n\
         many, that is held. A server that has lost them gets the file again, as it is then.\n\n\
+        With --wait the program ends when every client that was connected, and that the change\n\
+        concerns, has answered all that was sent for it: with 0 if all have it, with 1 if one\n\
+        rejects something of it, with 3 if one has not answered in time. A removal is withheld as\n\
+        long as a client may use the resource; that is said, and --wait=removals waits for it.\n\
+        If nothing has changed, or in parts, all clients are awaited.\n\n\
         All files of a directory, and of those below it, are one change.\n\n\
         A file of more than 10000 resources is sent in parts, and applied when the last of them\n\
         has arrived.\n\n\
@@ -117,6 +123,7 @@ pub(crate) enum Command {
         trunkline delete cds backend\n  \
         trunkline delete clusters/backend eds/backend\n  \
         trunkline delete -f clusters.yaml\n  \
+        trunkline delete cds backend --wait=removals --timeout 15m\n  \
         trunkline delete rds first second\n  \
         trunkline delete rds shop --variant 'env=prod AND NOT version=v1'\n\n\
         Without --variant every variant of a name goes. With -f, a resource that has constraints\n\
@@ -141,10 +148,13 @@ pub(crate) enum Command {
         trunkline status\n  \
         trunkline status -o json\n  \
         trunkline status --node sidecar-7 --type cds\n  \
-        trunkline status --check && echo all in sync\n\n\
+        trunkline status --check && echo all in sync\n  \
+        trunkline status --watch\n\n\
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
-        something, and the reason is shown. Trouble comes first. Files that are bad, and changes\n\
-        that are held, are listed at the end.")]
+        something, and the reason is shown. RESOURCES: how many it has as they should be, and how\n\
+        many it should have. LAST SENT: how long ago it was sent something. WAITING: how long it\n\
+        has not answered. SUBS: the names that it subscribes to; * is all. Trouble comes first.\n\
+        Files that are bad, and changes that are held, are listed at the end.")]
     Status(Status),
     /// Shows changes, ACKs, NACKs and clients that come and go, as it happens
     #[command(after_help = "Examples:\n  \

@@ -59,6 +59,10 @@ pub(crate) struct Status {
     /// or held
     #[arg(long)]
     pub(crate) check: bool,
+    /// Show it again and again, until the program is stopped: on a terminal every second, else
+    /// whenever something has changed
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use trunkline::TypeUrl;
 
+use super::wait::Made;
 use super::{parse_body, print};
 use crate::client::{Detail, DetailPrinter};
 use crate::failure::Result;
@@ -33,8 +34,8 @@ pub(super) struct Changed {
 
 /// Prints one line for each change in the body of a response, and the number of
 /// resources that did not change. The warnings, which `printer` shows with
-/// their places, go to standard error.
-pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result<()> {
+/// their places, go to standard error. Returns what was made.
+pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result<Made> {
     let outcome: Outcome = parse_body(body)?;
     for warning in outcome.warnings {
         eprint!("{}", printer.show(Severity::Warning, warning));
@@ -48,11 +49,15 @@ pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result
     } else if !outcome.changed.is_empty() {
         text.push_str(&format!("revision {}\n", outcome.revision));
     }
-    print(text.as_bytes())
+    print(text.as_bytes())?;
+    Ok(Made {
+        revision: outcome.revision,
+        changed: Some(outcome.changed),
+    })
 }
 
 /// Prints the outcome of a change that was not made of a file.
-pub(super) fn print_outcome_without_file(body: &Bytes) -> Result<()> {
+pub(super) fn print_outcome_without_file(body: &Bytes) -> Result<Made> {
     let printer = DetailPrinter {
         report: &Report::new(),
         locate: &|detail| detail.in_file(""),

@@ -9,7 +9,7 @@ use trunkline_proto::text::Format;
 
 use super::selected::parse_words;
 use super::sources::{Input, Sources};
-use super::{changes, run_request};
+use super::{changes, run_request, wait};
 use crate::cli;
 use crate::client::{Call, Client, content_type};
 use crate::descriptors;
@@ -39,8 +39,11 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
         file: "",
     };
     let client = Client::new(&args.remote)?;
-    let body = run_request(client.call(call))?;
-    changes::print_outcome_without_file(&body)
+    run_request(async {
+        let body = client.call(call).await?;
+        let made = changes::print_outcome_without_file(&body)?;
+        wait::run(&client, &args.wait, made).await
+    })
 }
 
 /// Lists the resources that the command line names.

@@ -21,6 +21,7 @@ mod settings;
 mod sources;
 mod status;
 mod validate;
+mod wait;
 mod watch;
 
 use std::process::ExitCode;

@@ -1,6 +1,8 @@
 //! Runs the program as people do.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
+pub mod peer;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

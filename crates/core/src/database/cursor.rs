@@ -109,6 +109,12 @@ impl Database {
         self.view(id).head()
     }
 
+    /// Returns the number of resources that the cursor's view lists.
+    #[must_use]
+    pub fn listed_len(&self, id: CursorId) -> usize {
+        self.view(id).len()
+    }
+
     /// Returns the sum of the fingerprints of all listed resources.
     #[must_use]
     pub fn fingerprint_sum(&self, id: CursorId) -> u128 {

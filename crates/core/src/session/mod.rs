@@ -18,6 +18,7 @@ mod event;
 mod locators;
 mod params;
 mod poll;
+mod progress;
 mod refuse;
 mod request;
 mod status;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 pub use base::BaseSubscriptions;
 pub use event::{Event, ProtocolError, Refusal};
+pub use progress::{ListedCounts, ResourceCounts, TypeProgress};
 pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, SLICE, StreamId};

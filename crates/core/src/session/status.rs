@@ -220,7 +220,9 @@ impl Session {
 
 /// The names of a pending response that it answers or changes, in its order,
 /// with their resources.
-fn sent_names(pending_ack: &PendingAck) -> impl Iterator<Item = (Name, Option<Arc<Resource>>)> {
+pub(super) fn sent_names(
+    pending_ack: &PendingAck,
+) -> impl Iterator<Item = (Name, Option<Arc<Resource>>)> {
     let answers = pending_ack.answers.iter().filter(|a| !a.is_implicit);
     let answers = answers.map(|answer| (answer.name.clone(), None));
     let updates = pending_ack.updates.iter();

@@ -1,5 +1,6 @@
 //! Tests of a session's private state.
 
+mod progress;
 mod quiet;
 mod status;
 mod stream;

@@ -101,9 +101,9 @@ impl TypeStream {
     }
 
     /// The number of resources in the views of all cursors.
-    pub(crate) fn listed_count(&self, db: &mut Database) -> usize {
+    pub(crate) fn listed_count(&self, db: &Database) -> usize {
         let cursors = self.client_cache.cursors().iter();
-        cursors.map(|cursor| db.list(cursor.id).len()).sum()
+        cursors.map(|cursor| db.listed_len(cursor.id)).sum()
     }
 
     /// Whether a desired resource refers to a type.

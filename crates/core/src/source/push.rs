@@ -420,6 +420,12 @@ impl TypeStream {
         cursors.any(|cursor| cursor.has_changes(db)) || db.dirty(self.subscriber).next().is_some()
     }
 
+    /// The names whose addition waits for a dependency (S73), in order.
+    pub(crate) fn deferred_additions(&self) -> impl Iterator<Item = &Name> {
+        let deferred = self.deferred.iter();
+        deferred.filter(|name| self.addition_deadlines.contains_key(*name))
+    }
+
     /// Records a response that is sent. The next negative answers have another
     /// version.
     pub(crate) fn record_sent(&mut self, db: &mut Database, pending_ack: PendingAck) {

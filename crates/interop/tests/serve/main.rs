@@ -7,6 +7,7 @@
 
 mod accidents;
 mod admission;
+mod arrival;
 mod certificates;
 mod drain;
 mod dump;

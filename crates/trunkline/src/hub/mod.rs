@@ -12,6 +12,8 @@
 
 mod engine;
 
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,8 +30,10 @@ pub(crate) trait Watcher {
     type News;
 
     /// Called when there may be something to read, without the database locked.
-    /// `news` describes the changes, if there are any to describe.
-    fn wake(&self, news: Option<&Self::News>);
+    /// `news` describes the changes, if there are any to describe. The newest
+    /// change that concerns the watcher makes `revision`, or the contents had it
+    /// when something else woke the watcher.
+    fn wake(&self, news: Option<&Self::News>, revision: u64);
 }
 
 /// See the module's documentation.
@@ -39,6 +43,11 @@ pub(crate) struct Hub<W: Watcher> {
     /// Locked for a whole transaction, while the engine is locked for a slice
     /// of it at a time (S85). Locked before the engine.
     writing: Mutex<()>,
+    /// Locked while watchers are woken, so that `announced` is true of all.
+    /// Locked before the engine.
+    waking: Mutex<()>,
+    /// All watchers that changes up to this revision concern were woken.
+    announced: AtomicU64,
     /// The start of the clock.
     start: Instant,
 }
@@ -49,6 +58,10 @@ struct State<W: Watcher> {
     watchers: Vec<Option<Arc<W>>>,
     /// The number of transactions so far.
     revision: u64,
+    /// The index of each stream that a change concerns, and the revision that
+    /// the change makes, since the watchers were last woken. A stream may be
+    /// there several times.
+    woken: Vec<(usize, u64)>,
     /// The first change since the watchers were last woken.
     news: Option<W::News>,
     /// Whether a caller is about to wake the watchers.
@@ -61,6 +74,47 @@ impl<W: Watcher> AsMut<Database> for State<W> {
     }
 }
 
+impl<W: Watcher> State<W> {
+    /// Notes the streams that were woken since the last note, with the revision
+    /// of the contents.
+    fn note_woken(&mut self) {
+        self.note_woken_at(self.revision);
+    }
+
+    /// Notes them with the revision that the transaction at hand will make.
+    fn note_woken_for_next(&mut self) {
+        self.note_woken_at(self.revision + 1);
+    }
+
+    fn note_woken_at(&mut self, revision: u64) {
+        let ids = self.db.take_woken_streams().into_iter();
+        self.woken.extend(ids.map(|id| (id.index(), revision)));
+        // Each slice of a large change may wake the same streams.
+        if self.woken.len() > 2 * self.watchers.len() {
+            self.merge_woken();
+        }
+    }
+
+    /// Keeps the newest revision of each woken stream.
+    fn merge_woken(&mut self) {
+        self.woken
+            .sort_unstable_by_key(|(index, revision)| (*index, Reverse(*revision)));
+        self.woken.dedup_by_key(|(index, _)| *index);
+    }
+
+    /// Takes the watchers of all woken streams, once each, with the newest
+    /// revision that concerns them. One that took the place of a stream which
+    /// has ended is woken for nothing.
+    fn take_woken(&mut self) -> Vec<(Arc<W>, u64)> {
+        self.note_woken();
+        self.merge_woken();
+        let woken = std::mem::take(&mut self.woken).into_iter();
+        let find =
+            |(index, revision): (usize, u64)| Some((self.watchers.get(index)?.clone()?, revision));
+        woken.filter_map(find).collect()
+    }
+}
+
 impl<W: Watcher> Hub<W> {
     /// A hub without watchers, whose clock starts now.
     pub(crate) fn new(db: Database) -> Self {
@@ -69,10 +123,13 @@ impl<W: Watcher> Hub<W> {
                 db,
                 watchers: Vec::new(),
                 revision: 0,
+                woken: Vec::new(),
                 news: None,
                 is_wake_claimed: false,
             }),
             writing: Mutex::default(),
+            waking: Mutex::default(),
+            announced: AtomicU64::new(0),
             start: Instant::now(),
         }
     }
@@ -130,7 +187,10 @@ impl<W: Watcher> Hub<W> {
         news: &impl Fn() -> Option<W::News>,
     ) -> Result<Progress, ApplyError> {
         let mut state = self.lock();
+        // Streams that something else woke are not concerned by it.
+        state.note_woken();
         let progress = commit.advance(&mut state.db, SLICE, |name| list(name, listed))?;
+        state.note_woken_for_next();
         let is_done = progress == Progress::Done;
         state.revision += u64::from(is_done);
 
@@ -160,18 +220,22 @@ impl<W: Watcher> Hub<W> {
     /// Wakes the watchers that changes since the last wake concern, and tells
     /// them the news. They are called without the database locked.
     pub(crate) fn wake(&self) {
-        let (woken, news) = {
+        let _waking = self.waking.lock().unwrap_or_else(PoisonError::into_inner);
+        let (woken, news, revision) = {
             let mut state = self.lock();
             state.is_wake_claimed = false;
-            let stream_ids = state.db.take_woken_streams();
-            let find = |id: &StreamId| state.watchers.get(id.index())?.clone();
-            let woken: Vec<Arc<W>> = stream_ids.iter().filter_map(find).collect();
-            (woken, state.news.take())
+            (state.take_woken(), state.news.take(), state.revision)
         };
 
-        for watcher in woken {
-            watcher.wake(news.as_ref());
+        for (watcher, revision) in woken {
+            watcher.wake(news.as_ref(), revision);
         }
+        self.announced.fetch_max(revision, Ordering::Release);
+    }
+
+    /// The newest revision of which all watchers that it concerns were woken.
+    pub(crate) fn announced(&self) -> u64 {
+        self.announced.load(Ordering::Acquire)
     }
 
     /// Opens a stream of the database for a watcher. `open` returns the id of
@@ -257,13 +321,13 @@ mod tests {
     use trunkline_core::resource::Resource;
 
     #[derive(Default)]
-    struct Heard(Mutex<Vec<Option<u64>>>);
+    struct Heard(Mutex<Vec<(Option<u64>, u64)>>);
 
     impl Watcher for Heard {
         type News = u64;
 
-        fn wake(&self, news: Option<&u64>) {
-            self.0.lock().unwrap().push(news.copied());
+        fn wake(&self, news: Option<&u64>, revision: u64) {
+            self.0.lock().unwrap().push((news.copied(), revision));
         }
     }
 
@@ -289,9 +353,11 @@ mod tests {
             assert_eq!(revision, nth as u64 + 1);
         }
         assert!(hub.claim_wake() && !hub.claim_wake());
+        assert_eq!(hub.announced(), 0);
         hub.wake();
         hub.wake();
-        assert_eq!(*all.0.lock().unwrap(), [Some(0)]);
+        assert_eq!(*all.0.lock().unwrap(), [(Some(0), 2)]);
+        assert_eq!(hub.announced(), 2);
         assert!(none.0.lock().unwrap().is_empty());
         assert_eq!(hub.with_revision(|_| ()).1, 2);
         assert!(hub.claim_wake(), "it was woken");

@@ -110,7 +110,8 @@ impl Writer {
     /// # Errors
     /// If the resources that would result are not sound; nothing has changed.
     pub fn apply(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
-        self.shared.apply(origin, changes)
+        let (changed, _) = self.shared.apply(origin, changes)?;
+        Ok(changed)
     }
 
     /// Settles changes that an origin proposes with the contents of all origins,

@@ -23,6 +23,7 @@
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
 //! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
 //! | `convergence` | how long a change takes to reach its subscribers |
+//! | `arrival` | which clients have answered all that was sent for a change |
 //! | `push_budget`, `pace` | how much at once, how fast |
 //! | `builder`, `contents`, `set`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
 //!
@@ -30,6 +31,7 @@
 //! client costs one message at most and gets the newest state next.
 
 mod admit;
+mod arrival;
 mod body;
 mod builder;
 mod client_node;
@@ -77,6 +79,7 @@ use crate::listen::Listening;
 use crate::load::Load;
 use crate::tls::Tls;
 
+pub use arrival::{Arrival, ArrivalState, Awaited, ClientArrival, Outstanding, RejectedResource};
 pub use body::Body;
 pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
@@ -137,7 +140,8 @@ impl Server {
     /// # Errors
     /// If the resources that would result are not sound; nothing has changed.
     pub fn apply_as(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
-        self.shared.apply(origin, changes)
+        let (changed, _) = self.shared.apply(origin, changes)?;
+        Ok(changed)
     }
 
     /// Settles changes that an origin proposes with the contents of all origins,

@@ -1,6 +1,8 @@
 //! The revision of the contents up to which each type of a stream was sent and
 //! acknowledged.
 
+use std::time::{Duration, Instant};
+
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::Event;
 
@@ -14,15 +16,29 @@ pub(super) struct SentRevisions(Vec<TypeRevisions>);
 #[derive(Debug)]
 pub(super) struct TypeRevisions {
     type_url: TypeUrl,
-    /// The nonces without an acknowledgement, and their revisions.
-    pending: Vec<(Nonce, u64)>,
+    /// The responses without an acknowledgement.
+    pending: Vec<SentRevision>,
     /// The newest revision that a response was built from.
     pub(super) sent: u64,
+    /// When that response was built.
+    sent_at: Instant,
     /// The newest revision of which the response was ACKed.
     acked: Option<u64>,
+    /// The newest revision of which all was sent and ACKed.
+    settled: Option<u64>,
     /// The newest response and its length, if it is too large for gRPC and is
     /// not acknowledged yet.
     oversized: Option<(Nonce, usize)>,
+}
+
+/// A response without an acknowledgement.
+#[derive(Debug)]
+struct SentRevision {
+    nonce: Nonce,
+    /// The revision that it was built from.
+    revision: u64,
+    /// Whether nothing of the revision was left to send after it.
+    is_last: bool,
 }
 
 impl TypeRevisions {
@@ -35,20 +51,42 @@ impl TypeRevisions {
     pub(super) fn acked(&self) -> Option<u64> {
         self.acked
     }
+
+    /// How long ago the newest response was built.
+    pub(super) fn last_sent(&self) -> Duration {
+        self.sent_at.elapsed()
+    }
+
+    /// The newest revision of which all was sent and ACKed, if the client was
+    /// sent anything since.
+    pub(super) fn settled(&self) -> Option<u64> {
+        self.settled
+    }
 }
 
 impl SentRevisions {
-    /// Notes that a response was built from a revision. It replaces a note that
-    /// the response before was too large. Of more than [`MAX_PENDING`] pending
-    /// ACKs of the type, the oldest is forgotten.
-    pub(super) fn note_sent(&mut self, type_url: &TypeUrl, nonce: &Nonce, revision: u64) {
+    /// Notes that a response was built from a revision; `is_last` says that
+    /// nothing of the type was left to send. It replaces a note that the
+    /// response before was too large. Of more than [`MAX_PENDING`] pending ACKs
+    /// of the type, the oldest is forgotten.
+    pub(super) fn note_sent(
+        &mut self,
+        type_url: &TypeUrl,
+        nonce: &Nonce,
+        revision: u64,
+        is_last: bool,
+    ) {
         let entry = self.find_or_insert(type_url);
-        entry.sent = revision;
+        (entry.sent, entry.sent_at) = (revision, Instant::now());
         entry.oversized = None;
         if entry.pending.len() == MAX_PENDING {
             entry.pending.remove(0);
         }
-        entry.pending.push((nonce.clone(), revision));
+        entry.pending.push(SentRevision {
+            nonce: nonce.clone(),
+            revision,
+            is_last,
+        });
     }
 
     /// Finds the revisions of a type; its first response inserts them.
@@ -59,7 +97,9 @@ impl SentRevisions {
                 type_url: type_url.clone(),
                 pending: Vec::new(),
                 sent: 0,
+                sent_at: Instant::now(),
                 acked: None,
+                settled: None,
                 oversized: None,
             });
             self.0.len() - 1
@@ -94,12 +134,17 @@ impl SentRevisions {
         };
         let entry = self.find_mut(type_url)?;
         let mut pending = entry.pending.iter();
-        let index = pending.position(|(other, _)| other == nonce)?;
+        let index = pending.position(|sent| sent.nonce == *nonce)?;
 
-        let (_, revision) = entry.pending.remove(index);
+        let SentRevision {
+            revision, is_last, ..
+        } = entry.pending.remove(index);
         entry.oversized.take_if(|(sent, _)| sent == nonce);
         if is_ack {
             entry.acked = entry.acked.max(Some(revision));
+        }
+        if is_ack && is_last {
+            entry.settled = entry.settled.max(Some(revision));
         }
         Some(revision)
     }
@@ -117,8 +162,8 @@ mod tests {
     fn what_is_accepted_counts_and_what_is_rejected_does_not() {
         let url = TypeUrl::new("t");
         let mut revisions = SentRevisions::default();
-        revisions.note_sent(&url, &"1".into(), 5);
-        revisions.note_sent(&url, &"2".into(), 7);
+        revisions.note_sent(&url, &"1".into(), 5, true);
+        revisions.note_sent(&url, &"2".into(), 7, false);
         let acked = |nonce: &str| Event::Acked {
             type_url: url.clone(),
             nonce: nonce.into(),
@@ -132,6 +177,10 @@ mod tests {
         assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(5)));
         revisions.note_acknowledgement(&acked("2"));
         assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(7)));
+        assert_eq!(
+            revisions.of(&url).map(TypeRevisions::settled),
+            Some(Some(5))
+        );
     }
 
     #[test]
@@ -140,7 +189,7 @@ mod tests {
         let mut revisions = SentRevisions::default();
         let oversized =
             |revisions: &SentRevisions| revisions.of(&url).and_then(TypeRevisions::oversized);
-        revisions.note_sent(&url, &"1".into(), 1);
+        revisions.note_sent(&url, &"1".into(), 1, true);
         assert_eq!(oversized(&revisions), None);
         revisions.note_oversized(&url, &"1".into(), 5);
         assert_eq!(oversized(&revisions), Some(5));
@@ -149,9 +198,9 @@ mod tests {
             nonce: "1".into(),
         });
         assert_eq!(oversized(&revisions), None);
-        revisions.note_sent(&url, &"2".into(), 2);
+        revisions.note_sent(&url, &"2".into(), 2, true);
         revisions.note_oversized(&url, &"2".into(), 6);
-        revisions.note_sent(&url, &"3".into(), 3);
+        revisions.note_sent(&url, &"3".into(), 3, true);
         assert_eq!(oversized(&revisions), None);
     }
 }

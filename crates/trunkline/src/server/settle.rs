@@ -30,6 +30,9 @@ pub struct Applied {
     pub changed: Vec<Changed>,
     /// The number of all variants that became different.
     pub counts: ChangeCounts,
+    /// The revision that the last of the changes made; `None` if there were
+    /// none, or if they were not made.
+    pub revision: Option<u64>,
 }
 
 /// The number of each kind of change.
@@ -85,10 +88,21 @@ impl Applied {
 }
 
 impl From<Vec<Changed>> for Applied {
+    /// The effect of changes that were not made.
     fn from(changed: Vec<Changed>) -> Self {
         let mut applied = Self::default();
         applied.add(changed);
         applied
+    }
+}
+
+impl From<(Vec<Changed>, u64)> for Applied {
+    /// The effect of changes that made this revision.
+    fn from((changed, revision): (Vec<Changed>, u64)) -> Self {
+        Self {
+            revision: Some(revision),
+            ..changed.into()
+        }
     }
 }
 
@@ -203,7 +217,10 @@ impl Shared {
             let resources = part.iter().filter_map(upserted);
             let part_keys: Vec<(TypeUrl, Arc<Resource>)> = resources.collect();
             match self.apply(author, part) {
-                Ok(changed) => applied.add(changed),
+                Ok((changed, revision)) => {
+                    applied.add(changed);
+                    applied.revision = Some(revision);
+                }
                 Err(error) => {
                     self.remove_all(author, keys);
                     return Err(error);

@@ -120,13 +120,13 @@ impl Shared {
     }
 
     /// Makes all changes, or none, and returns the variants that became
-    /// different, in order of type and name. The streams that they concern are
-    /// woken soon, and the hooks are told.
+    /// different, in order of type and name, and the revision that they made.
+    /// The streams that they concern are woken soon, and the hooks are told.
     pub(super) fn apply(
         self: &Arc<Self>,
         origin: &str,
         changes: Vec<Change>,
-    ) -> Result<Vec<Changed>, ApplyError> {
+    ) -> Result<(Vec<Changed>, u64), ApplyError> {
         let commit = Commit::new(changes)?;
         let list = |name: ChangedName<'_>, changed: &mut Vec<Changed>| {
             changed.extend(Changed::of(name));
@@ -146,7 +146,7 @@ impl Shared {
         }
         self.lock_recent().note(revision, origin, &changed);
         self.hooks.changed(revision, origin, &changed);
-        Ok(changed)
+        Ok((changed, revision))
     }
 
     pub(super) fn lock_recent(&self) -> MutexGuard<'_, RecentChanges> {

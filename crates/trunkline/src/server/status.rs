@@ -1,7 +1,9 @@
 //! The state of a server's clients, for people and for CSDS (S16).
 
+use std::time::Duration;
+
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::session::{NameState, NameStatus, Session, TypeStatus};
+use trunkline_core::session::{NameState, NameStatus, ResourceCounts, Session, TypeStatus};
 
 use super::Server;
 use super::revisions::{SentRevisions, TypeRevisions};
@@ -58,17 +60,43 @@ fn client_of(stream: &Stream) -> Option<Client> {
         opened: stream.opened,
         types: session
             .status()
-            .map(|status| type_state(status, revisions))
+            .zip(counted(stream, session))
+            .map(|(status, counted)| type_state(status, counted, revisions))
             .collect(),
     })
 }
 
+/// What is counted of a type with a client.
+struct Counted {
+    resources: ResourceCounts,
+    unanswered: Option<Duration>,
+}
+
+/// Counts the resources of each type of a session, in the order of its status.
+fn counted(stream: &Stream, session: &Session) -> Vec<Counted> {
+    let now = stream.shared.hub.now();
+    let types = stream.shared.with(|db| {
+        let types = session.progress(db).into_iter();
+        let types = types.map(|progress| (progress, progress.listed_counts(db)));
+        types.collect::<Vec<_>>()
+    });
+    let counted = types.into_iter().map(|(progress, listed)| Counted {
+        resources: progress.resource_counts(listed),
+        unanswered: progress.unanswered_since().map(|since| now - since),
+    });
+    counted.collect()
+}
+
 /// Describes the state of a type with a client.
-fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
+fn type_state(status: TypeStatus, counted: Counted, revisions: &SentRevisions) -> TypeState {
     let entry = revisions.of(&status.type_url);
     let acked = entry.and_then(TypeRevisions::acked);
     TypeState {
         sync: sync_of(&status),
+        current: counted.resources.current,
+        desired: counted.resources.desired,
+        last_sent: entry.map(TypeRevisions::last_sent),
+        unanswered: counted.unanswered,
         sent_version: entry.map(|entry| entry.sent.to_string()),
         acked_version: acked.map(|revision| revision.to_string()),
         type_url: status.type_url,

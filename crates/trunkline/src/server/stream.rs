@@ -1,5 +1,6 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -52,6 +53,8 @@ pub(super) struct Stream {
     pub(super) wake_flags: Arc<WakeFlags>,
     /// The changes that the client has not acknowledged yet.
     convergences: Convergences,
+    /// The newest revision for which the stream was woken.
+    woken_for: AtomicU64,
     /// Bound by the first request that has a node (S2).
     node_id: OnceLock<String>,
     /// Locked by the stream's task for each message, and by those who ask for
@@ -132,6 +135,7 @@ impl Stream {
             started: Instant::now(),
             wake_flags: WakeFlags::new(),
             convergences: Convergences::default(),
+            woken_for: AtomicU64::new(0),
             node_id: OnceLock::new(),
             state: Mutex::new(StreamState::new(Reader::new(limits, known_versions))),
             shared,
@@ -214,6 +218,10 @@ impl Stream {
         }
 
         outcome.opens = state.session.is_none();
+        if outcome.opens {
+            // Changes after this revision may concern the stream.
+            state.opened_at = self.shared.revision();
+        }
         let open = || self.shared.open(self.config(), self);
         let session = state.session.get_or_insert_with(open);
         if let Some(node) = node {
@@ -293,13 +301,17 @@ impl Stream {
             };
         };
 
-        let ((response, is_quiet), revision) = self.shared.hub.with_revision(|db| {
+        let ((response, is_quiet, has_sent_all), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
             let is_quiet = response.is_none() || session.is_quiet(db, now);
-            (response, is_quiet)
+            let type_url = response.as_ref().map(Response::type_url);
+            let progress = type_url.and_then(|type_url| session.type_progress(db, type_url));
+            let has_sent_all = progress.is_some_and(|progress| progress.has_sent_all());
+            (response, is_quiet, has_sent_all)
         });
         let built = response.map(|response| {
-            revisions.note_sent(response.type_url(), response.nonce(), revision);
+            let (type_url, nonce) = (response.type_url(), response.nonce());
+            revisions.note_sent(type_url, nonce, revision, has_sent_all);
             BuiltResponse {
                 response,
                 dialect: session.dialect(),
@@ -383,6 +395,12 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The newest revision for which the stream was woken: no later one
+    /// concerns it.
+    pub(super) fn woken_for(&self) -> u64 {
+        self.woken_for.load(Ordering::Acquire)
+    }
+
     /// The id of the client's node; empty until its first request.
     pub(super) fn node_id(&self) -> &str {
         self.node_id.get().map_or("", String::as_str)
@@ -420,10 +438,11 @@ impl Watcher for Stream {
     type News = Arc<Convergence>;
 
     /// Raises [`NEWS`], and holds the change until the client acknowledges it.
-    fn wake(&self, convergence: Option<&Arc<Convergence>>) {
+    fn wake(&self, convergence: Option<&Arc<Convergence>>, revision: u64) {
         if let Some(convergence) = convergence {
             self.convergences.add(convergence);
         }
+        self.woken_for.fetch_max(revision, Ordering::Release);
         self.wake_flags.raise(NEWS);
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct StreamState {
     pub(super) reader: Reader,
     /// Opened by the first request, and taken when the stream ends.
     pub(super) session: Option<Session>,
+    /// The revision of the contents when the session was opened.
+    pub(super) opened_at: u64,
     pub(super) revisions: SentRevisions,
     /// The node as rules read it; `None` if none of them does.
     pub(super) described: Option<Box<Described>>,
@@ -26,6 +28,7 @@ impl StreamState {
         Self {
             reader,
             session: None,
+            opened_at: 0,
             revisions: SentRevisions::default(),
             described: None,
             is_configured: false,

@@ -23,7 +23,7 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use trunkline_core::message::{ErrorDetail, Mode, Node};
 use trunkline_core::name::Name;
@@ -71,6 +71,14 @@ pub struct TypeState {
     pub wildcard: bool,
     /// The state in one word.
     pub sync: Sync,
+    /// The number of resources that the client has as they should be.
+    pub current: usize,
+    /// The number of resources that it should have.
+    pub desired: usize,
+    /// How long ago the newest response was sent.
+    pub last_sent: Option<Duration>,
+    /// How long the oldest response without an acknowledgement has none.
+    pub unanswered: Option<Duration>,
     /// The nonce of the newest response.
     pub sent: Option<Nonce>,
     /// The nonce of the newest response that was ACKed.

@@ -5,6 +5,7 @@
     reason = "all of this is a test"
 )]
 
+mod arrival;
 mod base;
 mod ending;
 mod hooks;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prost::Message as _;
 use trunkline::node::{NodeMatch, ParamRule, ParamRules};
-use trunkline::{Change, Name, Resource, Server, kind};
+use trunkline::{Awaited, Change, Name, Resource, Server, kind};
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::envoy::envoy::config::core::v3::Node;
 use trunkline_proto::envoy::envoy::service::discovery::v3::{
@@ -191,4 +191,33 @@ async fn tp2_a_constant_for_each_listener() {
     let mut stream = Delta::open(&fixture).await;
     let response = say(&mut stream, ask(kind::CDS, Some(node("")), &["a"])).await;
     assert_eq!(given(&response), ["a: NOT env=prod"]);
+}
+
+#[tokio::test]
+async fn tp2_a_change_of_a_variant_is_awaited_from_clients_that_it_is_for() {
+    let fixture = server(vec![rule(None, "env", "{cluster}")]).await;
+    let mut prod = Delta::open(&fixture).await;
+    say(&mut prod, ask(kind::CDS, Some(node("prod")), &["a"])).await;
+    let mut test = Delta::open(&fixture).await;
+    say(&mut test, ask(kind::CDS, Some(node("test")), &["a"])).await;
+
+    let resource = Resource {
+        constraints: Some("env=prod".parse().unwrap()),
+        ..Resource::new(Name::new("a"), "another".into())
+    };
+    let change = Change::Upsert(kind::CDS.into(), resource.into());
+    fixture.server.apply(vec![change]).unwrap();
+    let response = prod.next().await;
+    let revision = fixture.server.revision();
+    let mut arrival = fixture
+        .server
+        .arrival(revision, Awaited::default())
+        .unwrap();
+    prod.accept(&response).await;
+    while !arrival.look() {
+        tokio::task::yield_now().await;
+    }
+    let clients = arrival.clients();
+    let streams: Vec<u64> = clients.iter().map(|client| client.stream).collect();
+    assert_eq!(streams, [0]);
 }

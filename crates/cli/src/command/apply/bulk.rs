@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::parts::{Origin, Part, Parts};
 use crate::client::{BINARY, Call, Client, Detail, DetailPrinter};
 use crate::command::places::Places;
+use crate::command::wait::Made;
 use crate::command::{parse_body, print};
 use crate::failure::{Failure, Result};
 use crate::output::count_of;
@@ -65,7 +66,7 @@ impl Bulk<'_> {
     ///
     /// # Errors
     /// A part is refused or not sent. Nothing is applied then.
-    pub(super) async fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
+    pub(super) async fn run<R: Read + Seek>(&self, source: R) -> Result<Made> {
         // The server tells the parts of this change from those of others by it.
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
@@ -95,7 +96,11 @@ impl Bulk<'_> {
         }
 
         progress.end();
-        self.print_sum(&sum)
+        self.print_sum(&sum)?;
+        Ok(Made {
+            revision: sum.revision,
+            changed: None,
+        })
     }
 
     /// Reads the next part of the file; `None` after the last.

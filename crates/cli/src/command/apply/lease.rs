@@ -116,7 +116,7 @@ impl<'a> Keeper<'a> {
                     "the server has no lease of {} any more; applying again",
                     self.origin()
                 );
-                self.applying.send_files().await
+                self.applying.send_files().await.map(drop)
             }
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Keeper<'a> {
         match self.call(Method::DELETE, &path, LONGEST_CALL).await {
             Ok(Some(body)) => {
                 eprintln!("the lease of {} has ended", self.origin());
-                changes::print_outcome_without_file(&body)
+                changes::print_outcome_without_file(&body).map(drop)
             }
             Ok(None) => {
                 eprintln!("the server had no lease of {} any more", self.origin());

@@ -19,6 +19,7 @@ use self::bulk::Bulk;
 use super::encode::encode;
 use super::places::Places;
 use super::sources::{Encoded, INPUT, INPUT_NAME, Input, Sources};
+use super::wait::{self, Made};
 use super::{changes, run_request};
 use crate::cli;
 use crate::client::{BINARY, Call, Client, Detail, DetailPrinter, content_type};
@@ -44,7 +45,10 @@ pub(super) fn run(args: &cli::Apply) -> Result<()> {
         report: Report::new(),
     };
     match args.lease {
-        None => run_request(applying.send_files()),
+        None => run_request(async {
+            let made = applying.send_files().await?;
+            wait::run(&applying.client, &args.wait, made).await
+        }),
         Some(lease) => run_request(lease::run(applying, lease)),
     }
 }
@@ -62,7 +66,7 @@ struct Applying<'a> {
 impl Applying<'_> {
     /// Sends the files, as they are now. One file is sent as it is, unless its
     /// resources are many; several are made one.
-    async fn send_files(&self) -> Result<()> {
+    async fn send_files(&self) -> Result<Made> {
         self.report.forget_texts();
         match &self.args.files[..] {
             [file] if !Path::new(file).is_dir() => {
@@ -77,7 +81,7 @@ impl Applying<'_> {
     }
 
     /// Checks several files, and sends their resources as one binary file.
-    async fn send_several(&self) -> Result<()> {
+    async fn send_several(&self) -> Result<Made> {
         let sources = Sources::read(&self.args.files, &self.input)?;
         sources.checked_items()?;
         let encoded = sources.encode();
@@ -128,7 +132,7 @@ impl Applying<'_> {
         body: Vec<u8>,
         query: String,
         locate: &dyn Fn(Detail) -> Message,
-    ) -> Result<()> {
+    ) -> Result<Made> {
         let call = Call {
             method: Method::POST,
             path: &format!("/api/v1/resources?{query}"),
@@ -152,7 +156,7 @@ impl Applying<'_> {
         found: usize,
         places: &Places,
         query: String,
-    ) -> Result<()> {
+    ) -> Result<Made> {
         let bulk = Bulk {
             client: &self.client,
             report: &self.report,
@@ -172,7 +176,7 @@ struct OneFile<'a> {
 
 impl OneFile<'_> {
     /// Sends the file. By its ending it is binary, or else a text.
-    async fn send(&self) -> Result<()> {
+    async fn send(&self) -> Result<Made> {
         match text::is_binary(self.file) {
             true => self.apply_binary().await,
             false => self.apply_text().await,
@@ -194,7 +198,7 @@ impl OneFile<'_> {
 
     /// Applies a binary file: in one request if its resources are few, or else in
     /// parts. In parts, it is never in memory as a whole.
-    async fn apply_binary(&self) -> Result<()> {
+    async fn apply_binary(&self) -> Result<Made> {
         let open = || File::open(self.file).map_err(|error| self.failure(error));
         let places = Places::binary(self.name());
         let found = count_resources(self.name(), open()?)?;
@@ -207,7 +211,7 @@ impl OneFile<'_> {
 
     /// Applies a file in YAML or JSON: in one request if its resources are few, or
     /// else in parts. For these it is encoded as a binary file.
-    async fn apply_text(&self) -> Result<()> {
+    async fn apply_text(&self) -> Result<Made> {
         let bytes = self.read_all()?;
         let format = Format::of(self.file);
         let content_type = content_type(format);
@@ -257,7 +261,7 @@ impl OneFile<'_> {
     }
 
     /// Sends the whole file in one request.
-    async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
+    async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<Made> {
         let query = self.applying.query();
         let locate = |detail: Detail| detail.in_file(self.name());
         self.applying.report.add_text(self.name(), &body);
@@ -272,7 +276,7 @@ impl OneFile<'_> {
         source: R,
         found: usize,
         places: &Places,
-    ) -> Result<()> {
+    ) -> Result<Made> {
         let query = self.applying.query();
         self.applying.send_parts(source, found, places, query).await
     }

@@ -110,6 +110,15 @@ impl Cursor {
         db.head(self.id) != self.sent_position || self.unsent_resume_point().is_some()
     }
 
+    /// The number of changes of the view that were not sent.
+    pub(crate) fn unsent_count(&self, db: &Database) -> usize {
+        let changes = db.head(self.id).saturating_sub(self.sent_position);
+        let changes = usize::try_from(changes).unwrap_or(usize::MAX);
+        let partial = self.partial_advances.back();
+        let rest = partial.map_or(0, |partial| partial.changes.items.len() - partial.sent);
+        changes.saturating_add(rest)
+    }
+
     /// Moves to the end of an advance that the client has acknowledged, or need
     /// not. Resume point and partial advances up to there are over.
     pub(super) fn move_to(&mut self, position: Position) {

@@ -1,6 +1,9 @@
 //! `trunkline status`: each client of a server, and bad files. Trouble comes
 //! first.
 
+mod table;
+mod watch;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -9,46 +12,75 @@ use trunkline::TypeUrl;
 use super::{print, run_request};
 use crate::cli::{self, StatusOutput};
 use crate::client::Client;
-use crate::color::{Palette, Style};
 use crate::failure::{Failure, Result};
 use crate::kinds;
-use crate::output::{self, Table};
+use crate::output;
 
 /// The statuses of a client, the worst first.
 const STATUSES: [&str; 3] = ["NACKED", "STALE", "SYNCED"];
 
 /// Prints the clients of a server that the flags pick, and its bad files; as
-/// JSON, all files.
+/// JSON, all files. With `--watch`, again and again.
 ///
 /// # Errors
 /// With `--check`: something is not in sync.
 pub(super) fn run(args: &cli::Status) -> Result<()> {
     let types = args.types.iter().map(|text| kinds::parse(text));
     let types = types.collect::<std::result::Result<Vec<_>, _>>();
-    let types = types.map_err(Failure::usage)?;
-    let client = Client::new(&args.remote)?;
-    let (clients, files) = run_request(async {
-        let clients = client.get("/api/v1/status").await?;
-        Ok((clients, client.get("/api/v1/files").await?))
-    })?;
-    let clients = super::parse_list(&clients, "clients")?;
-    let clients = pick_clients(clients, &args.nodes, &types);
-    let files = super::parse_list(&files, "files")?;
-
-    let text = match args.output {
-        StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
-        StatusOutput::Table => {
-            let is_filtered = !args.nodes.is_empty() || !types.is_empty();
-            summary(&clients, is_filtered)
-                + &client_table(&clients)
-                + &bad_files(&files)
-                + &held_files(&files)
-        }
+    let request = StatusRequest {
+        args,
+        types: types.map_err(Failure::usage)?,
+        client: Client::new(&args.remote)?,
     };
-    print(text.as_bytes())?;
+    if args.watch {
+        return run_request(watch::run(&request));
+    }
+    let status = run_request(request.send())?;
+    print(request.write(&status).as_bytes())?;
     match args.check {
-        true => check(&clients, &files, &args.nodes),
+        true => check(&status.clients, &status.files, &args.nodes),
         false => Ok(()),
+    }
+}
+
+/// What is asked of a server.
+struct StatusRequest<'a> {
+    args: &'a cli::Status,
+    types: Vec<TypeUrl>,
+    client: Client,
+}
+
+/// The clients of a server that were picked, and its files.
+#[derive(Clone, Debug, PartialEq)]
+struct Status {
+    clients: Vec<Value>,
+    files: Vec<Value>,
+}
+
+impl StatusRequest<'_> {
+    /// Asks the server.
+    async fn send(&self) -> Result<Status> {
+        let clients = self.client.get("/api/v1/status").await?;
+        let clients = super::parse_list(&clients, "clients")?;
+        let files = self.client.get("/api/v1/files").await?;
+        Ok(Status {
+            clients: pick_clients(clients, &self.args.nodes, &self.types),
+            files: super::parse_list(&files, "files")?,
+        })
+    }
+
+    /// Writes a status in the form that the flags ask for.
+    fn write(&self, Status { clients, files }: &Status) -> String {
+        match self.args.output {
+            StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
+            StatusOutput::Table => {
+                let is_filtered = !self.args.nodes.is_empty() || !self.types.is_empty();
+                summary(clients, is_filtered)
+                    + &table::client_table(clients)
+                    + &table::bad_files(files)
+                    + &table::held_files(files)
+            }
+        }
     }
 }
 
@@ -160,123 +192,6 @@ fn check(clients: &[Value], files: &[Value], nodes: &[String]) -> Result<()> {
     }
 }
 
-/// Writes a table with a line for each type of each client; nothing, if there is
-/// no client.
-fn client_table(clients: &[Value]) -> String {
-    if clients.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new(&[
-        "NODE", "STREAM", "TYPE", "STATUS", "SENT", "ACKED", "SUBS", "REASON",
-    ]);
-    for client in clients {
-        for state in type_states(client) {
-            table.add_row(type_row(client, state));
-        }
-    }
-    table.paint(|cell| paint_status(cell, Palette::of_stdout()))
-}
-
-/// Returns a cell of the table, a status in its colour.
-fn paint_status(cell: &str, palette: Palette) -> String {
-    let style = match cell {
-        "NACKED" => Style::Bad,
-        "STALE" => Style::Doubtful,
-        "SYNCED" => Style::Good,
-        other => return other.to_owned(),
-    };
-    palette.paint(style, cell)
-}
-
-/// Makes the row of a type on the stream of a client.
-fn type_row(client: &Value, state: &Value) -> Vec<String> {
-    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let type_url = TypeUrl::new(text(state, "type"));
-    vec![
-        text(client, "node"),
-        client["stream"].to_string(),
-        kinds::short(&type_url).to_owned(),
-        text(state, "status"),
-        text(state, "sent_version"),
-        text(state, "acked_version"),
-        count_subscriptions(state),
-        reason(state),
-    ]
-}
-
-/// Writes the number of subscriptions, of which the wildcard is one: `3`, `*`
-/// or `*+2`.
-fn count_subscriptions(state: &Value) -> String {
-    let count = state["subscriptions"].as_u64().unwrap_or_default();
-    match (state["wildcard"] == true, count) {
-        (false, names) => names.to_string(),
-        (true, 0 | 1) => "*".to_owned(),
-        (true, more) => format!("*+{}", more - 1),
-    }
-}
-
-/// Writes why a client is not in sync: a response that is too large for gRPC
-/// clients, or else the error of its NACK, after the names that it rejects.
-/// Otherwise the text is empty.
-fn reason(state: &Value) -> String {
-    if let Some(bytes) = state["oversized_bytes"].as_u64() {
-        return format!("a response of {bytes} bytes; gRPC clients take 4194304 by default");
-    }
-    if state["status"] != "NACKED" {
-        return String::new();
-    }
-
-    let rejected = state["rejected"].as_array().into_iter().flatten();
-    let names: Vec<&str> = rejected.filter_map(|r| r["name"].as_str()).collect();
-    let error = state["error"].as_str().unwrap_or_default();
-    match names.is_empty() {
-        true => error.to_owned(),
-        false => format!("{}: {error}", names.join(", ")),
-    }
-}
-
-/// Writes each bad file with its errors; nothing, if there is none.
-fn bad_files(files: &[Value]) -> String {
-    let bad = files.iter().filter(|file| file["status"] == "BAD");
-    let bad: Vec<&Value> = bad.collect();
-    let count = match bad.len() {
-        0 => return String::new(),
-        1 => "1 file is".to_owned(),
-        several => format!("{several} files are"),
-    };
-
-    let text = format!("\n{count} bad; the last good contents stay:\n");
-    text + &list_files(bad)
-}
-
-/// Writes each file whose change is held, with the reason; nothing, if there is
-/// none.
-fn held_files(files: &[Value]) -> String {
-    let held = files.iter().filter(|file| file["status"] == "HELD");
-    let held: Vec<&Value> = held.collect();
-    match held.is_empty() {
-        true => String::new(),
-        false => {
-            let text = "\nheld until it is confirmed; the contents before it stay:\n".to_owned();
-            text + &list_files(held)
-        }
-    }
-}
-
-/// Writes files with their errors.
-fn list_files(files: Vec<&Value>) -> String {
-    let mut text = String::new();
-    for file in files {
-        let since = file["since"].as_str().unwrap_or_default();
-        let path = file["path"].as_str().unwrap_or_default();
-        text.push_str(&format!("{path} (since {since})\n"));
-        for error in file["errors"].as_array().into_iter().flatten() {
-            text.push_str(&format!("  {}\n", error.as_str().unwrap_or_default()));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,16 +224,6 @@ mod tests {
         assert_eq!(line, "4 clients: 1 nacked, 1 stale, 2 in sync\n\n");
         let failure = check(&picked, &[], &[]).unwrap_err().to_string();
         assert_eq!(failure, "2 clients are not in sync");
-    }
-
-    #[test]
-    fn a_status_has_its_colour() {
-        let painted = |cell| paint_status(cell, Palette::ALL);
-        assert_eq!(painted("NACKED"), "\x1b[1;31mNACKED\x1b[0m");
-        assert_eq!(painted("STALE"), "\x1b[1;33mSTALE\x1b[0m");
-        assert_eq!(painted("SYNCED"), "\x1b[32mSYNCED\x1b[0m");
-        assert_eq!(painted("NODE"), "NODE");
-        assert_eq!(paint_status("NACKED", Palette::NONE), "NACKED");
     }
 
     #[test]

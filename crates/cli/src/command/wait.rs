@@ -1,0 +1,372 @@
+//! `--wait`: waits until the clients of a server have answered all that was
+//! sent for a change, and says who has not, or rejects it.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use trunkline::{TypeUrl, kind};
+
+use super::changes::Changed;
+use super::{parse_body, print};
+use crate::cli::{Wait, WaitFor};
+use crate::client::{Client, Opening};
+use crate::failure::{Failure, Result};
+use crate::kinds;
+use crate::output::printable;
+
+/// How much longer than the server a command waits: then the connection is
+/// lost.
+const GRACE: Duration = Duration::from_secs(10);
+/// The maximum of clients that are listed for one reason.
+const MOST_LISTED: usize = 20;
+
+/// A change that was made.
+pub(super) struct Made {
+    /// The revision that it made, or that of the contents if it made none.
+    pub(super) revision: u64,
+    /// What it changed; `None` if that is too much to list.
+    pub(super) changed: Option<Vec<Changed>>,
+}
+
+/// How far a change has come.
+#[derive(Deserialize)]
+struct Progress {
+    counts: Counts,
+    clients: Vec<Waited>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    answered: usize,
+    awaited: usize,
+}
+
+/// A client that is or was awaited.
+#[derive(Deserialize)]
+struct Waited {
+    stream: u64,
+    node: String,
+    status: String,
+    #[serde(default)]
+    outstanding: Vec<Outstanding>,
+    #[serde(default)]
+    withheld: Vec<Resource>,
+    #[serde(default)]
+    rejected: Vec<Resource>,
+}
+
+/// What a client has not answered of one type.
+#[derive(Deserialize)]
+struct Outstanding {
+    #[serde(rename = "type")]
+    type_url: String,
+    unanswered_ms: Option<u64>,
+    names: Vec<String>,
+    more: usize,
+}
+
+/// A resource that is withheld or rejected.
+#[derive(Deserialize)]
+struct Resource {
+    #[serde(rename = "type")]
+    type_url: String,
+    name: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    error: String,
+}
+
+/// Waits for the clients of a change, and prints what they answered.
+///
+/// # Errors
+/// A client rejects something of the change, or has not answered in time; or
+/// the server is gone.
+pub(super) async fn run(client: &Client, args: &Wait, made: Made) -> Result<()> {
+    let Some(awaited) = args.wait else {
+        return Ok(());
+    };
+    let body = ask(client, args, awaited, &made).await?;
+    let progress: Progress = parse_body(&body)?;
+    let report = Report {
+        progress,
+        made,
+        awaited,
+        timeout: args.timeout,
+    };
+    print(report.news().as_bytes())?;
+    report.verdict()
+}
+
+/// Asks the server, which responds when all clients have answered or the time
+/// is over.
+///
+/// # Errors
+/// The server is gone, or was started again: it does not know.
+async fn ask(client: &Client, args: &Wait, awaited: WaitFor, made: &Made) -> Result<Bytes> {
+    // What is known to be there, or too much to list, may have come earlier.
+    let is_listed = made.changed.as_ref().is_some_and(|all| !all.is_empty());
+    let mut path = format!(
+        "/api/v1/wait?revision={}&timeout={}ms",
+        made.revision,
+        args.timeout.as_millis()
+    );
+    for (is_set, name) in [
+        (!is_listed, "all"),
+        (awaited == WaitFor::Removals, "removals"),
+    ] {
+        if is_set {
+            path.push_str(&format!("&{name}=true"));
+        }
+    }
+
+    let asked = tokio::time::timeout(args.timeout + GRACE, async {
+        match client.open(&path).await? {
+            Opening::Open(mut response) => {
+                let mut body = Vec::new();
+                while let Some(chunk) = response.next_chunk().await {
+                    body.extend_from_slice(&chunk);
+                }
+                Ok(Bytes::from(body))
+            }
+            Opening::Refused(_, failure) => Err(failure),
+        }
+    });
+    let asked = asked
+        .await
+        .unwrap_or_else(|_| Err(Failure::unreachable("the server has stopped responding")));
+    asked.map_err(|failure| {
+        Failure::unreachable(format!(
+            "the change was made (revision {}), but whether clients have it is not known: {failure}",
+            made.revision
+        ))
+    })
+}
+
+/// What is printed of a change.
+struct Report {
+    progress: Progress,
+    made: Made,
+    awaited: WaitFor,
+    timeout: Duration,
+}
+
+impl Report {
+    /// Writes how many clients have the change, which are gone, and which
+    /// removals are withheld.
+    fn news(&self) -> String {
+        let gone = self.with_status("DISCONNECTED");
+        let gone = gone.map(|client| format!("{} disconnected before it answered", client.label()));
+        let withheld = self.progress.clients.iter().flat_map(|client| {
+            let withheld = client.withheld.iter().filter(|one| self.deletes(one));
+            withheld.map(|one| {
+                format!(
+                    "{} keeps {} as long as it may use it: its removal is withheld",
+                    client.label(),
+                    one.label()
+                )
+            })
+        });
+        let mut text = list(gone.collect(), "") + &list(withheld.collect(), "");
+        let Counts { answered, awaited } = self.progress.counts;
+        if awaited == 0 && self.rejections().is_empty() {
+            text.push_str(&match answered {
+                0 if text.is_empty() => "no client is connected that it concerns\n".to_owned(),
+                0 => "no client is left that it concerns\n".to_owned(),
+                1 => "1 client has it\n".to_owned(),
+                several => format!("all {several} clients have it\n"),
+            });
+        }
+        text
+    }
+
+    /// Judges the change.
+    ///
+    /// # Errors
+    /// A client rejects something of it, or has not answered.
+    fn verdict(&self) -> Result<()> {
+        let rejections = self.rejections();
+        let Counts { answered, awaited } = self.progress.counts;
+        let mut text = String::new();
+        if !rejections.is_empty() {
+            text.push_str("rejected; the clients keep what they had:\n");
+            text.push_str(&list(rejections.clone(), "  "));
+        }
+        if awaited > 0 {
+            let lines = self.with_status("AWAITED").map(Waited::describe);
+            text.push_str(&format!(
+                "{awaited} of {} clients {} not answered in {}s; the change stays:\n{}",
+                awaited + answered,
+                if awaited == 1 { "has" } else { "have" },
+                self.timeout.as_secs_f64(),
+                list(lines.collect(), "  ")
+            ));
+        }
+        let text = text.trim_end();
+        match (rejections.is_empty(), awaited) {
+            (true, 0) => Ok(()),
+            (true, _) => Err(Failure::timed_out(text)),
+            (false, _) => Err(Failure::wrong(text)),
+        }
+    }
+
+    fn with_status(&self, status: &str) -> impl Iterator<Item = &Waited> {
+        let clients = self.progress.clients.iter();
+        clients.filter(move |client| client.status == status)
+    }
+
+    /// Writes a line for each resource of the change that a client rejects. If
+    /// the changes are not listed, any resource counts. A virtual host may have
+    /// another name and version for each client, so any of the type counts.
+    fn rejections(&self) -> Vec<String> {
+        let made = self.changed().iter();
+        let made: HashSet<_> = made
+            .map(|c| (&c.type_url, &c.name, c.to.as_ref()))
+            .collect();
+        let changes_hosts = made.iter().any(|(type_url, ..)| *type_url == kind::VHDS);
+        let is_of_change = |one: &&Resource| {
+            made.is_empty()
+                || made.contains(&(&one.type_url, &one.name, Some(&one.version)))
+                || (changes_hosts && one.type_url == kind::VHDS)
+        };
+        let lines = self.progress.clients.iter().flat_map(|client| {
+            let rejected = client.rejected.iter().filter(is_of_change);
+            rejected.map(|one| {
+                let error = printable(&one.error);
+                format!("{} {}: {error}", client.label(), one.label())
+            })
+        });
+        lines.collect()
+    }
+
+    /// Returns whether the change deletes a resource. If the changes are not
+    /// listed, it may.
+    fn deletes(&self, resource: &Resource) -> bool {
+        let mut changed = self.changed().iter();
+        self.awaited == WaitFor::Removals
+            || self.changed().is_empty()
+            || changed.any(|change| {
+                (&change.type_url, &change.name) == (&resource.type_url, &resource.name)
+                    && change.to.is_none()
+            })
+    }
+
+    /// Returns what was changed; nothing, if that is not listed.
+    fn changed(&self) -> &[Changed] {
+        self.made.changed.as_deref().unwrap_or_default()
+    }
+}
+
+impl Waited {
+    /// Writes the node and the stream of the client.
+    fn label(&self) -> String {
+        format!("{} (stream {})", printable(&self.node), self.stream)
+    }
+
+    /// Writes what the client has not answered.
+    fn describe(&self) -> String {
+        let mut parts: Vec<String> = self.outstanding.iter().map(Outstanding::describe).collect();
+        if parts.is_empty() {
+            let withheld = self.withheld.iter().map(Resource::label);
+            let withheld: Vec<String> = withheld.collect();
+            parts.push(format!(
+                "the removal of {} is withheld",
+                withheld.join(", ")
+            ));
+        }
+        format!("{}: {}", self.label(), parts.join("; "))
+    }
+}
+
+impl Outstanding {
+    /// Writes the type with the names, and how long they are unanswered.
+    fn describe(&self) -> String {
+        let kind = short(&self.type_url);
+        let mut names = self.names.iter().map(|name| printable(name));
+        let mut names: Vec<String> = names.by_ref().collect();
+        if self.more > 0 {
+            names.push(format!("{} more", self.more));
+        }
+        let names = match names.is_empty() {
+            true => String::new(),
+            false => format!(" {}", names.join(", ")),
+        };
+        match self.unanswered_ms {
+            Some(ms) => format!("{kind}{names} sent {:.1}s ago", ms as f64 / 1000.0),
+            None => format!("{kind}{names} not sent yet"),
+        }
+    }
+}
+
+impl Resource {
+    /// Writes the type and the name, such as `cds/backend`.
+    fn label(&self) -> String {
+        format!("{}/{}", short(&self.type_url), printable(&self.name))
+    }
+}
+
+/// Returns the short name of a type.
+fn short(type_url: &str) -> String {
+    kinds::short(&TypeUrl::new(type_url)).to_owned()
+}
+
+/// Writes lines behind an indentation, at most [`MOST_LISTED`] of them.
+fn list(lines: Vec<String>, indent: &str) -> String {
+    let more = lines.len().saturating_sub(MOST_LISTED);
+    let shown = lines.iter().take(MOST_LISTED);
+    let mut text: String = shown.map(|line| format!("{indent}{line}\n")).collect();
+    if more > 0 {
+        text.push_str(&format!("{indent}and {more} more\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report(clients: serde_json::Value, answered: usize) -> Report {
+        let counts = json!({"answered": answered, "awaited": 0});
+        let progress = json!({"counts": counts, "clients": clients});
+        let changed = json!({"type": kind::CDS, "name": "backend", "to": "2"});
+        Report {
+            progress: serde_json::from_value(progress).unwrap(),
+            made: Made {
+                revision: 1,
+                changed: Some(vec![serde_json::from_value(changed).unwrap()]),
+            },
+            awaited: WaitFor::Answers,
+            timeout: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_gone_is_named_and_not_waited_for() {
+        let gone = json!([{"stream": 4, "node": "n", "status": "DISCONNECTED"}]);
+        let said = "n (stream 4) disconnected before it answered\n";
+        let alone = report(gone.clone(), 0);
+        let expected = format!("{said}no client is left that it concerns\n");
+        assert_eq!(alone.news(), expected);
+        assert!(alone.verdict().is_ok());
+        let others = report(gone, 2).news();
+        assert_eq!(others, format!("{said}all 2 clients have it\n"));
+    }
+
+    #[test]
+    fn another_version_that_a_client_rejects_is_not_of_the_change() {
+        let rejects = |version: &str| {
+            let rejected =
+                json!({"type": kind::CDS, "name": "backend", "version": version, "error": "no"});
+            let client = json!({"stream": 1, "node": "n", "status": "ANSWERED",
+                "rejected": [rejected]});
+            report(json!([client]), 1).verdict()
+        };
+        assert!(rejects("1").is_ok());
+        let failure = rejects("2").unwrap_err().to_string();
+        let expected = "rejected; the clients keep what they had:\n  n (stream 1) cds/backend: no";
+        assert_eq!(failure, expected);
+    }
+}

@@ -1,0 +1,184 @@
+//! Whether a client has answered all that it is to be sent, by type.
+//!
+//! It is worked out from the present state, not from what happened: a stream
+//! that was not woken yet for a change has not sent all.
+
+use hashbrown::HashSet;
+
+use super::Session;
+use crate::database::{Database, Scope};
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::resource::TypeUrl;
+use crate::source::{AnswerKind, TypeStream};
+
+/// How far one type on one stream is.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeProgress<'s> {
+    type_stream: &'s TypeStream,
+    has_sent_all: bool,
+}
+
+/// How many resources of a type the database lists for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedCounts {
+    listed: usize,
+    unsent: usize,
+}
+
+/// How many resources of a type a client has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceCounts {
+    /// Those that it ACKed as they should be.
+    pub current: usize,
+    /// Those that it should have. A name that it subscribes to counts unless the
+    /// last answer that it ACKed was that it does not exist.
+    pub desired: usize,
+}
+
+impl Session {
+    /// How far each type is, in order of rank. Visits no names, but for those
+    /// that are deferred.
+    #[must_use]
+    pub fn progress(&self, db: &Database) -> Vec<TypeProgress<'_>> {
+        let type_streams = self.type_streams.iter();
+        let progress = type_streams.map(|type_stream| TypeProgress {
+            type_stream,
+            has_sent_all: self.has_sent_all(db, type_stream),
+        });
+        progress.collect()
+    }
+
+    /// How far one type is; `None` if the client has not subscribed to it.
+    #[must_use]
+    pub fn type_progress<'s>(
+        &'s self,
+        db: &Database,
+        type_url: &TypeUrl,
+    ) -> Option<TypeProgress<'s>> {
+        let type_stream = self.type_stream(type_url.as_str())?;
+        Some(TypeProgress {
+            type_stream,
+            has_sent_all: self.has_sent_all(db, type_stream),
+        })
+    }
+
+    /// Whether nothing of a type is left to send, but for removals that are
+    /// withheld: no name is to be evaluated, no suspect of a NACK is to be tried
+    /// again, and no addition waits for a dependency.
+    fn has_sent_all(&self, db: &Database, type_stream: &TypeStream) -> bool {
+        let stream_params = self.params_of(&type_stream.type_url);
+        let changes_params = type_stream.next_params(stream_params) != type_stream.params;
+        self.unfinished.is_none()
+            && !changes_params
+            && type_stream.is_quiet(db)
+            && type_stream.suspects.is_empty()
+            && type_stream.deferred_additions().next().is_none()
+    }
+}
+
+impl<'s> TypeProgress<'s> {
+    /// The type.
+    #[must_use]
+    pub fn type_url(&self) -> &'s TypeUrl {
+        &self.type_stream.type_url
+    }
+
+    /// Whether all was sent, but for removals that are withheld.
+    #[must_use]
+    pub fn has_sent_all(&self) -> bool {
+        self.has_sent_all
+    }
+
+    /// Whether all was sent, but for removals that are withheld, and every
+    /// response has an acknowledgement.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.has_sent_all && self.unanswered_since().is_none()
+    }
+
+    /// How many resources the views of the client's cursors list, and how many
+    /// changes were not sent. Visits no names.
+    #[must_use]
+    pub fn listed_counts(&self, db: &Database) -> ListedCounts {
+        let type_stream = self.type_stream;
+        let cursors = type_stream.client_cache.cursors().iter();
+        let unsent: usize = cursors.map(|cursor| cursor.unsent_count(db)).sum();
+        ListedCounts {
+            listed: type_stream.listed_count(db),
+            unsent: unsent + db.dirty(type_stream.subscriber).count(),
+        }
+    }
+
+    /// How many resources the client has and should have. Visits its
+    /// subscriptions and the names that are outstanding, without the database.
+    /// Each change that was not sent counts as a resource that the client does
+    /// not have.
+    #[must_use]
+    pub fn resource_counts(&self, counts: ListedCounts) -> ResourceCounts {
+        let type_stream = self.type_stream;
+        let mut cursors = type_stream.client_cache.cursors().iter();
+        let has_all = cursors.any(|cursor| cursor.scope == Scope::All);
+        let named = type_stream.subscriptions.iter().filter(|_| !has_all);
+        let named = named.filter(|(_, s)| s.acked_answer != AnswerKind::Absent);
+        let desired = named.count() + counts.listed;
+        let behind = self.outstanding_names().len() + counts.unsent;
+        ResourceCounts {
+            current: desired.saturating_sub(behind),
+            desired,
+        }
+    }
+
+    /// The names of which the client does not have the desired resource: sent
+    /// without an acknowledgement, to be evaluated or tried, deferred, NACKed.
+    fn outstanding_names(&self) -> HashSet<Name> {
+        let type_stream = self.type_stream;
+        let pending_acks = type_stream.client_cache.pending_acks().iter();
+        let sent = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        let nacked = type_stream
+            .quarantine
+            .keys()
+            .chain(type_stream.suspects.keys());
+        let mut names: HashSet<Name> = sent.map(|resource| resource.name.clone()).collect();
+        names.extend(nacked.map(|(name, _)| name.clone()));
+        names.extend(type_stream.dirty.iter().cloned());
+        names.extend(type_stream.deferred_additions().cloned());
+        names
+    }
+
+    /// When the oldest response without an acknowledgement was sent.
+    #[must_use]
+    pub fn unanswered_since(&self) -> Option<Moment> {
+        let oldest = self.type_stream.client_cache.pending_acks().front();
+        oldest.map(|oldest| oldest.sent_at)
+    }
+
+    /// The names in responses without an acknowledgement, in the order of the
+    /// responses. A name may be there twice.
+    pub fn unanswered_names(&self) -> impl Iterator<Item = Name> + 's {
+        let pending_acks = self.type_stream.client_cache.pending_acks().iter();
+        let sent = pending_acks.flat_map(super::status::sent_names);
+        sent.map(|(name, _)| name)
+    }
+
+    /// The names whose addition waits for a dependency (S73), in order.
+    pub fn deferred_additions(&self) -> impl Iterator<Item = &'s Name> {
+        self.type_stream.deferred_additions()
+    }
+
+    /// The names whose removal is withheld, because the client may still use
+    /// the resource (S73, S81), in order.
+    #[must_use]
+    pub fn withheld_removals(&self, db: &mut Database) -> Vec<&'s Name> {
+        let type_stream = self.type_stream;
+        let is_withheld = |name: &&Name| {
+            !type_stream.addition_deadlines.contains_key(*name)
+                && !type_stream.client_cache.held(db, name).is_empty()
+                && type_stream.desired_resources(db, name).is_empty()
+        };
+        // Hosts are deferred for other reasons; their removal never is.
+        let deferred = type_stream.deferred.iter();
+        let deferred = deferred.filter(|_| !type_stream.kind.on_demand);
+        deferred.filter(is_withheld).collect()
+    }
+}
