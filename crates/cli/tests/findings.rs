@@ -168,6 +168,14 @@ fn what_is_left_out_is_counted() {
         "{error}"
     );
     assert_eq!(error.matches("unknown field").count(), 100);
+
+    // Of one file no more are kept.
+    let (_dir, path) = directory(&[(
+        "a.yaml",
+        &format!("{wrong}{}", slips.replace("slip", "slap")),
+    )]);
+    let error = bad(&run(&["validate", &path]), 1);
+    assert!(error.ends_with("error: 100 mistakes or more\n"), "{error}");
 }
 
 #[test]

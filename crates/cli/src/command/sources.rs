@@ -15,8 +15,7 @@ use trunkline_proto::text::{self, Document, Format};
 use super::encode::encode;
 use super::places::Places;
 use crate::failure::{Failure, Result};
-use crate::output::count_of;
-use crate::report::{Report, Severity};
+use crate::report::{Report, Severity, count_mistakes};
 
 /// The word for standard input on the command line.
 pub(super) const INPUT: &str = "-";
@@ -203,7 +202,7 @@ pub(super) fn no_files(paths: &[String]) -> Failure {
 /// Makes the failure of mistakes, each with its place.
 fn mistakes(report: &Report, findings: Vec<Finding>) -> Failure {
     let errors = findings.iter().map(|finding| (Severity::Error, finding));
-    let count = count_of(findings.len(), "mistake");
+    let count = count_mistakes(&findings);
     let failure = Failure::wrong(format!("{count}; nothing was changed"));
     failure.with_findings(report.list(errors))
 }

@@ -13,7 +13,7 @@ use crate::contents;
 use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::output::count_of;
-use crate::report::{Report, Severity};
+use crate::report::{Report, Severity, count_mistakes};
 
 /// Checks files. Warnings and mistakes go to standard error, in the order of the
 /// files and their lines; without a mistake, the number of resources is printed.
@@ -34,13 +34,11 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
         }
     };
     let findings = report.list(in_order(&loaded));
-    match loaded.errors.len() {
-        0 => eprint!("{findings}"),
-        count => {
-            let failure = Failure::wrong(count_of(count, "mistake"));
-            return Err(failure.with_findings(findings));
-        }
+    if !loaded.errors.is_empty() {
+        let failure = Failure::wrong(count_mistakes(&loaded.errors));
+        return Err(failure.with_findings(findings));
     }
+    eprint!("{findings}");
 
     let (resources, files) = (loaded.resources.len(), loaded.files);
     if files == 0 {

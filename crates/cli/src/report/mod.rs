@@ -24,7 +24,7 @@ use trunkline_proto::text::TextError;
 
 use self::secret::Secrets;
 use crate::color::{Palette, Style};
-use crate::output::printable;
+use crate::output::{count_of, printable};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,6 +232,20 @@ impl Report {
         let mut texts = self.texts.borrow_mut();
         let known = texts.entry(file.to_owned());
         known.or_insert_with(|| read_source(file)).clone()
+    }
+}
+
+/// Writes the number of mistakes. Of each file [`MOST_FINDINGS`] are kept, so there
+/// may be more.
+pub(crate) fn count_mistakes<'a>(errors: impl IntoIterator<Item = &'a Finding>) -> String {
+    let mut by_file: HashMap<&str, usize> = HashMap::new();
+    for error in errors {
+        *by_file.entry(&error.place.file).or_default() += 1;
+    }
+    let count = count_of(by_file.values().sum(), "mistake");
+    match by_file.values().any(|count| *count >= MOST_FINDINGS) {
+        true => format!("{count} or more"),
+        false => count,
     }
 }
 
