@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline::checked::Finding;
+use trunkline::checked::{Fault, Finding};
 use trunkline::{Resource, TypeUrl};
 
 use crate::file::{FileId, FileKey};
@@ -58,6 +58,19 @@ impl Files {
             self.apply_first();
         }
         self.loaded_now()
+    }
+
+    /// Makes the finding of a fault of a resource that was loaded, at its place
+    /// in its file; `None` if it was not loaded.
+    #[must_use]
+    pub fn finding(
+        &self,
+        type_url: &TypeUrl,
+        resource: &Resource,
+        fault: Fault,
+    ) -> Option<Finding> {
+        self.target
+            .read(|set| set.finding(type_url, resource, fault))
     }
 
     /// Returns the resources of good files, with all findings.

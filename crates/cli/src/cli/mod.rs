@@ -67,8 +67,13 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         trunkline validate clusters.yaml\n  \
         trunkline validate --dangling error /etc/trunkline\n  \
-        sed s/8080/9090/ clusters.yaml | trunkline validate -\n\n\
-        Exits with 1 if there is an error, and prints each as file:line:column: field: what.")]
+        sed s/8080/9090/ clusters.yaml | trunkline validate -\n  \
+        trunkline validate /etc/trunkline --envoy\n  \
+        trunkline validate --envoy /usr/local/bin/envoy clusters.yaml\n\n\
+        Exits with 1 if there is an error, and prints each as file:line:column: field: what.\n\n\
+        With --envoy, resources without a mistake are put into a bootstrap as each client would\n\
+        get them, and `envoy --mode validate` judges it. Nothing is fetched. What Envoy says is\n\
+        told at the resource that it rejects.")]
     Validate(Validate),
     /// Shows the resources that a server serves
     #[command(after_help = "Examples:\n  \
@@ -197,11 +202,14 @@ pub(crate) struct Serve {
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
     /// Files, or directories of files; `-` is standard input
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "envoy", value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// What a reference to a resource that is not there means
     #[arg(long, value_name = "HOW", default_value = "warn")]
     pub(crate) dangling: crate::settings::OnDangling,
+    /// Let a real Envoy judge the resources too: this program, or the `envoy` that is installed
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1)]
+    pub(crate) envoy: Option<Option<PathBuf>>,
 }
 
 /// Flags of `demo`.
