@@ -75,11 +75,21 @@ struct Envelope {
     error: Refused,
 }
 
+/// Why a server refuses a request.
 #[derive(Debug, Deserialize)]
-struct Refused {
-    message: String,
+pub(crate) struct Refused {
+    pub(crate) message: String,
     #[serde(default)]
-    details: Vec<Detail>,
+    pub(crate) details: Vec<Detail>,
+}
+
+/// The response to a call.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The body of a good response.
+    Good(Bytes),
+    /// The server refuses the request, with this status.
+    Refused(StatusCode, Refused),
 }
 
 /// One mistake, with its place in the request's body.
@@ -157,6 +167,22 @@ impl Client {
         match status.is_success() {
             true => Ok(body),
             false => Err(refusal(status, &body, describe)),
+        }
+    }
+
+    /// Makes a call; returns the response, also one that refuses the request.
+    ///
+    /// # Errors
+    /// The server is not reached, or is not one of ours.
+    pub(crate) async fn ask(&self, call: Call<'_>) -> Result<Answer> {
+        let request = self.make_request(call)?;
+        let (status, body) = self.send(request).await?;
+        if status.is_success() {
+            return Ok(Answer::Good(body));
+        }
+        match serde_json::from_slice(&body) {
+            Ok(Envelope { error }) => Ok(Answer::Refused(status, error)),
+            Err(_) => Err(refusal(status, &body, &without_file)),
         }
     }
 
