@@ -1,9 +1,11 @@
 //! A client of the admin API: one connection for each request.
 
 mod open;
+mod refused;
 mod tls;
 
 pub(crate) use self::open::{OpenResponse, Opening};
+pub(crate) use self::refused::{Answer, Detail, Refused};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,13 +13,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use trunkline_proto::text::Format;
 
+use self::refused::{Envelope, refusal, without_file};
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 
@@ -66,56 +68,6 @@ pub(crate) fn content_type(format: Format) -> &'static str {
     match format {
         Format::Json => "application/json",
         Format::Yaml => "application/yaml",
-    }
-}
-
-/// The body of an error response.
-#[derive(Debug, Deserialize)]
-struct Envelope {
-    error: Refused,
-}
-
-/// Why a server refuses a request.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Refused {
-    pub(crate) message: String,
-    #[serde(default)]
-    pub(crate) details: Vec<Detail>,
-}
-
-/// The response to a call.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// The body of a good response.
-    Good(Bytes),
-    /// The server refuses the request, with this status.
-    Refused(StatusCode, Refused),
-}
-
-/// One mistake, with its place in the request's body.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Detail {
-    pub(crate) line: Option<usize>,
-    pub(crate) column: Option<usize>,
-    #[serde(default)]
-    pub(crate) field: String,
-    pub(crate) message: String,
-}
-
-impl Detail {
-    /// Writes the mistake as a compiler would: place, field, message. Without a
-    /// line and a field, the file is not named.
-    pub(crate) fn in_file(&self, file: &str) -> String {
-        let mut text = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
-            // In a binary file.
-            _ if !self.field.is_empty() => format!("{file}: "),
-            _ => String::new(),
-        };
-        if !self.field.is_empty() {
-            text.push_str(&format!("{}: ", self.field));
-        }
-        text + &self.message
     }
 }
 
@@ -296,29 +248,6 @@ type Exchanged<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sy
 async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
     let body = Limited::new(response.body_mut(), LONGEST).collect().await?;
     Ok((response.status(), body.to_bytes()))
-}
-
-/// Writes a mistake of a request that has no file.
-fn without_file(detail: Detail) -> String {
-    detail.in_file("")
-}
-
-/// Makes a failure of an error response, with a line for each of its details,
-/// which `describe` writes. A response in another form means that the server is
-/// not one of ours, and the failure says so.
-fn refusal(status: StatusCode, body: &[u8], describe: &dyn Fn(Detail) -> String) -> Failure {
-    let Ok(Envelope { error }) = serde_json::from_slice(body) else {
-        return Failure::wrong(format!(
-            "the server answers {status}; is --admin the admin address of a trunkline server?"
-        ));
-    };
-
-    let mut text = error.message;
-    for detail in error.details {
-        text.push_str("\n  ");
-        text.push_str(&describe(detail));
-    }
-    Failure::wrong(text)
 }
 
 /// Reads the token of `--token-file`, without white space around it.

@@ -13,11 +13,11 @@ use trunkline_proto::envoy::google::rpc::Status;
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A client that is connected until it is dropped.
-pub struct Client(JoinHandle<()>);
+pub(crate) struct Client(JoinHandle<()>);
 
 impl Client {
     /// Connects a client with a node id. Returns when it has got a response.
-    pub async fn connect(server: SocketAddr, node: &str) -> Self {
+    pub(crate) async fn connect(server: SocketAddr, node: &str) -> Self {
         let mut ads = AggregatedDiscoveryServiceClient::connect(format!("http://{server}"))
             .await
             .unwrap();

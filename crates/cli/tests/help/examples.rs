@@ -5,26 +5,26 @@ use std::collections::BTreeSet;
 use crate::support::{good, run};
 
 /// One example.
-pub struct Example {
+pub(crate) struct Example {
     /// The command whose help it is in.
-    pub command: String,
+    pub(crate) command: String,
     /// The line, without what is said of it.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Example {
     /// Returns whether it goes on until it is stopped.
-    pub fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         let flags = ["--watch", "-w", "--lease"];
         let commands = ["serve", "watch", "demo"];
         let runs = |command: &&str| self.text.contains(&format!("trunkline {command}"));
-        words.iter().any(|word| flags.contains(word)) || commands.iter().any(|one| runs(one))
+        words.iter().any(|word| flags.contains(word)) || commands.iter().any(runs)
     }
 }
 
 /// The names of all commands, by the help of the program.
-pub fn commands() -> Vec<String> {
+pub(crate) fn commands() -> Vec<String> {
     let help = good(&run(&["--help"]));
     let (_, list) = help.split_once("Commands:\n").unwrap();
     let lines = list.lines().take_while(|line| line.starts_with("  "));
@@ -37,7 +37,7 @@ pub fn commands() -> Vec<String> {
 
 /// The examples of all commands. They follow the word `Example`, and are
 /// indented.
-pub fn all_examples() -> Vec<Example> {
+pub(crate) fn all_examples() -> Vec<Example> {
     let mut examples = Vec::new();
     for command in commands() {
         let mut seen = BTreeSet::new();

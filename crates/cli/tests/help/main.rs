@@ -1,18 +1,20 @@
 //! The examples in the help of every command, run as they are printed.
 //!
 //! `examples` takes them out of the help, `site` prepares what they speak of: a
-//! directory, a server with contents, and a client. An example that needs
+//! directory, a server with contents, and a client; `started` runs one. An example that needs
 //! something else is added there; one that cannot be run makes the test fail.
 #![allow(clippy::unwrap_used)]
 
 mod client;
 mod examples;
 mod site;
+mod started;
 #[path = "../support/mod.rs"]
 mod support;
 
 use examples::{Example, all_examples};
 use site::Site;
+use support::{good, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_works() {
@@ -41,5 +43,7 @@ fn every_command_has_an_example_of_its_own() {
             examples.iter().any(has_own),
             "{command} --help has no example"
         );
+        let help = good(&run(&[&command, "--help"]));
+        assert!(help.contains("--log-format"), "{command}");
     }
 }

@@ -2,24 +2,18 @@
 //! editor and an Envoy that only looks like one.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use prost::Message as _;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustix::process::{Pid, Signal, kill_process_group};
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::envoy::envoy::service::discovery::v3::DiscoveryResponse;
 use trunkline_proto::envoy::google::protobuf::Any;
 
 use crate::client::Client;
 use crate::examples::Example;
-use crate::support::{Server, run, until};
-
-/// How long an example may take that ends by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::started::Started;
+use crate::support::{Server, run};
 
 /// All contents of the server, and of the files that examples apply.
 const CONTENTS: &str = r#"resources:
@@ -47,7 +41,7 @@ const CONTENTS: &str = r#"resources:
     virtual_hosts: [{name: all, domains: ["*"]}]
 "#;
 
-/// An editor that makes the first header of a resource another one.
+/// An editor that changes a resource.
 const EDITOR: &str = "#!/bin/sh\nsed -i 's/connect_timeout: 1s/connect_timeout: 2s/; \
     s/name: all/name: every/' \"$1\"\n";
 
@@ -65,15 +59,18 @@ const PUT: &str = "#!/bin/sh\n\
     if [ \"$BENCH_ACTION\" = put ]; then trunkline apply -f - --yes; \
     else trunkline delete -f -; fi > /dev/null\n";
 
-pub struct Site {
-    dir: tempfile::TempDir,
-    server: Server,
+/// What examples speak of.
+pub(crate) struct Site {
+    /// The current directory of examples.
+    pub(crate) dir: tempfile::TempDir,
+    /// The server that commands talk to.
+    pub(crate) server: Server,
     /// A server with TLS, which asks for a certificate.
     secure: Server,
 }
 
 impl Site {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path();
         for folder in ["bin", "etc/trunkline", "etc/bash_completion.d", ".zfunc"] {
@@ -113,7 +110,7 @@ impl Site {
 
     /// Runs an example. One that is endless has to print something, and is
     /// stopped then.
-    pub async fn run(&self, example: &Example) -> Result<(), String> {
+    pub(crate) async fn run(&self, example: &Example) -> Result<(), String> {
         self.prepare();
         let watches = example.text.contains("trunkline watch");
         let client = match watches || example.text.contains("sidecar-7") {
@@ -251,97 +248,4 @@ fn write_certificates(dir: &Path) {
     std::fs::write(dir.join("ca.pem"), authority.pem()).unwrap();
     std::fs::write(dir.join("c.pem"), cert.pem()).unwrap();
     std::fs::write(dir.join("k.pem"), key.serialize_pem()).unwrap();
-}
-
-/// An example that runs in a shell, in a group of processes of its own.
-struct Started {
-    shell: Child,
-    output: std::path::PathBuf,
-}
-
-impl Started {
-    fn start(site: &Site, line: &str) -> Self {
-        let dir = site.dir.path();
-        let output = dir.join("output.txt");
-        let file = std::fs::File::create(&output).unwrap();
-        let path = std::env::var("PATH").unwrap_or_default();
-        let shell = Command::new("sh")
-            .args(["-c", line])
-            .current_dir(dir)
-            .env("PATH", format!("{}/bin:{path}", dir.display()))
-            .env("HOME", dir)
-            .env("TRUNKLINE_ADMIN", site.server.admin.to_string())
-            .env_remove("VISUAL")
-            .env_remove("EDITOR")
-            .stdin(Stdio::null())
-            .stdout(file.try_clone().unwrap())
-            .stderr(file)
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        Self { shell, output }
-    }
-
-    fn output(&self) -> String {
-        std::fs::read_to_string(&self.output).unwrap_or_default()
-    }
-
-    /// Waits for the end. A difference is no failure of `diff`.
-    fn wait(&mut self, example: &Example) -> Result<(), String> {
-        let deadline = std::time::Instant::now() + PATIENCE;
-        let status = loop {
-            if let Some(status) = self.shell.try_wait().unwrap() {
-                break status;
-            }
-            if std::time::Instant::now() > deadline {
-                return Err(format!("does not end; it says: {}", self.output()));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        let is_good = match (status.code(), example.command.as_str()) {
-            (Some(0), _) | (Some(1), "diff") => true,
-            _ => false,
-        };
-        match is_good {
-            true => Ok(()),
-            false => Err(format!(
-                "{status}: {}",
-                self.output().replace('\n', "\n    ")
-            )),
-        }
-    }
-
-    /// Waits until something is printed that is no mistake, and stops it.
-    fn stop_when_seen(&mut self, mut change: impl FnMut(usize)) -> Result<(), String> {
-        let mut round = 0;
-        let seen = until("output", || {
-            round += 1;
-            if let Some(status) = self.shell.try_wait().unwrap() {
-                return Some(Err(format!("{status}: {}", self.output())));
-            }
-            match self.output().contains('\n') {
-                true => Some(Ok(())),
-                false => {
-                    change(round);
-                    None
-                }
-            }
-        });
-        seen?;
-        let output = self.output();
-        match output.starts_with("error") {
-            true => Err(output),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Drop for Started {
-    /// Ends all processes of the example, and waits for the shell.
-    fn drop(&mut self) {
-        let group = Pid::from_child(&self.shell);
-        let _ = kill_process_group(group, Signal::TERM);
-        let ended = until("the end", || self.shell.try_wait().unwrap());
-        let _ = ended;
-    }
 }

@@ -9,20 +9,22 @@
 //! The list is always taken again, and compared with what was printed: so no
 //! change is lost, whatever happens to server and connection.
 
+mod form;
+
 use std::collections::BTreeMap;
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use trunkline::TypeUrl;
 
+use self::form::{Key, Seen, entry_of, key_of};
 use super::events::{Events, RETRY, parse_event, print_line};
-use super::get::{file_form, name_lines, resource_table, resources_path, typed_name};
+use super::get::{name_lines, resource_table, resources_path};
 use super::selected::Selected;
 use super::{encode_url, parse_body, parse_list, run_request};
 use crate::cli::{self, Output};
 use crate::client::{Call, Client, Opening};
 use crate::failure::Result;
-use crate::output;
 
 /// Prints the selected resources, then each change of them, until the program
 /// is stopped, or nobody reads it.
@@ -39,9 +41,6 @@ pub(super) fn run(args: &cli::Get, selected: Vec<Selected>) -> Result<()> {
     run_request(watching.run())
 }
 
-/// A variant: its type, its name and its constraints.
-type Key = (String, String, Option<String>);
-
 /// The state of the command.
 struct Watching {
     client: Client,
@@ -49,16 +48,6 @@ struct Watching {
     selected: Vec<Selected>,
     /// The version of each variant, as it was printed last.
     known: BTreeMap<Key, String>,
-}
-
-/// What happened to a variant.
-struct Seen<'a> {
-    key: &'a Key,
-    /// The new version; `None` if it is deleted.
-    version: Option<&'a str>,
-    /// `added`, `changed`, `deleted`, or `present` when the command begins.
-    event: &'static str,
-    revision: u64,
 }
 
 /// Whether somebody reads what is printed.
@@ -217,7 +206,7 @@ impl Watching {
     /// Prints what there is when the command begins.
     fn print_present(&mut self, listed: &[Value], revision: u64) -> Result<IsRead> {
         self.known = listed.iter().map(entry_of).collect();
-        let has_types = self.selected.len() > 1;
+        let has_types = self.has_types();
         let text = match self.output {
             Output::Table => resource_table(listed, has_types, false),
             Output::Wide => resource_table(listed, has_types, true),
@@ -232,7 +221,7 @@ impl Watching {
                         event: "present",
                         revision,
                     };
-                    text.push_str(&self.write(&seen, Some(one))?);
+                    text.push_str(&seen.write(self.output, has_types, Some(one))?);
                 }
                 text
             }
@@ -246,8 +235,13 @@ impl Watching {
             (true, Some(_)) => self.fetch(seen.key).await?,
             _ => None,
         };
-        let text = self.write(seen, contents.as_ref())?;
+        let text = seen.write(self.output, self.has_types(), contents.as_ref())?;
         print_line(text.as_bytes())
+    }
+
+    /// Returns whether resources of several types are watched.
+    fn has_types(&self) -> bool {
+        self.selected.len() > 1
     }
 
     /// Returns whether resources are printed with their contents.
@@ -269,42 +263,6 @@ impl Watching {
         };
         let variants = parse_list(&body, "resources")?;
         Ok(variants.into_iter().find(|one| key_of(one) == *key))
-    }
-
-    /// Writes what happened to a variant, in the form that was asked for.
-    fn write(&self, seen: &Seen<'_>, contents: Option<&Value>) -> Result<String> {
-        let (type_url, name, constraints) = seen.key;
-        let label = typed_name(&json!({"type": type_url, "name": name}));
-        let what = format!("{} at revision {}", seen.event, seen.revision);
-        let variant = match constraints {
-            Some(constraints) => format!(" [{constraints}]"),
-            None => String::new(),
-        };
-        Ok(match self.output {
-            Output::Table | Output::Wide => {
-                let shown = match self.selected.len() {
-                    1 => name,
-                    _ => &label,
-                };
-                let version = seen.version.unwrap_or("-");
-                output::printable(&format!("{shown}{variant}  {version}  {what}")) + "\n"
-            }
-            Output::Name => format!("{label}\n"),
-            Output::Yaml => {
-                let file = contents.map(|one| file_form(std::slice::from_ref(one)));
-                let file = file.map(|file| output::to_yaml(&file)).transpose()?;
-                let title = output::printable(&format!("# {label}{variant} {what}"));
-                format!("---\n{title}\n{}", file.unwrap_or_default())
-            }
-            Output::Json => {
-                let line = json!({
-                    "event": seen.event, "revision": seen.revision, "type": type_url,
-                    "name": name, "constraints": constraints, "version": seen.version,
-                    "resource": contents.map(|one| &one["resource"]),
-                });
-                format!("{line}\n")
-            }
-        })
     }
 }
 
@@ -329,20 +287,4 @@ fn each_name(selected: &Selected) -> Vec<Selected> {
 fn selects(selected: &Selected, (type_url, name, _): &Key) -> bool {
     let names = &selected.names;
     selected.type_url.as_str() == type_url && (names.is_empty() || names.contains(name))
-}
-
-/// Returns the variant that a listed resource, or a change, is about.
-fn key_of(value: &Value) -> Key {
-    let text = |key: &str| value[key].as_str().map(str::to_owned);
-    (
-        text("type").unwrap_or_default(),
-        text("name").unwrap_or_default(),
-        text("constraints"),
-    )
-}
-
-/// Returns the variant of a listed resource, with its version.
-fn entry_of(listed: &Value) -> (Key, String) {
-    let version = listed["version"].as_str().unwrap_or_default();
-    (key_of(listed), version.to_owned())
 }
