@@ -71,6 +71,11 @@ impl Failure {
         }
     }
 
+    /// Adds words to the message.
+    pub(crate) fn with_words(self, words: impl fmt::Display) -> Self {
+        Self::new(self.kind, format!("{self}{words}"))
+    }
+
     fn new(kind: Kind, message: impl fmt::Display) -> Self {
         Self {
             kind,

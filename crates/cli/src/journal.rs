@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use trunkline::{
-    Event, Hooks, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, TypeUrl,
+    Event, Hooks, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, Sent, TypeUrl,
     Version,
 };
 use trunkline_core::message::ErrorDetail;
@@ -15,6 +15,8 @@ use crate::{admin, kinds};
 
 /// The maximum of resources that are remembered for each kind of line.
 const MOST_REMEMBERED: usize = 1000;
+/// The maximum of names that are logged of a response, of each kind.
+const MOST_NAMES: usize = 16;
 /// The maximum of warnings that are logged of the end of a lease.
 const MOST_WARNINGS: usize = 10;
 
@@ -38,8 +40,31 @@ fn log_request(peer: Peer<'_>, type_url: &TypeUrl, details: &RequestDetails) {
         unsubscribed = ?details.unsubscribed,
         more_unsubscribed = details.more_unsubscribed,
         nonce = details.nonce.as_ref().map(|nonce| nonce.as_str()),
+        version = details.version.as_ref().map(|version| version.as_str()),
         error = error.as_deref(),
         "a request arrives"
+    );
+}
+
+/// Logs a response at level debug. Lists of names are short, and say how many
+/// there are beside them. What a set in state of the world leaves out counts as
+/// removed, for its client removes it.
+fn log_response(peer: Peer<'_>, sent: &Sent<'_>) {
+    let names = sent.resources.iter().take(MOST_NAMES);
+    let names: Vec<&str> = names.map(|one| one.resource.name.as_str()).collect();
+    let removed = sent.removed.iter().take(MOST_NAMES).map(Name::as_str);
+    let removed: Vec<&str> = removed.collect();
+    tracing::debug!(
+        stream = peer.stream,
+        node = peer.node,
+        "type" = kinds::short(sent.type_url),
+        nonce = sent.nonce.as_str(),
+        resources = sent.resources.len(),
+        names = ?names,
+        removed = ?removed,
+        more_removed = sent.removed.len() - removed.len(),
+        bytes = sent.bytes,
+        "a response goes out"
     );
 }
 
@@ -191,16 +216,7 @@ impl Hooks for Journal {
                 let name = name.as_str();
                 tracing::debug!(stream, node, "type" = kind, name, "a name does not exist");
             }
-            Report::Sent(sent) => tracing::debug!(
-                stream,
-                node,
-                "type" = kinds::short(sent.type_url),
-                nonce = sent.nonce.as_str(),
-                resources = sent.resources.len(),
-                removed = sent.removed.len(),
-                bytes = sent.bytes,
-                "a response goes out"
-            ),
+            Report::Sent(sent) => log_response(peer, &sent),
             _ => {}
         }
     }

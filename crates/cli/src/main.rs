@@ -3,7 +3,7 @@
 //! Each command is a file in `command`. The others are parts that commands
 //! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `admin`
 //! (the HTTP API) and `client` (its user), `metrics`, `audit` and `journal`
-//! (hooks), `demo`. Wiring only: the server is in the crate `trunkline`, the
+//! (hooks), `demo`, `envoy`. Wiring only: the server is in the crate `trunkline`, the
 //! rules of the protocol in `trunkline-core`. Rule numbers such as S12 or TP2
 //! are explained in `docs/rules.md` of the repository.
 #![forbid(unsafe_code)]
@@ -23,6 +23,7 @@ mod command;
 mod contents;
 mod demo;
 mod descriptors;
+mod envoy;
 mod failure;
 mod journal;
 mod kinds;

@@ -6,28 +6,6 @@ mod support;
 use support::{CLUSTER, bad, good, run, said};
 
 #[test]
-fn every_command_has_help_with_an_example() {
-    for command in [
-        "serve",
-        "validate",
-        "get",
-        "apply",
-        "delete",
-        "diff",
-        "status",
-        "watch",
-        "demo",
-        "settings",
-        "completions",
-    ] {
-        let help = good(&run(&[command, "--help"]));
-        assert!(help.contains("Example"), "{command}: {help}");
-        assert!(help.contains(&format!("trunkline {command}")), "{command}");
-        assert!(help.contains("--log-format"), "{command}");
-    }
-}
-
-#[test]
 fn the_contract_of_serve() {
     let help = good(&run(&["serve", "--help"]));
     // Lines are broken to fit a terminal.

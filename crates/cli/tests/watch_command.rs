@@ -1,4 +1,5 @@
-//! `trunkline watch`: what it prints, and a connection that is cut.
+//! `trunkline watch` and `get --watch`: what they print, and a connection that is
+//! cut.
 #![allow(clippy::unwrap_used, reason = "all of this is a test")]
 
 mod support;
@@ -64,7 +65,7 @@ impl Relay {
     }
 }
 
-/// `trunkline watch`; it is ended when it is dropped.
+/// A command that watches; it is ended when it is dropped.
 struct Program {
     child: Child,
     /// What it prints, while somebody reads it.
@@ -75,8 +76,8 @@ struct Program {
 impl Program {
     fn start(admin: SocketAddr, flags: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
-            .args(["watch", "--admin", &admin.to_string()])
             .args(flags)
+            .args(["--admin", &admin.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -120,7 +121,7 @@ impl Drop for Program {
 fn the_program_goes_on_after_a_cut_and_says_what_it_missed() {
     let server = Server::start(&[]);
     let relay = Relay::start(server.admin);
-    let mut program = Program::start(relay.address, &["--json"]);
+    let mut program = Program::start(relay.address, &["watch", "--json"]);
     assert!(program.line().contains("bookmark"));
     apply(&server, CLUSTER);
     let mut seen = vec![program.line()];
@@ -149,7 +150,7 @@ fn the_program_prints_a_line_for_people() {
     let server = Server::start(&[]);
     apply(&server, CLUSTER);
     apply_timeout(&server, 2);
-    let mut program = Program::start(server.admin, &["--from", "1", "--type", "cds"]);
+    let mut program = Program::start(server.admin, &["watch", "--from", "1", "--type", "cds"]);
     let line = program.line();
     let what = "changed      revision 2 by api 127.0.0.1: cds/backend changed";
     assert!(line.ends_with(what), "{line}");
@@ -171,10 +172,112 @@ fn the_program_prints_a_line_for_people() {
 #[test]
 fn the_program_ends_when_nobody_reads_what_it_prints() {
     let server = Server::start(&[]);
-    let mut program = Program::start(server.admin, &["--json"]);
+    let mut program = Program::start(server.admin, &["watch", "--json"]);
     assert!(program.line().contains("bookmark"));
     program.lines = None;
     apply(&server, CLUSTER);
     let status = until("the end", || program.child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
+}
+
+/// Returns what a line says behind the version, which is a hash.
+fn without_version(line: &str) -> String {
+    let parts: Vec<&str> = line.split("  ").collect();
+    format!("{} | {}", parts[0], parts[parts.len() - 1])
+}
+
+#[test]
+fn get_goes_on_with_each_change_of_what_was_selected() {
+    let server = Server::start(&[]);
+    apply(&server, CLUSTER);
+    let relay = Relay::start(server.admin);
+    let program = Program::start(relay.address, &["get", "cds/backend", "cds/other", "-w"]);
+    program.said("there is no cds \"other\"");
+    apply(&server, &CLUSTER.replace("backend", "other"));
+
+    let mut program = Program::start(relay.address, &["get", "cds/backend", "cds/other", "-w"]);
+    let head: Vec<String> = (0..3).map(|_| program.line()).collect();
+    assert!(head[0].starts_with("NAME"), "{head:?}");
+    assert!(
+        head[1].starts_with("backend ") && head[2].starts_with("other "),
+        "{head:?}"
+    );
+    apply_timeout(&server, 2);
+    assert_eq!(
+        without_version(&program.line()),
+        "backend | changed at revision 3"
+    );
+    // Others are not told.
+    apply(&server, &CLUSTER.replace("backend", "third"));
+    good(&server.ask(&["delete", "cds", "other"]));
+    assert_eq!(
+        without_version(&program.line()),
+        "other | deleted at revision 5"
+    );
+
+    // Nothing is lost with the connection.
+    relay.cut();
+    apply_timeout(&server, 3);
+    assert_eq!(
+        without_version(&program.line()),
+        "backend | changed at revision 6"
+    );
+
+    // Another server has other contents, and counts anew.
+    let other = Server::start(&[]);
+    apply(&other, &CLUSTER.replace("backend", "other"));
+    *relay.target.lock().unwrap() = other.admin;
+    relay.cut();
+    assert_eq!(
+        without_version(&program.line()),
+        "backend | deleted at revision 1"
+    );
+    assert_eq!(
+        without_version(&program.line()),
+        "other | added at revision 1"
+    );
+    apply_timeout(&other, 4);
+    assert_eq!(
+        without_version(&program.line()),
+        "backend | added at revision 2"
+    );
+}
+
+#[test]
+fn get_watches_in_every_form() {
+    let server = Server::start(&[]);
+    let mut names = Program::start(server.admin, &["get", "cds", "--watch", "-o", "name"]);
+    let mut json = Program::start(server.admin, &["get", "cds", "--watch", "-o", "json"]);
+    apply(&server, CLUSTER);
+    let mut yaml = Program::start(server.admin, &["get", "cds", "--watch", "-o", "yaml"]);
+    assert_eq!(names.line(), "cds/backend");
+    let event: Value = serde_json::from_str(&json.line()).unwrap();
+    // It may have begun after the change.
+    assert!(
+        event["event"] == "added" || event["event"] == "present",
+        "{event}"
+    );
+    assert_eq!(event["name"], "backend");
+    assert_eq!(event["revision"], 1);
+    assert_eq!(event["resource"]["connect_timeout"], "1s");
+
+    let mut lines = |count: usize| (0..count).map(|_| yaml.line() + "\n").collect::<String>();
+    assert_eq!(
+        lines(6),
+        "---\n# cds/backend present at revision 1\nresources:\n- \
+         \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: backend\n  \
+         connect_timeout: \"1s\"\n"
+    );
+    apply_timeout(&server, 2);
+    assert!(lines(6).ends_with("connect_timeout: \"2s\"\n"));
+    good(&server.ask(&["delete", "cds", "backend"]));
+    assert_eq!(lines(2), "---\n# cds/backend deleted at revision 3\n");
+    assert_eq!(names.line(), "cds/backend");
+    let told: Vec<Value> = (0..2)
+        .map(|_| serde_json::from_str(&json.line()).unwrap())
+        .collect();
+    assert_eq!(told[1]["event"], "deleted");
+    assert_eq!(told[1]["version"], Value::Null);
+
+    bad(&server.ask(&["get", "--watch"]), 2);
 }

@@ -92,6 +92,9 @@ pub struct SotwResponse {
     pub resources: ResourceList,
     /// Names whose resource is not available, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
+    /// The first names that a whole set does not list any more, so that the
+    /// client removes them. For reports: they are not on the wire.
+    pub removed: Vec<Name>,
 }
 
 /// An incremental `DeltaDiscoveryRequest`.

@@ -9,7 +9,12 @@ use std::{env, fs, process, thread};
 const ENVOY: &str = "TRUNKLINE_ENVOY";
 
 /// The Envoy that tests run against.
-pub(crate) fn envoy() -> PathBuf {
+///
+/// # Panics
+///
+/// When it is not installed.
+#[must_use]
+pub fn envoy() -> PathBuf {
     if let Some(given) = env::var_os(ENVOY) {
         return given.into();
     }
@@ -102,7 +107,7 @@ fn venv() -> PathBuf {
     target().join("venv")
 }
 
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |given| root.join(given))
 }

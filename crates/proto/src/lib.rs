@@ -13,6 +13,7 @@
 //! | [`data_sources`] | files that a message names, and their contents in place of the names |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
+//! | [`visit`] | every message inside a message |
 //! | [`vhosts`] | virtual hosts taken out of a route configuration, and renamed |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
@@ -34,6 +35,7 @@ pub mod redact;
 pub mod text;
 pub mod validate;
 pub mod vhosts;
+pub mod visit;
 
 pub use path::{Path, Step};
 /// The crate of the dynamic messages in this crate's signatures.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline::checked::{Finding, locate_references};
+use trunkline::checked::{Fault, Finding, locate_references};
 use trunkline::{Resource, TypeUrl};
 use trunkline_proto::text::Format;
 
@@ -81,6 +81,19 @@ impl Files {
         let mut paths: Vec<(usize, Arc<str>)> = files.chain(failed).collect();
         paths.sort_by_key(|(root, _)| *root);
         paths.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Makes the finding of a fault of a resource that was loaded, at its place
+    /// in its file; `None` if it was not loaded.
+    #[must_use]
+    pub fn finding(
+        &self,
+        type_url: &TypeUrl,
+        resource: &Resource,
+        fault: Fault,
+    ) -> Option<Finding> {
+        self.target
+            .read(|set| set.finding(type_url, resource, fault))
     }
 
     /// Returns the resources of good files, with all findings.

@@ -265,6 +265,7 @@ impl Answer {
                 nonce,
                 resources: resources.into(),
                 errors,
+                removed: Vec::new(),
             })
         }
     }

@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, Uri};
 use serde::Serialize;
+use trunkline::checked::Place;
 use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_proto::text::nearest;
 
@@ -15,22 +16,16 @@ use super::query::Query;
 use super::view::Shown;
 use crate::kinds;
 
-/// The resources of a response.
+/// The resources of a response. The revision is from before the list: a change
+/// since then may be in it.
 #[derive(Serialize)]
 struct List {
-    resources: Vec<Shown>,
-}
-
-/// The resources of all types, and their revision.
-#[derive(Serialize)]
-struct FullList {
     revision: u64,
     resources: Vec<Shown>,
 }
 
 /// `GET /api/v1/resources`: shows the resources of all types, or those of one
-/// origin; in a summary, without their contents. The revision is from before
-/// the list: a change since then may be in it.
+/// origin; in a summary, without their contents.
 pub(super) async fn list_all(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["origin", "summary"])?;
     let summary = query.is_on("summary")?;
@@ -51,7 +46,7 @@ pub(super) async fn list_all(State(admin): State<Shared>, uri: Uri) -> Result<Re
         };
         let resources = found.iter().map(|(url, resource)| show(url, resource));
         let resources = resources.collect();
-        axum::Json(FullList {
+        axum::Json(List {
             revision,
             resources,
         })
@@ -81,6 +76,7 @@ pub(super) async fn list(
     let query = Query::read(&uri, &["name", "summary"])?;
     let summary = query.is_on("summary")?;
     let names: Vec<&str> = query.all("name").collect();
+    let revision = admin.server.revision();
     let found = match names.is_empty() {
         false => existing_variants(&admin.server, &type_url, &names)?,
         true => all(&admin.server, &type_url),
@@ -92,16 +88,24 @@ pub(super) async fn list(
             false => Shown::whole,
         };
         // Contents are written without the lock of the set.
-        let origins: Vec<Option<Arc<str>>> = admin.server.read_set(|set| {
-            let origins = found.iter().map(|one| set.origin_of(&type_url, one));
-            origins.collect()
+        let owners: Vec<(Option<Arc<str>>, Option<Place>)> = admin.server.read_set(|set| {
+            let owner = |one| (set.origin_of(&type_url, one), set.place_of(&type_url, one));
+            found.iter().map(|one| owner(one)).collect()
         });
-        let resources = found.iter().zip(origins).map(|(resource, origin)| Shown {
-            origin: origin.map(|origin| origin.to_string()),
-            ..show(&type_url, resource)
-        });
+        let resources = found
+            .iter()
+            .zip(owners)
+            .map(|(resource, (origin, place))| Shown {
+                origin: origin.map(|origin| origin.to_string()),
+                place: place.map(|place| place.to_string()),
+                ..show(&type_url, resource)
+            });
         let resources = resources.collect();
-        axum::Json(List { resources }).into_response()
+        axum::Json(List {
+            revision,
+            resources,
+        })
+        .into_response()
     })
     .await
 }

@@ -26,6 +26,9 @@ pub(crate) struct Shown {
     /// Whose it is, where that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<String>,
+    /// Its place in a file, if it comes from one and its origin is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<String>,
     /// As it would be written in a file; omitted in summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource: Option<Value>,
@@ -42,6 +45,7 @@ impl Shown {
             aliases: resource.aliases.iter().map(Name::to_string).collect(),
             ttl_seconds: resource.ttl.map(|ttl| ttl.as_secs_f64()),
             origin: None,
+            place: None,
             resource: None,
         }
     }

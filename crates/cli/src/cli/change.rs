@@ -150,6 +150,20 @@ pub(crate) struct Delete {
     pub(crate) remote: Remote,
 }
 
+/// Flags of `edit`.
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// The type and the name of a resource, as TYPE/NAME or one after the other. Types are lds
+    /// cds rds eds sds srds vhds rtds ecds leds, words such as clusters, or type URLs
+    #[arg(value_name = "TYPE/NAME", required = true)]
+    pub(crate) words: Vec<String>,
+    /// Only the variant for these clients, as `get` shows it, such as env=prod
+    #[arg(long, value_name = "CONSTRAINTS")]
+    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
 /// Flags of `diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Diff {

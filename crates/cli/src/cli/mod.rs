@@ -7,7 +7,9 @@ mod change;
 mod remote;
 mod show;
 
-pub(crate) use self::change::{Apply, Change, Confirm, Delete, Diff, LeaseTime, Wait, WaitFor};
+pub(crate) use self::change::{
+    Apply, Change, Confirm, Delete, Diff, Edit, LeaseTime, Wait, WaitFor,
+};
 pub(crate) use self::remote::Remote;
 pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput, Watch};
 
@@ -77,9 +79,14 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         trunkline validate clusters.yaml\n  \
         trunkline validate --dangling error /etc/trunkline\n  \
-        sed s/8080/9090/ clusters.yaml | trunkline validate -\n\n\
+        sed s/8080/9090/ clusters.yaml | trunkline validate -\n  \
+        trunkline validate /etc/trunkline --envoy\n  \
+        trunkline validate --envoy /usr/local/bin/envoy clusters.yaml\n\n\
         Exits with 1 if there is an error. Each is printed as error: file:line:column: field: what, with\n\
-        the line of the file below it.")]
+        the line of the file below it.\n\n\
+        With --envoy, resources without a mistake are put into a bootstrap as each client would\n\
+        get them, and `envoy --mode validate` judges it. Nothing is fetched. What Envoy says is\n\
+        told at the resource that it rejects.")]
     Validate(Validate),
     /// Shows the resources that a server serves
     #[command(after_help = "Examples:\n  \
@@ -87,8 +94,12 @@ pub(crate) enum Command {
         trunkline get clusters\n  \
         trunkline get cds backend -o yaml\n  \
         trunkline get cds/backend eds/backend -o wide\n  \
-        trunkline get type.googleapis.com/envoy.config.cluster.v3.Cluster -o json\n\n\
-        Secrets are shown as [redacted]. What -o yaml prints can be given to `apply`.")]
+        trunkline get type.googleapis.com/envoy.config.cluster.v3.Cluster -o json\n  \
+        trunkline get cds --watch\n\n\
+        Secrets are shown as [redacted]. What -o yaml prints can be given to `apply`.\n\n\
+        With --watch, each change that follows is told: in a line, with -o name as TYPE/NAME, with\n\
+        -o yaml as a document, and with -o json as a line of JSON, which present resources are too.\n\
+        It runs until it is stopped, also if the server is away for a while.")]
     Get(Get),
     /// Adds or changes the resources of files: all of them, or none
     #[command(after_help = "Examples:\n  \
@@ -129,6 +140,17 @@ pub(crate) enum Command {
         Without --variant every variant of a name goes. With -f, a resource that has constraints\n\
         names that variant.")]
     Delete(Delete),
+    /// Opens a resource of a server in your editor, and applies what you save
+    #[command(after_help = "Examples:\n  \
+        trunkline edit cds/backend\n  \
+        EDITOR=nano trunkline edit cluster backend\n  \
+        trunkline edit rds/shop --variant 'env=prod AND NOT version=v1'\n\n\
+        The editor is that of VISUAL or EDITOR, or else vi. What is saved is applied for the\n\
+        origin that the resource has, and only if nobody else has changed it meanwhile. If it has\n\
+        mistakes, the editor opens again with them on top. If it cannot be applied, the text is\n\
+        kept in a file. All variants of the name are edited together, unless --variant picks one.\n\
+        A resource that comes from a file is edited there.")]
+    Edit(Edit),
     /// Shows how files differ from what a server has, and changes nothing
     #[command(after_help = "Examples:\n  \
         trunkline diff -f clusters.yaml\n  \
@@ -218,11 +240,14 @@ pub(crate) struct Serve {
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
     /// Files, or directories of files; `-` is standard input
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "envoy", value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// What a reference to a resource that is not there means
     #[arg(long, value_name = "HOW", default_value = "warn")]
     pub(crate) dangling: crate::settings::OnDangling,
+    /// Let a real Envoy judge the resources too: this program, or the `envoy` that is installed
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1)]
+    pub(crate) envoy: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) types: Types,
 }

@@ -39,6 +39,9 @@ pub(crate) struct Get {
     /// How it is shown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Output,
+    /// Go on with each change, until it is stopped
+    #[arg(short, long, requires = "words")]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

@@ -3,10 +3,12 @@
 mod detail;
 mod open;
 mod reach;
+mod refused;
 mod tls;
 
 pub(crate) use self::detail::{Detail, DetailPrinter};
 pub(crate) use self::open::{OpenResponse, Opening};
+pub(crate) use self::refused::{Answer, Refused};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +16,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
@@ -22,9 +23,10 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use trunkline_proto::text::Format;
 
 use self::reach::NoHost;
+use self::refused::{Envelope, refusal, refusal_without_file};
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
-use crate::report::{Report, Severity};
+use crate::report::Report;
 
 /// The maximum of bytes in a response: a longer one is none that a person asked
 /// for.
@@ -72,19 +74,6 @@ pub(crate) fn content_type(format: Format) -> &'static str {
         Format::Json => "application/json",
         Format::Yaml => "application/yaml",
     }
-}
-
-/// The body of an error response.
-#[derive(Debug, Deserialize)]
-struct Envelope {
-    error: Refused,
-}
-
-#[derive(Debug, Deserialize)]
-struct Refused {
-    message: String,
-    #[serde(default)]
-    details: Vec<Detail>,
 }
 
 impl Client {
@@ -138,6 +127,22 @@ impl Client {
         match status.is_success() {
             true => Ok(body),
             false => Err(refusal(status, &body, printer)),
+        }
+    }
+
+    /// Makes a call; returns the response, also one that refuses the request.
+    ///
+    /// # Errors
+    /// The server is not reached, or is not one of ours.
+    pub(crate) async fn ask(&self, call: Call<'_>) -> Result<Answer> {
+        let request = self.make_request(call)?;
+        let (status, body) = self.send(request).await?;
+        if status.is_success() {
+            return Ok(Answer::Good(body));
+        }
+        match serde_json::from_slice(&body) {
+            Ok(Envelope { error }) => Ok(Answer::Refused(status, error)),
+            Err(_) => Err(refusal_without_file(status, &body)),
         }
     }
 
@@ -269,34 +274,6 @@ type Exchanged<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sy
 async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
     let body = Limited::new(response.body_mut(), LONGEST).collect().await?;
     Ok((response.status(), body.to_bytes()))
-}
-
-/// Makes a failure of an error response to a request that has no file.
-fn refusal_without_file(status: StatusCode, body: &[u8]) -> Failure {
-    let printer = DetailPrinter {
-        report: &Report::new(),
-        locate: &|detail| detail.in_file(""),
-    };
-    refusal(status, body, &printer)
-}
-
-/// Makes a failure of an error response. Its details are mistakes in the body, or
-/// else lines that explain the message. A response in another form means that the
-/// server is not one of ours, and the failure says so.
-fn refusal(status: StatusCode, body: &[u8], printer: &DetailPrinter<'_>) -> Failure {
-    let Ok(Envelope { error }) = serde_json::from_slice(body) else {
-        return Failure::wrong(format!(
-            "the server answers {status}; is --admin the admin address of a trunkline server?"
-        ));
-    };
-
-    let details = error.details.into_iter();
-    if status == StatusCode::UNPROCESSABLE_ENTITY {
-        let findings = details.map(|detail| printer.show(Severity::Error, detail));
-        return Failure::wrong(error.message).with_findings(findings.collect());
-    }
-    let lines = details.map(|detail| format!("\n  {}", printer.line(detail)));
-    Failure::wrong(error.message + &lines.collect::<String>())
 }
 
 /// Reads the token of `--token-file`, without white space around it.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trunkline::TypeUrl;
 
 use super::selected::{Selected, parse_words};
-use super::{encode_url, overview, print, run_request};
+use super::{encode_url, get_watch, overview, print, run_request};
 use crate::cli::{self, Output};
 use crate::client::Client;
 use crate::failure::Result;
@@ -17,6 +17,9 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
     let selected = parse_words(&args.words)?;
     if selected.is_empty() {
         return overview::run(args);
+    }
+    if args.watch {
+        return get_watch::run(args, selected);
     }
 
     let client = Client::new(&args.remote)?;
@@ -40,7 +43,7 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
 }
 
 /// Writes the path of some resources; with their contents, or a summary only.
-fn resources_path(selected: &Selected, has_contents: bool) -> String {
+pub(super) fn resources_path(selected: &Selected, has_contents: bool) -> String {
     let names = selected.names.iter();
     let names = names.map(|name| format!("name={}", encode_url(name)));
     let mut query: Vec<String> = names.collect();
@@ -52,13 +55,13 @@ fn resources_path(selected: &Selected, has_contents: bool) -> String {
 }
 
 /// Puts the resources into the form of a file, as `apply` takes it.
-fn file_form(resources: &[Value]) -> Value {
+pub(super) fn file_form(resources: &[Value]) -> Value {
     let bodies: Vec<&Value> = resources.iter().map(|shown| &shown["resource"]).collect();
     json!({"resources": bodies})
 }
 
 /// Writes a line for each name, with its type.
-fn name_lines(resources: &[Value]) -> String {
+pub(super) fn name_lines(resources: &[Value]) -> String {
     let mut lines: Vec<String> = resources.iter().map(typed_name).collect();
     // Variants of one name follow each other.
     lines.dedup();
@@ -66,7 +69,7 @@ fn name_lines(resources: &[Value]) -> String {
 }
 
 /// Writes the name of a resource behind its type: `cds/backend`.
-fn typed_name(resource: &Value) -> String {
+pub(super) fn typed_name(resource: &Value) -> String {
     let type_url = TypeUrl::new(resource["type"].as_str().unwrap_or_default());
     let name = resource["name"].as_str().unwrap_or_default();
     output::printable(&format!("{}/{name}", kinds::short(&type_url)))
@@ -75,7 +78,7 @@ fn typed_name(resource: &Value) -> String {
 /// Writes a table with a line for each variant. It has a column of constraints
 /// if any variant has some. In a wide table, there are all columns; a table of
 /// several types has them before the names.
-fn resource_table(resources: &[Value], has_types: bool, is_wide: bool) -> String {
+pub(super) fn resource_table(resources: &[Value], has_types: bool, is_wide: bool) -> String {
     let has_variants = is_wide || resources.iter().any(|r| r.get("constraints").is_some());
     let mut headings = vec!["NAME", "VERSION"];
     if has_variants {

@@ -9,10 +9,13 @@ mod confirm;
 mod delete;
 mod demo;
 mod diff;
+mod edit;
 mod encode;
 mod event_line;
+mod events;
 mod explain;
 mod get;
+mod get_watch;
 mod overview;
 mod places;
 mod selected;
@@ -43,6 +46,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Get(args) => get::run(&args),
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),
+        Command::Edit(args) => edit::run(&args),
         Command::Confirm(args) => confirm::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Watch(args) => watch::run(&args),

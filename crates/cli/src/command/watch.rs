@@ -1,25 +1,13 @@
 //! `trunkline watch`: events of a server, as they happen.
 
-use std::io::{ErrorKind, Write as _};
-use std::time::Duration;
-
 use http::StatusCode;
-use serde_json::Value;
-use tokio::time::timeout;
 
 use super::event_line::event_line;
+use super::events::{Events, RETRY, parse_event, print_line};
 use super::{encode_url, run_request};
 use crate::cli;
 use crate::client::{Client, OpenResponse, Opening};
-use crate::failure::{Failure, Result};
-
-/// How long the server may be silent: three times as long as it is when it has
-/// nothing to say.
-const LONGEST_SILENCE: Duration = Duration::from_secs(45);
-/// The wait before the server is tried again.
-const RETRY: Duration = Duration::from_secs(1);
-/// The longest line, in bytes: the server lists a thousand variants at most.
-const LONGEST_LINE: usize = 64 << 20;
+use crate::failure::Result;
 
 /// Prints events until the program is stopped, or nobody reads them.
 pub(super) fn run(args: &cli::Watch) -> Result<()> {
@@ -100,36 +88,20 @@ impl Watching<'_> {
     }
 
     /// Reads a response to its end, and prints its events.
-    async fn read(&mut self, mut response: OpenResponse) -> Result<End> {
-        let mut unread: Vec<u8> = Vec::new();
-        loop {
-            let Ok(Some(chunk)) = timeout(LONGEST_SILENCE, response.next_chunk()).await else {
-                return Ok(End::Lost);
-            };
-            unread.extend_from_slice(&chunk);
-            // The rest is the beginning of a line.
-            let Some(last) = unread.iter().rposition(|byte| *byte == b'\n') else {
-                if unread.len() > LONGEST_LINE {
-                    return Err(Failure::wrong(
-                        "the answer is not understood: a line is too long",
-                    ));
-                }
-                continue;
-            };
-            let lines: Vec<u8> = unread.drain(..=last).collect();
-            for line in lines.split(|byte| *byte == b'\n') {
-                if !line.is_empty() && !self.print_event(line)? {
-                    return Ok(End::NoReader);
-                }
+    async fn read(&mut self, response: OpenResponse) -> Result<End> {
+        let mut events = Events::new(response);
+        while let Some(line) = events.next_line().await? {
+            if !self.print_event(&line)? {
+                return Ok(End::NoReader);
             }
         }
+        Ok(End::Lost)
     }
 
     /// Prints an event, and remembers its id. Returns whether somebody reads
     /// what is printed.
     fn print_event(&mut self, line: &[u8]) -> Result<bool> {
-        let event: Value = serde_json::from_slice(line)
-            .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))?;
+        let event = parse_event(line)?;
         let is_read = match self.args.json {
             true => print_line(&[line, b"\n"].concat())?,
             false => match event_line(&event) {
@@ -173,16 +145,4 @@ fn filter_query(args: &cli::Watch) -> String {
         }
     }
     query
-}
-
-/// Writes to standard output. Returns whether somebody reads it.
-fn print_line(bytes: &[u8]) -> Result<bool> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::wrong(format!(
-            "cannot write to standard output: {error}"
-        ))),
-    }
 }

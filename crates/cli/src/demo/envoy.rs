@@ -8,9 +8,6 @@ use tokio::process::{Child, Command};
 
 use crate::failure::{Failure, Result};
 
-/// The Envoy that the tests of this project install.
-const FOR_TESTS: &str = "target/venv/bin/envoy";
-
 /// The number of lines of the log that are shown when Envoy ends.
 const LAST_LINES: usize = 5;
 
@@ -18,28 +15,6 @@ const LAST_LINES: usize = 5;
 pub(super) struct Envoy {
     pub(super) process: Child,
     log: PathBuf,
-}
-
-/// Finds the Envoy that is `named`, or else the first one in the `PATH`, or
-/// else that of this project's tests; returns `None` if there is none.
-///
-/// # Errors
-/// The named one is not a file.
-pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
-    if let Some(named) = named {
-        return match named.is_file() {
-            true => Ok(Some(named.to_owned())),
-            false => Err(Failure::wrong(format!(
-                "--envoy {}: there is no such file",
-                named.display()
-            ))),
-        };
-    }
-
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let installed = std::env::split_paths(&path).map(|dir| dir.join("envoy"));
-    let mut candidates = installed.chain([PathBuf::from(FOR_TESTS)]);
-    Ok(candidates.find(|path| path.is_file()))
 }
 
 /// Starts the Envoy at `path`, which takes its configuration from the port

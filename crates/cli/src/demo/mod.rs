@@ -24,6 +24,7 @@ use trunkline::listen::bind;
 
 use self::envoy::Envoy;
 use crate::cli;
+use crate::envoy::find;
 use crate::failure::{Failure, Result};
 use crate::running::Running;
 use crate::settings::{Address, Settings};
@@ -54,7 +55,7 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     sample::write(&config, &ports).map_err(failed)?;
     let running = serve(&config).await?;
 
-    let found = envoy::find(args.envoy.as_deref())?;
+    let found = find(args.envoy.as_deref())?;
     let envoy = found.map(|path| envoy::start(&path, folder.path(), running.listen.port()));
     let mut envoy = envoy.transpose()?;
     words::say_all(&running, &config, &ports, envoy.is_some());

@@ -18,6 +18,12 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::resource_list::ResourceList;
 
+/// Names that are reported as left out of a set, at most.
+const MOST_LEFT_OUT: usize = 100;
+/// Changes that are visited for that: a set that is sent for the first time has
+/// all names, and leaves out none.
+const MOST_VISITED: usize = 1000;
+
 /// A set that is being written.
 type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
@@ -181,6 +187,7 @@ impl TypeStream {
                 nonce,
                 resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
                 errors: Vec::new(),
+                removed: self.left_out(push),
             });
         }
 
@@ -203,7 +210,31 @@ impl TypeStream {
             nonce,
             resources: listed.into_values().map(deliver).collect::<Vec<_>>().into(),
             errors,
+            removed: self.left_out(push),
         })
+    }
+
+    /// The first names that a whole set does not list any more.
+    fn left_out(&self, push: &Push) -> Vec<Name> {
+        if !self.kind.whole_set {
+            return Vec::new();
+        }
+        let mut names = BTreeSet::new();
+        for advance in push
+            .advances
+            .iter()
+            .filter(|one| one.range.len() <= MOST_VISITED)
+        {
+            let items = advance.items().filter(|(_, item)| item.is_none());
+            names.extend(items.map(|(name, _)| name));
+        }
+        let is_removal = |update: &&Update| update.resource.is_none();
+        names.extend(push.updates.iter().filter(is_removal).map(Update::name));
+        // A name of which another variant is sent is not removed.
+        for update in push.updates.iter().filter(|update| !is_removal(update)) {
+            names.remove(update.name());
+        }
+        names.into_iter().take(MOST_LEFT_OUT).cloned().collect()
     }
 
     /// The errors of a response (TP3): of names that failed, of names of which

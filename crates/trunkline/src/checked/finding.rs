@@ -257,6 +257,14 @@ pub enum Fault {
         /// The error of the system.
         reason: String,
     },
+    /// An Envoy that was asked rejects it.
+    #[error("Envoy {version} says: {words}")]
+    Envoy {
+        /// The version of Envoy.
+        version: Box<str>,
+        /// Its words.
+        words: Box<str>,
+    },
     /// The database refuses it.
     #[error(transparent)]
     Refused(ApplyError),

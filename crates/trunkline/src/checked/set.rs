@@ -14,9 +14,10 @@ use super::diff::Diff;
 use super::document::Document;
 use super::edit::{Edit, OpenEdit};
 use super::effort::Effort;
-use super::finding::{Finding, MOST_FINDINGS};
+use super::finding::{Fault, Finding, MOST_FINDINGS};
 use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
+use super::place::Place;
 use super::references::DanglingReferences;
 use super::settle::Settling;
 use super::unit::{OriginId, UnitId, UnitKey};
@@ -287,6 +288,30 @@ impl ContentSet {
         let (_, item) =
             variants.find(|(_, item)| item.resource.constraints == resource.constraints)?;
         Some(slots.origins.name(slots.units.origin_of(item.unit)?))
+    }
+
+    /// Returns the place of a resource in its file; `None` if it is of no file,
+    /// or the set does not have it.
+    #[must_use]
+    pub fn place_of(&self, type_url: &TypeUrl, resource: &Resource) -> Option<Place> {
+        let mut variants = self.index.variants(type_url, &resource.name);
+        let (_, item) =
+            variants.find(|(_, item)| item.resource.constraints == resource.constraints)?;
+        item.at.is_known().then(|| self.index.slots.place(item))
+    }
+
+    /// Makes the finding of a fault of a resource, at its place; `None` if the
+    /// set does not have the resource.
+    #[must_use]
+    pub fn finding(
+        &self,
+        type_url: &TypeUrl,
+        resource: &Resource,
+        fault: Fault,
+    ) -> Option<Finding> {
+        let mut variants = self.index.variants(type_url, &resource.name);
+        let (_, item) = variants.find(|(_, item)| **item.resource == *resource)?;
+        Some(self.index.slots.finding(item.unit, item.at, fault))
     }
 
     /// Counts the resources of each type by their origins. Variants count one by

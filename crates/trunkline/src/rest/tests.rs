@@ -152,6 +152,7 @@ fn response(type_url: &str, resources: Vec<WireResource>) -> SotwResponse {
         nonce: "1".into(),
         resources: resources.into(),
         errors: Vec::new(),
+        removed: Vec::new(),
     }
 }
 

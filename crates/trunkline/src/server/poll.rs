@@ -136,6 +136,7 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
         nonce: "1".into(),
         resources: ResourceList::Own(Vec::new()),
         errors: Vec::new(),
+        removed: Vec::new(),
     })
 }
 

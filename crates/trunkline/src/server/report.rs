@@ -100,6 +100,8 @@ pub struct RequestDetails {
     pub more_unsubscribed: usize,
     /// The nonce of the response that it acknowledges.
     pub nonce: Option<Nonce>,
+    /// The version that the client has accepted last, in state of the world.
+    pub version: Option<Version>,
     /// The error, if it is a NACK, cut to some length. It may quote the
     /// resource, with secrets.
     pub error: Option<String>,
@@ -114,7 +116,8 @@ pub struct Sent<'a> {
     pub nonce: &'a Nonce,
     /// Its resources.
     pub resources: &'a [WireResource],
-    /// The names that it removes.
+    /// The names that it removes; in state of the world the first of those that
+    /// a whole set leaves out.
     pub removed: &'a [Name],
     /// Its length on the wire.
     pub bytes: usize,

@@ -19,7 +19,10 @@ impl RequestDetails {
         match request {
             Request::Sotw(request) => {
                 let (nonce, error) = (&request.nonce, &request.error);
-                Self::of_parts(&request.names, &[], nonce, error)
+                Self {
+                    version: request.version.clone(),
+                    ..Self::of_parts(&request.names, &[], nonce, error)
+                }
             }
             Request::Delta(request) => {
                 let (nonce, error) = (&request.nonce, &request.error);
@@ -40,6 +43,7 @@ impl RequestDetails {
             unsubscribed: copy_names(unsubscribed),
             more_unsubscribed: unsubscribed.len().saturating_sub(MOST_NAMES),
             nonce: nonce.clone(),
+            version: None,
             error: error
                 .as_ref()
                 .map(|error| cut(&error.message, LONGEST_ERROR)),

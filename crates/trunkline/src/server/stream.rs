@@ -350,7 +350,7 @@ impl Stream {
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
                 let frames = wire::sotw_frames(response, identifier);
-                (frames, &response.resources, &[][..])
+                (frames, &response.resources, &response.removed[..])
             }
             Response::Delta(response) => {
                 let frames = wire::delta_frames(response, identifier, built.revision);

@@ -183,6 +183,7 @@ mod tests {
             nonce: "1".into(),
             resources: all.into(),
             errors: Vec::new(),
+            removed: Vec::new(),
         };
         for frames in [delta, sotw_frames(&sotw, "me")] {
             let shares = |frame: &Bytes| frame.as_ptr() == body.as_ptr();
@@ -331,6 +332,7 @@ mod tests {
             nonce: "1".into(),
             resources: vec![one(Form::Full), one(Form::Wrapped)].into(),
             errors: Vec::new(),
+            removed: Vec::new(),
         };
         let bytes = sotw_frames(&response, "me").to_bytes();
         let message = DiscoveryResponse::decode(bytes).unwrap();
@@ -371,6 +373,7 @@ mod tests {
             nonce: "1".into(),
             resources: vec![variant(Form::Wrapped)].into(),
             errors: Vec::new(),
+            removed: Vec::new(),
         };
         let bytes = sotw_frames(&response, "me").to_bytes();
         let message = DiscoveryResponse::decode(bytes).unwrap();

@@ -256,6 +256,7 @@ fn sotw(short: &str, version: &str, nonce: &str, resources: &[&str]) -> SotwResp
         nonce: nonce.into(),
         resources: full(resources).into(),
         errors: Vec::new(),
+        removed: Vec::new(),
     }
 }
 

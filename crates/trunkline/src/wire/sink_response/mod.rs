@@ -60,6 +60,7 @@ fn read_sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeErro
         nonce: message.nonce.as_str().into(),
         resources: resources.into(),
         errors: read_errors(message.resource_errors),
+        removed: Vec::new(),
         type_url: reader.type_url,
     };
     Ok(ReceivedResponse {

@@ -84,6 +84,7 @@ fn a_state_of_the_world_response_is_read_wrapped_or_not() {
         nonce: "1".into(),
         resources: resources.into(),
         errors: Vec::new(),
+        removed: Vec::new(),
     };
     let bytes = sotw_frames(&said(vec![bare.clone(), wrapped.clone()]), "me").to_bytes();
     let received = read(Mode::Sotw, bytes.to_vec());

@@ -1,0 +1,122 @@
+//! The text in the editor: comments on top, then the resources.
+
+use std::path::Path;
+
+use trunkline::checked::Finding;
+
+use crate::client::Detail;
+use crate::failure::{Failure, Result};
+use crate::output::count_of;
+
+/// How to go on, as comments.
+const ADVICE: &str = "\
+# Save the file and leave the editor to apply it. If it is empty or as it was, nothing changes.
+# These lines at the top are not applied.
+";
+
+/// One mistake in a text.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    /// The line in the resources, from one, if it has one.
+    line: Option<usize>,
+    what: String,
+}
+
+impl Mistake {
+    /// Makes a mistake without a line.
+    pub(super) fn new(what: String) -> Self {
+        Self { line: None, what }
+    }
+}
+
+impl From<Detail> for Mistake {
+    fn from(detail: Detail) -> Self {
+        let field = match detail.field.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", detail.field),
+        };
+        Self {
+            line: detail.line,
+            what: field + &detail.message,
+        }
+    }
+}
+
+impl From<&Finding> for Mistake {
+    fn from(finding: &Finding) -> Self {
+        let line = usize::try_from(finding.place.line).ok();
+        Self::from(Detail {
+            line: line.filter(|line| *line > 0),
+            field: finding.field.to_string(),
+            message: finding.fault.to_string(),
+            ..Detail::default()
+        })
+    }
+}
+
+/// Writes a text: what it is about and the mistakes as comments, then the
+/// resources. Lines of mistakes are those of this text.
+pub(super) fn with_head(about: &str, mistakes: &[Mistake], body: &str) -> String {
+    let mut head = format!("# {about}\n{ADVICE}");
+    if mistakes.is_empty() {
+        return head + "#\n" + body;
+    }
+    let count = count_of(mistakes.len(), "mistake");
+    head.push_str(&format!("#\n# {count}; nothing was changed:\n"));
+    // Each mistake is one line, and the last line of the head is bare.
+    let head_lines = head.lines().count() + mistakes.len() + 1;
+    for mistake in mistakes {
+        let place = match mistake.line {
+            Some(line) => format!("line {}: ", line + head_lines),
+            None => String::new(),
+        };
+        let what = mistake.what.replace(char::is_control, " ");
+        head.push_str(&format!("# {place}{what}\n"));
+    }
+    head + "#\n" + body
+}
+
+/// Writes the file of the editor.
+pub(super) fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).map_err(|error| failed(path, &error))
+}
+
+/// Reads the resources of the file of the editor: all but the comments at the
+/// top.
+pub(super) fn read_body(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).map_err(|error| failed(path, &error))?;
+    let lines = text.split_inclusive('\n');
+    Ok(lines.skip_while(|line| line.starts_with('#')).collect())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::wrong(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_is_told_by_its_line_in_the_editor() {
+        let mistake = Mistake {
+            line: Some(2),
+            what: "a: wrong\nagain".to_owned(),
+        };
+        let text = with_head(
+            "cds/a",
+            &[mistake, Mistake::new("more".into())],
+            "one\ntwo\n",
+        );
+        let told = text.lines().position(|line| line == "two").unwrap() + 1;
+        assert!(
+            text.contains(&format!(
+                "\n# line {told}: a: wrong again\n# more\n#\none\n"
+            )),
+            "{text}"
+        );
+        let file = tempfile::NamedTempFile::new().unwrap();
+        write(file.path(), &text).unwrap();
+        assert_eq!(read_body(file.path()).unwrap(), "one\ntwo\n");
+    }
+}

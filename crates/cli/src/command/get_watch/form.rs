@@ -1,0 +1,78 @@
+//! A change of a variant, in the forms of `get --watch`.
+
+use serde_json::{Value, json};
+
+use crate::cli::Output;
+use crate::command::get::{file_form, typed_name};
+use crate::failure::Result;
+use crate::output;
+
+/// A variant: its type, its name and its constraints.
+pub(super) type Key = (String, String, Option<String>);
+
+/// What happened to a variant.
+pub(super) struct Seen<'a> {
+    pub(super) key: &'a Key,
+    /// The new version; `None` if it is deleted.
+    pub(super) version: Option<&'a str>,
+    /// `added`, `changed`, `deleted`, or `present` when the command begins.
+    pub(super) event: &'static str,
+    pub(super) revision: u64,
+}
+
+impl Seen<'_> {
+    /// Writes what happened to a variant, in a form. The name has its type
+    /// before it if several types are watched.
+    pub(super) fn write(
+        &self,
+        output: Output,
+        has_types: bool,
+        contents: Option<&Value>,
+    ) -> Result<String> {
+        let (type_url, name, constraints) = self.key;
+        let label = typed_name(&json!({"type": type_url, "name": name}));
+        let what = format!("{} at revision {}", self.event, self.revision);
+        let variant = match constraints {
+            Some(constraints) => format!(" [{constraints}]"),
+            None => String::new(),
+        };
+        Ok(match output {
+            Output::Table | Output::Wide => {
+                let shown = if has_types { &label } else { name };
+                let version = self.version.unwrap_or("-");
+                output::printable(&format!("{shown}{variant}  {version}  {what}")) + "\n"
+            }
+            Output::Name => format!("{label}\n"),
+            Output::Yaml => {
+                let file = contents.map(|one| file_form(std::slice::from_ref(one)));
+                let file = file.map(|file| output::to_yaml(&file)).transpose()?;
+                let title = output::printable(&format!("# {label}{variant} {what}"));
+                format!("---\n{title}\n{}", file.unwrap_or_default())
+            }
+            Output::Json => {
+                let line = json!({
+                    "event": self.event, "revision": self.revision, "type": type_url,
+                    "name": name, "constraints": constraints, "version": self.version,
+                    "resource": contents.map(|one| &one["resource"]),
+                });
+                format!("{line}\n")
+            }
+        })
+    }
+}
+
+/// Returns the variant that a listed resource, or a change, is about.
+pub(super) fn key_of(value: &Value) -> Key {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    (
+        text("type").unwrap_or_default(),
+        text("name").unwrap_or_default(),
+        text("constraints"),
+    )
+}
+
+/// Returns the variant of a listed resource, with its version.
+pub(super) fn entry_of(listed: &Value) -> (Key, String) {
+    let version = listed["version"].as_str().unwrap_or_default();
+    (key_of(listed), version.to_owned())
+}

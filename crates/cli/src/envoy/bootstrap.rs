@@ -1,0 +1,285 @@
+//! A bootstrap of some parts, encoded.
+//!
+//! Listeners, clusters and secrets are static resources as they are. Endpoints
+//! are in a cluster around them, a route configuration in a listener around it,
+//! and virtual hosts in their route configuration. Bodies are written as they
+//! are, as fields of encoded messages, so nothing of them is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prost::Message as _;
+use prost::encoding::{WireType, encode_key, encode_varint};
+use trunkline_proto::envoy::envoy::config::bootstrap::v3::Bootstrap;
+use trunkline_proto::envoy::envoy::config::bootstrap::v3::bootstrap::DynamicResources;
+use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, cluster};
+use trunkline_proto::envoy::envoy::config::core::v3::{
+    Address, ApiConfigSource, ApiVersion, GrpcService, Node, SocketAddress, TransportSocket,
+    address, api_config_source, grpc_service, socket_address, transport_socket,
+};
+use trunkline_proto::envoy::envoy::config::listener::v3::{Filter, FilterChain, Listener, filter};
+use trunkline_proto::envoy::envoy::extensions::filters::http::router::v3::Router;
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::{
+    HttpConnectionManager, HttpFilter, http_filter,
+};
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::{
+    CommonTlsContext, SdsSecretConfig, Secret, UpstreamTlsContext, common_tls_context, secret,
+};
+use trunkline_proto::envoy::google::protobuf::Any;
+
+use super::part::{Part, Role};
+
+/// The cluster of ADS.
+const ADS_CLUSTER: &str = "the server of trunkline validate";
+
+/// `Bootstrap.static_resources`.
+const STATIC_RESOURCES: u32 = 2;
+/// The fields of `StaticResources`.
+const LISTENERS: u32 = 1;
+const CLUSTERS: u32 = 2;
+const SECRETS: u32 = 3;
+/// `Cluster.load_assignment`.
+const LOAD_ASSIGNMENT: u32 = 33;
+/// `HttpConnectionManager.route_config`.
+const ROUTE_CONFIG: u32 = 4;
+/// The fields of `RouteConfiguration`.
+const ROUTES_NAME: u32 = 1;
+const VIRTUAL_HOSTS: u32 = 2;
+const VALIDATE_CLUSTERS: u32 = 7;
+
+/// Encodes a bootstrap of some parts, in their order. A cluster that a part
+/// refers to and that is not among them is there without endpoints: whether a
+/// reference dangles is for other checks.
+pub(super) fn encode(parts: &[&Part]) -> Vec<u8> {
+    let mut statics = Statics::default();
+    for part in parts {
+        statics.add(part);
+    }
+    statics.add_missing_clusters(parts);
+    statics.add_routes();
+    put(&mut statics.bytes, CLUSTERS, &static_cluster(ADS_CLUSTER));
+
+    let node = Node {
+        id: "trunkline-validate".to_owned(),
+        cluster: "trunkline-validate".to_owned(),
+        ..Node::default()
+    };
+    let mut bytes = Bootstrap {
+        node: Some(node),
+        dynamic_resources: Some(DynamicResources {
+            ads_config: Some(ads()),
+            ..DynamicResources::default()
+        }),
+        ..Bootstrap::default()
+    }
+    .encode_to_vec();
+    put(&mut bytes, STATIC_RESOURCES, &statics.bytes);
+    bytes
+}
+
+/// Returns ADS from a cluster without endpoints: parts refer to it, and nothing
+/// is fetched. It is delta, as VHDS wants it.
+fn ads() -> ApiConfigSource {
+    let envoy_grpc = grpc_service::EnvoyGrpc {
+        cluster_name: ADS_CLUSTER.to_owned(),
+        ..grpc_service::EnvoyGrpc::default()
+    };
+    let service = GrpcService {
+        target_specifier: Some(grpc_service::TargetSpecifier::EnvoyGrpc(envoy_grpc)),
+        ..GrpcService::default()
+    };
+    ApiConfigSource {
+        api_type: api_config_source::ApiType::DeltaGrpc.into(),
+        transport_api_version: ApiVersion::V3.into(),
+        grpc_services: vec![service],
+        ..ApiConfigSource::default()
+    }
+}
+
+/// Returns the name of the listener around a route configuration.
+pub(super) fn routes_listener(name: &str) -> String {
+    format!("routes {name}")
+}
+
+/// Static resources that are being encoded.
+#[derive(Default)]
+struct Statics<'a> {
+    bytes: Vec<u8>,
+    /// Route configurations by name, with the virtual hosts that are known.
+    routes: BTreeMap<&'a str, Vec<u8>>,
+}
+
+impl<'a> Statics<'a> {
+    /// Adds a part; route configurations and virtual hosts are only collected.
+    fn add(&mut self, part: &'a Part) {
+        match part.role {
+            Role::Listener => put(&mut self.bytes, LISTENERS, &part.body),
+            Role::Cluster => put(&mut self.bytes, CLUSTERS, &part.body),
+            Role::Endpoints => {
+                let mut cluster = static_cluster(&format!("endpoints {}", part.name()));
+                put(&mut cluster, LOAD_ASSIGNMENT, &part.body);
+                put(&mut self.bytes, CLUSTERS, &cluster);
+            }
+            Role::Secret => {
+                put(&mut self.bytes, SECRETS, &part.body);
+                if let Some(cluster) = cluster_with_secret(part) {
+                    put(&mut self.bytes, CLUSTERS, &cluster);
+                }
+            }
+            Role::Routes => {
+                self.routes.insert(part.name(), routes_start(&part.body));
+            }
+            Role::VirtualHost => {
+                let name = part
+                    .name()
+                    .rsplit_once('/')
+                    .map_or("", |(routes, _)| routes);
+                let routes = self.routes.entry(name).or_insert_with(|| {
+                    let mut named = Vec::new();
+                    put(&mut named, ROUTES_NAME, name.as_bytes());
+                    routes_start(&named)
+                });
+                put(routes, VIRTUAL_HOSTS, &part.body);
+            }
+        }
+    }
+
+    /// Adds an empty cluster for each that is referred to and not there.
+    fn add_missing_clusters(&mut self, parts: &[&Part]) {
+        let known = parts.iter().filter(|part| part.role == Role::Cluster);
+        let known: BTreeSet<&str> = known.map(|part| part.name()).collect();
+        let named = parts.iter().flat_map(|part| &part.clusters);
+        let named: BTreeSet<&str> = named.map(String::as_str).collect();
+        for name in named.difference(&known) {
+            put(&mut self.bytes, CLUSTERS, &static_cluster(name));
+        }
+    }
+
+    /// Adds a listener around each route configuration.
+    fn add_routes(&mut self) {
+        for (name, routes) in std::mem::take(&mut self.routes) {
+            let listener = listener_around(name, &routes);
+            put(&mut self.bytes, LISTENERS, &listener);
+        }
+    }
+}
+
+/// Appends a field that is a message, or a text.
+fn put(out: &mut Vec<u8>, number: u32, value: &[u8]) {
+    encode_key(number, WireType::LengthDelimited, out);
+    encode_varint(value.len() as u64, out);
+    out.extend_from_slice(value);
+}
+
+/// Encodes a route configuration, for which clusters need not exist unless it
+/// says so: that is the default of RDS, and not of routes in a listener.
+fn routes_start(body: &[u8]) -> Vec<u8> {
+    let mut routes = Vec::new();
+    // A `BoolValue` that is false. What the body says comes later, and counts.
+    put(&mut routes, VALIDATE_CLUSTERS, &[]);
+    routes.extend_from_slice(body);
+    routes
+}
+
+/// Encodes a static cluster without endpoints.
+fn static_cluster(name: &str) -> Vec<u8> {
+    cluster_named(name).encode_to_vec()
+}
+
+fn cluster_named(name: &str) -> Cluster {
+    let discovery = cluster::DiscoveryType::Static.into();
+    Cluster {
+        name: name.to_owned(),
+        cluster_discovery_type: Some(cluster::ClusterDiscoveryType::Type(discovery)),
+        ..Cluster::default()
+    }
+}
+
+/// Encodes a cluster that uses a secret, if it is one that a cluster can use:
+/// Envoy looks at the contents of a secret where it is used.
+fn cluster_with_secret(part: &Part) -> Option<Vec<u8>> {
+    let secret = Secret::decode(part.body.clone()).ok()?;
+    let named = SdsSecretConfig {
+        name: part.name().to_owned(),
+        ..SdsSecretConfig::default()
+    };
+    let mut context = CommonTlsContext::default();
+    match secret.r#type? {
+        secret::Type::TlsCertificate(_) => context.tls_certificate_sds_secret_configs = vec![named],
+        secret::Type::ValidationContext(_) => {
+            let context_type =
+                common_tls_context::ValidationContextType::ValidationContextSdsSecretConfig(named);
+            context.validation_context_type = Some(context_type);
+        }
+        _ => return None,
+    }
+    let tls = UpstreamTlsContext {
+        common_tls_context: Some(context),
+        ..UpstreamTlsContext::default()
+    };
+    let cluster = Cluster {
+        transport_socket: Some(TransportSocket {
+            name: "envoy.transport_sockets.tls".to_owned(),
+            config_type: Some(transport_socket::ConfigType::TypedConfig(any(
+                "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+                tls.encode_to_vec(),
+            ))),
+        }),
+        ..cluster_named(&format!("secret {}", part.name()))
+    };
+    Some(cluster.encode_to_vec())
+}
+
+/// Encodes a listener around an encoded route configuration.
+fn listener_around(name: &str, routes: &[u8]) -> Vec<u8> {
+    let router = HttpFilter {
+        name: "envoy.filters.http.router".to_owned(),
+        config_type: Some(http_filter::ConfigType::TypedConfig(any(
+            "envoy.extensions.filters.http.router.v3.Router",
+            Router::default().encode_to_vec(),
+        ))),
+        ..HttpFilter::default()
+    };
+    let mut manager = HttpConnectionManager {
+        stat_prefix: "routes".to_owned(),
+        http_filters: vec![router],
+        ..HttpConnectionManager::default()
+    }
+    .encode_to_vec();
+    put(&mut manager, ROUTE_CONFIG, routes);
+
+    let filter = Filter {
+        name: "envoy.filters.network.http_connection_manager".to_owned(),
+        config_type: Some(filter::ConfigType::TypedConfig(any(
+            "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+            manager,
+        ))),
+    };
+    let listener = Listener {
+        name: routes_listener(name),
+        address: Some(loopback()),
+        filter_chains: vec![FilterChain {
+            filters: vec![filter],
+            ..FilterChain::default()
+        }],
+        ..Listener::default()
+    };
+    listener.encode_to_vec()
+}
+
+/// Returns an address that any number of listeners may have.
+fn loopback() -> Address {
+    Address {
+        address: Some(address::Address::SocketAddress(SocketAddress {
+            address: "127.0.0.1".to_owned(),
+            port_specifier: Some(socket_address::PortSpecifier::PortValue(0)),
+            ..SocketAddress::default()
+        })),
+    }
+}
+
+fn any(message: &str, value: Vec<u8>) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{message}"),
+        value,
+    }
+}
