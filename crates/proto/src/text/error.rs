@@ -174,6 +174,14 @@ pub enum Problem {
         /// The nearest field.
         near: Option<String>,
     },
+    /// A field of the message above it, which has nothing below it.
+    #[error("{name:?} is a field of {above:?}, which has none; indent it deeper than that")]
+    NotIndented {
+        /// The field as written.
+        name: String,
+        /// The field above it.
+        above: String,
+    },
     /// One field under both of its names.
     #[error("the field {0:?} is given twice, in two spellings; keep one")]
     DuplicateField(String),

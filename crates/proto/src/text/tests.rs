@@ -50,6 +50,14 @@ fn mistakes_name_file_line_column_field_and_fix() {
             "f.yaml:4:9: resources[0].type: unknown value \"EDZ\" of DiscoveryType, did you mean \"EDS\"?",
         ),
         (
+            "  load_assignment:\n  cluster_name: c1\n",
+            "f.yaml:5:3: resources[0]: \"cluster_name\" is a field of \"load_assignment\", which has none; indent it deeper than that",
+        ),
+        (
+            "  load_assignment:\n    endpoints:\n    - lb_endpoints:\n      - endpoint:\n        address: {}\n",
+            "f.yaml:8:9: resources[0].load_assignment.endpoints[0].lb_endpoints[0]: \"address\" is a field of \"endpoint\", which has none; indent it deeper than that",
+        ),
+        (
             "  lb_policy: round-robin",
             "f.yaml:4:14: resources[0].lb_policy: unknown value \"round-robin\" of LbPolicy, did you mean \"ROUND_ROBIN\"?",
         ),

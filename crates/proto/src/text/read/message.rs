@@ -44,10 +44,13 @@ impl Walk<'_> {
 
         let mut message = DynamicMessage::new(of.clone());
         let mut oneofs = HashMap::new();
+        // The last field that is known, if nothing is below it.
+        let mut empty = None;
         for entry in entries.iter().filter(|e| !ignore.contains(&e.key.as_str())) {
-            let Some(field) = self.find_field(of, entry) else {
+            let Some(field) = self.find_field(of, entry, empty.as_ref()) else {
                 continue;
             };
+            empty = Some(field.clone()).filter(|_| entry.node.value == Tree::Null);
             if is_absent(&field, &entry.node) || !self.claim_oneof(&field, entry, &mut oneofs) {
                 continue;
             }
@@ -68,14 +71,24 @@ impl Walk<'_> {
     }
 
     /// Finds the field of a key: its name in the `.proto` file, or its name in
-    /// JSON. A key that is neither is reported, with the nearest name.
-    fn find_field(&mut self, of: &MessageDescriptor, entry: &Entry) -> Option<FieldDescriptor> {
+    /// JSON. A key that is neither is reported: as one that should be indented
+    /// below the `empty` field above it, or with the nearest name.
+    fn find_field(
+        &mut self,
+        of: &MessageDescriptor,
+        entry: &Entry,
+        empty: Option<&FieldDescriptor>,
+    ) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
         let found = field_by_name(of, name);
         if found.is_none() {
             match missing_space(of, entry.at, name) {
                 Some((at, slip)) => drop(self.report::<()>(at, slip)),
-                None => self.report_unknown(entry.at, unknown_field(of, name)),
+                None => {
+                    let problem = empty.and_then(|above| not_indented(above, name));
+                    let problem = problem.unwrap_or_else(|| unknown_field(of, name));
+                    self.report_unknown(entry.at, problem);
+                }
             }
         }
         found
@@ -239,6 +252,17 @@ fn unknown_field(of: &MessageDescriptor, name: &str) -> Problem {
         message: of.name().to_owned(),
         near: nearest(name, known),
     }
+}
+
+/// Makes the mistake of a key that is a field of the message which the key above
+/// stands for, and that has nothing below it. `None` if it is no such field.
+fn not_indented(above: &FieldDescriptor, name: &str) -> Option<Problem> {
+    let kind = above.kind();
+    field_by_name(kind.as_message()?, name)?;
+    Some(Problem::NotIndented {
+        name: name.to_owned(),
+        above: above.name().to_owned(),
+    })
 }
 
 /// Makes the mistake of a text such as `name:backend`, whose beginning is a

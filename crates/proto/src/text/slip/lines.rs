@@ -74,6 +74,10 @@ impl<'a> Lines<'a> {
         let line = self.line?;
         let (before, rest) = line.split_at(self.at.column);
         let word = rest.split([' ', '\t', ',', ']', '}']).next().unwrap_or("");
+        let template = before.find("{{").filter(|_| !before.contains(['"', '\'']));
+        if let Some(start) = template {
+            return Some((line.position(start), Slip::Template));
+        }
         if is_after_key(before) && before.ends_with('\t') {
             return Some((self.at, Slip::TabAfterColon));
         }

@@ -235,6 +235,10 @@ fn code_and_certificates_are_no_slips() {
 
 #[test]
 fn a_template_is_filled_in() {
+    assert_eq!(
+        mistake("f.yaml", "{{- if .Values.x }}\nresources: []\n{{- end }}\n"),
+        "f.yaml:1:1: `{{` begins a template that was not filled in; render it first",
+    );
     check(
         "  domains: [{{ .Values.domain }}]\n",
         "4:13: `{{` begins a template that was not filled in; render it first",
