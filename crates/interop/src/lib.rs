@@ -55,7 +55,7 @@ pub use flow::{Flow, Flowed};
 pub use gate::Gate;
 pub use grpc_backend::GrpcBackend;
 pub use journal::{Entry, Journal, Sent};
-pub use place::{folder, python};
+pub use place::{envoy, folder, python, venv};
 pub use port::free_port;
 pub use script::Script;
 pub use serving::{Serving, of_files};

@@ -9,7 +9,12 @@ use std::{env, fs, process, thread};
 const ENVOY: &str = "TRUNKLINE_ENVOY";
 
 /// The Envoy that tests run against.
-pub(crate) fn envoy() -> PathBuf {
+///
+/// # Panics
+///
+/// When it is not installed.
+#[must_use]
+pub fn envoy() -> PathBuf {
     if let Some(given) = env::var_os(ENVOY) {
         return given.into();
     }
@@ -98,7 +103,9 @@ fn next_number(test: &str) -> u32 {
     *number
 }
 
-fn venv() -> PathBuf {
+/// The Python environment in which the clients are installed.
+#[must_use]
+pub fn venv() -> PathBuf {
     target().join("venv")
 }
 
