@@ -9,6 +9,7 @@ mod ports;
 mod stage;
 
 use std::fs;
+use std::process::Command;
 
 use play::How::{
     After, Before, Excerpt, Exits, LeftOut, Of, Prints, SavedAs, Settings, Starts, Under,
@@ -58,6 +59,45 @@ fn every_page_is_played_or_not_a_guide() {
         let is_played = source.contains(&format!("play(\n        \"docs/{name}\""));
         let is_page = name.ends_with(".md") && !NOT_PLAYED.contains(&name.as_str());
         assert!(is_played || !is_page, "docs/{name} is not played");
+    }
+}
+
+#[test]
+fn the_front_page() {
+    let move_listener =
+        "sed -i 's/port_value: 10000/port_value: 8080/' examples/envoy/resources/listener.yaml";
+    let status = |command| ("trunkline status", Before(command));
+    play(
+        "README.md",
+        &[
+            ("   files in git", LeftOut("a picture")),
+            status("trunkline serve --config examples/envoy/resources"),
+            SERVE,
+            status("target/venv/bin/envoy -c examples/envoy/envoy.yaml"),
+            ENVOY,
+            status("python3 -m http.server 8080 --bind 127.0.0.1"),
+            ("python3", Starts("Serving HTTP")),
+            status(move_listener),
+            ("cargo run --release", Starts("Ctrl-C stops everything")),
+            ("cargo xtask test", LeftOut("it runs this test")),
+            ("trunkline serve     ", LeftOut("compared by the next test")),
+        ],
+    );
+}
+
+#[test]
+fn the_commands_of_the_front_page_are_those_of_the_program() {
+    let page = fs::read_to_string(stage::root().join("README.md")).unwrap();
+    let blocks = markdown::blocks(&page);
+    let list = blocks
+        .iter()
+        .find(|block| block.text.starts_with("trunkline serve "));
+    let mut help = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    let help = help.arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    for line in list.unwrap().text.lines() {
+        let command = line.split_whitespace().nth(1).unwrap();
+        assert!(help.contains(&format!("\n  {command} ")), "{command}");
     }
 }
 
