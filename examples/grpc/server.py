@@ -17,4 +17,5 @@ class Greeter(grpc.GenericRpcHandler):
 server = grpc.server(futures.ThreadPoolExecutor(), handlers=[Greeter()])
 server.add_insecure_port(f"127.0.0.1:{port}")
 server.start()
+print(f"listening on {port}", flush=True)
 server.wait_for_termination()

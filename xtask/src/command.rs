@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{api, bench, deny, deps, fuzz, mutants, peers, rules, setup, sim, test, tidy};
+use crate::{api, bench, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -88,6 +88,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[--check]",
         about: "write docs/api: the public API of the library and of core, one line for each item",
         run: api::command,
+    },
+    Command {
+        name: "release",
+        usage: "[TARGET]...",
+        about: "static binaries for x86-64 and arm64, tried as far as this machine can; needs their Rust targets",
+        run: release::command,
     },
     Command {
         name: "deny",

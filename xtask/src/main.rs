@@ -20,6 +20,7 @@ mod fuzz;
 mod go;
 mod mutants;
 mod peers;
+mod release;
 mod rules;
 mod setup;
 mod sim;

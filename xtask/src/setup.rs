@@ -1,12 +1,11 @@
-//! Installs the real clients that interop tests run.
+//! Installs the real clients that interop tests run, and other tools.
 //!
-//! Both come as Python packages, pinned in one file, into a virtual
-//! environment under the target directory. A stamp beside them holds the pins
-//! that were installed, so the second run costs nothing and a changed pin
-//! installs anew.
+//! All come as Python packages, pinned in a file, into a virtual environment
+//! under the target directory. A stamp beside them holds the pins that were
+//! installed, so the second run costs nothing and a changed pin installs anew.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture, run as run_shown};
@@ -15,17 +14,28 @@ const PINS: &str = "crates/interop/requirements.txt";
 
 /// Makes sure that the clients are installed as pinned.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    let pins = workspace.read(PINS)?;
-    let venv = workspace.target().join("venv");
+    install_pinned(workspace, PINS, "venv").map(drop)
+}
+
+/// Makes sure that packages are installed as a file pins them, in an
+/// environment with this name. Returns its folder.
+pub(crate) fn install_pinned(
+    workspace: &Workspace,
+    pins_file: &str,
+    environment: &str,
+) -> Result<PathBuf> {
+    let pins = workspace.read(pins_file)?;
+    let venv = workspace.target().join(environment);
     let stamp = venv.join("trunkline-pins.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
-        println!("peers are installed as pinned in {PINS}");
-        return Ok(());
+        println!("installed as pinned in {pins_file}");
+        return Ok(venv);
     }
     create(workspace, &venv)?;
-    install(workspace, &venv)?;
+    install(workspace, pins_file, &venv)?;
     fs::write(&stamp, pins)
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", stamp.display())))
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", stamp.display())))?;
+    Ok(venv)
 }
 
 fn create(workspace: &Workspace, venv: &Path) -> Result<()> {
@@ -46,7 +56,7 @@ fn create(workspace: &Workspace, venv: &Path) -> Result<()> {
     })
 }
 
-fn install(workspace: &Workspace, venv: &Path) -> Result<()> {
+fn install(workspace: &Workspace, pins_file: &str, venv: &Path) -> Result<()> {
     let mut pip = workspace.program(venv.join("bin/python"));
     pip.args([
         "-m",
@@ -55,7 +65,7 @@ fn install(workspace: &Workspace, venv: &Path) -> Result<()> {
         "--quiet",
         "--disable-pip-version-check",
     ]);
-    pip.args(["--only-binary", ":all:", "--requirement", PINS]);
+    pip.args(["--only-binary", ":all:", "--requirement", pins_file]);
     run_shown(&mut pip).map_err(|failure| {
         failure.remedy(
             "see pip's message above; the machine needs a Python package index, \

@@ -56,7 +56,7 @@ pub use flow::{Flow, Flowed};
 pub use gate::Gate;
 pub use grpc_backend::GrpcBackend;
 pub use journal::{Entry, Journal, Sent};
-pub use place::{envoy, folder, python};
+pub use place::{envoy, folder, python, venv};
 pub use port::free_port;
 pub use program::trunkline;
 pub use script::Script;

@@ -103,7 +103,9 @@ fn next_number(test: &str) -> u32 {
     *number
 }
 
-fn venv() -> PathBuf {
+/// The Python environment in which the clients are installed.
+#[must_use]
+pub fn venv() -> PathBuf {
     target().join("venv")
 }
 

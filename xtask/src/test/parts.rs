@@ -66,8 +66,8 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "test",
-        about: "unit tests, scenarios, properties, examples in the documentation",
-        needs: &[],
+        about: "unit tests, scenarios, properties, examples in the documentation, guides",
+        needs: &["setup"],
         run: |workspace| {
             run(&mut workspace.cargo(&["test", "--workspace", "--exclude", "interop"]))
         },
