@@ -30,9 +30,17 @@ pub(crate) fn is_excerpt(text: &str, excerpt: &str) -> bool {
     wanted.all(|wanted| lines.any(|line| line == wanted))
 }
 
-/// Leaves one space between words.
+/// Leaves one space between words, and one age, such as `12s`, for all.
 fn squeeze(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words = line.split_whitespace();
+    let words = words.map(|word| if is_age(word) { "0s" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a word is an age as `status` writes it.
+fn is_age(word: &str) -> bool {
+    let number = word.strip_suffix(['s', 'm', 'h', 'd']);
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 fn matches(line: &str, pattern: &str) -> bool {
