@@ -1,5 +1,6 @@
 //! The alerts and the dashboard in `packaging` ask for metrics and labels that
 //! a server has.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::process::Command;
 
 use play::How::{
-    After, Before, Excerpt, Exits, LeftOut, Of, Prints, SavedAs, Settings, Starts, Under,
+    After, Before, Excerpt, Exits, LeftOut, LinesOf, Of, Prints, SavedAs, Settings, Starts, Under,
 };
 use play::{Rule, play};
 
@@ -30,15 +30,10 @@ const DOCTEST: Rule = (
 const LOGGED: &str = "2026-11-18T09:30:00.000000Z";
 
 /// Ids and times of the events that the guide to the admin API shows.
-const IDS: [&str; 3] = [
-    "18e8ff64b73aa20b-7",
-    "18e8ff64b73aa20b-8",
-    "18e8ff64b73aa20b-9",
-];
-const TIMES: [&str; 3] = [
-    "2026-11-18T09:30:00.459Z",
-    "2026-11-18T09:30:01.567Z",
-    "2026-11-18T09:30:01.571Z",
+const EVENTS: [&[&str]; 3] = [
+    &["18e8ff64b73aa20b-7", "2026-11-18T09:30:00.459Z"],
+    &["18e8ff64b73aa20b-8", "2026-11-18T09:30:01.567Z"],
+    &["18e8ff64b73aa20b-9", "2026-11-18T09:30:01.571Z"],
 ];
 
 /// Pages that are not for those who run the program.
@@ -243,13 +238,7 @@ fn the_admin_api() {
                     "curl --data-binary @clusters.yaml http://127.0.0.1:18001/api/v1/resources?take_over=true",
                 ),
             ),
-            (
-                "{\"id\"",
-                Of(
-                    "curl -N",
-                    &[IDS[0], IDS[1], IDS[2], TIMES[0], TIMES[1], TIMES[2]],
-                ),
-            ),
+            ("{\"id\"", LinesOf("curl -N", &EVENTS)),
         ],
     );
 }

@@ -45,6 +45,9 @@ pub(crate) enum How {
     /// The block is in the output of the running command that begins like this;
     /// these texts of it differ from run to run.
     Of(&'static str, &'static [&'static str]),
+    /// The same for each line of the block, in any order: what happens at the
+    /// same time has none.
+    LinesOf(&'static str, &'static [&'static [&'static str]]),
     /// The block is an excerpt of this file.
     Excerpt(&'static str),
     /// The block is valid below this text.
@@ -212,6 +215,12 @@ impl Play {
             Some(How::LeftOut(reason)) => return eprintln!("left out: {reason}"),
             Some(How::Of(start, varies)) => {
                 return self.wait_for(start, |output| shows(output, &block.text, varies));
+            }
+            Some(How::LinesOf(start, varies)) => {
+                let lines = block.text.lines().zip(*varies);
+                return lines.for_each(|(line, varies)| {
+                    self.wait_for(start, |output| shows(output, line, varies));
+                });
             }
             Some(other) => panic!("{other:?} is not for a block that is shown"),
             None => {}
