@@ -202,13 +202,27 @@ printf "  resource:\n    $c\n    name: $name\n"
 done <<< $'a prod\na test\nb qa\nb prod'
 ) > clusters.yaml; trunkline validate clusters.yaml"#;
 
+/// Writes and validates a route to a cluster whose name is misspelt.
+const DANGLING: &str = r#"(
+t='"@type": type.googleapis.com/envoy.config'
+printf "resources:\n- $t.cluster.v3.Cluster\n  name: backend\n  connect_timeout: 1s\n"
+printf -- "- $t.route.v3.RouteConfiguration\n  name: shop\n  virtual_hosts:\n"
+printf '  - name: all\n    domains: ["*"]\n'
+printf '    routes: [{match: {prefix: /}, route: {cluster: bakend}}]\n'
+) > routes.yaml; ! trunkline validate --dangling error routes.yaml"#;
+
 #[test]
 fn files_of_resources() {
     play(
         "docs/files.md",
         &[
+            (
+                "protoc",
+                LeftOut("needs protoc and the files of a contrib extension"),
+            ),
             ("- \"@type\":", Under("resources:\n")),
             ("warning: ", Before(UNSERVED)),
+            ("error: routes.yaml", Before(DANGLING)),
         ],
     );
 }
@@ -226,6 +240,10 @@ fn the_admin_api() {
                 Before("cp examples/envoy/resources/backend.yaml endpoints.yaml"),
             ),
             ("trunkline apply", Starts("revision")),
+            (
+                "{\"revision\": 12",
+                LeftOut("of clients that are silent: tests/wait.rs has some"),
+            ),
             (
                 "curl -N",
                 Before("target/venv/bin/envoy -c examples/envoy/envoy.yaml"),

@@ -28,8 +28,11 @@ esac
 "#;
 
 /// Envoy without the socket by which one on the same machine would be taken for
-/// its predecessor.
+/// its predecessor. One that only validates has none.
 const ENVOY: &str = r#"#!/bin/sh
+case " $* " in
+*" --mode validate "*) exec "$ENVOY" "$@" ;;
+esac
 exec "$ENVOY" --disable-hot-restart --concurrency 1 "$@"
 "#;
 
