@@ -80,8 +80,9 @@ fn what_envoy_says_is_told_at_the_resource() {
         .iter()
         .map(|(line, index)| {
             format!(
-                "{path}:{line}:3: resources[{index}]: Envoy 1.40.9 says: it is 'broken-7', and \
-                 secret\n"
+                "error: {path}:{line}:3: resources[{index}]: Envoy 1.40.9 says: it is 'broken-7', \
+                 and secret\n   |\n{line} | - \"@type\": \
+                 type.googleapis.com/envoy.config.cluster.v3.Cluster\n   |   ^^^^^^^\n"
             )
         })
         .collect();
@@ -98,7 +99,7 @@ fn what_envoy_takes_is_valid() {
     let said = good(&bench.validate(&path));
     assert_eq!(
         said,
-        "1 resources in 1 files are valid, and Envoy 1.40.9 takes them\n"
+        "1 resource in 1 file is valid, and Envoy 1.40.9 takes it\n"
     );
     // An own mistake is told without Envoy.
     let path = bench.write("all.yaml", &CLUSTER.replace("name:", "nam:"));
@@ -203,7 +204,7 @@ fn an_envoy_is_found_or_asked_for() {
         ["validate", &path, "--envoy"],
     ] {
         let said = good(&with_path(Path::new(&dirs), &args));
-        assert!(said.contains("Envoy 1.40.9 takes them"), "{said}");
+        assert!(said.contains("Envoy 1.40.9 takes it"), "{said}");
     }
 
     let said = bad(&run(&["validate", "--envoy", "/no/such/envoy", &path]), 1);

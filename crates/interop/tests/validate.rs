@@ -119,7 +119,7 @@ fn the_words_of_envoy_are_told_at_each_resource() {
     let errors: Vec<&str> = lines.filter(|line| line.contains(" says: ")).collect();
     assert_eq!(errors.len(), EXPECTED.len(), "{}", said(&output));
     for (error, (place, words)) in errors.into_iter().zip(EXPECTED) {
-        let start = format!("{}:{place}: Envoy 1.", path.display());
+        let start = format!("error: {}:{place}: Envoy 1.", path.display());
         assert!(
             error.starts_with(&start) && error.contains(words),
             "{error}\n{start}: {words}"
