@@ -1,12 +1,14 @@
 //! A client of the admin API: one connection for each request.
 
 mod detail;
+mod envoy_admin;
 mod open;
 mod reach;
 mod refused;
 mod tls;
 
 pub(crate) use self::detail::{Detail, DetailPrinter};
+pub(crate) use self::envoy_admin::EnvoyAdmin;
 pub(crate) use self::open::{OpenResponse, Opening};
 pub(crate) use self::refused::{Answer, Refused};
 
@@ -220,20 +222,14 @@ impl Client {
 
     /// Returns the host and the port of the server.
     fn address(&self) -> (&str, u16) {
-        let host = self.base.host().unwrap_or_default();
-        // An IPv6 address is in brackets in a URI only.
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let default_port = if self.tls.is_some() { 443 } else { 80 };
-        (host, self.base.port_u16().unwrap_or(default_port))
+        address_of(&self.base, if self.tls.is_some() { 443 } else { 80 })
     }
 
     /// Opens a connection, with TLS if the address is one of `https`, sends a
     /// request and reads the head of its response.
     async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged<OpenResponse> {
         let (host, port) = self.address();
-        let found = tokio::net::lookup_host((host, port)).await;
-        let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
-        let socket = TcpStream::connect(&found[..]).await?;
+        let socket = connect(host, port).await?;
         let Some(tls) = &self.tls else {
             return OpenResponse::request(socket, request).await;
         };
@@ -243,27 +239,46 @@ impl Client {
     }
 }
 
+/// Returns the host and the port of a URL.
+fn address_of(url: &Uri, default_port: u16) -> (&str, u16) {
+    let host = url.host().unwrap_or_default();
+    // An IPv6 address is in brackets in a URI only.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    (host, url.port_u16().unwrap_or(default_port))
+}
+
+/// Connects to a port of a host, by the first of its addresses that responds.
+async fn connect(host: &str, port: u16) -> Exchanged<TcpStream> {
+    let found = tokio::net::lookup_host((host, port)).await;
+    let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
+    Ok(TcpStream::connect(&found[..]).await?)
+}
+
 /// Parses the address of `--admin`, which is one of HTTP unless it says
 /// `https`. Returns it as a URI, and whether it is to be reached by TLS.
 fn parse_base(admin: &str) -> Result<(Uri, bool)> {
-    let bad = || {
+    parse_url(admin).ok_or_else(|| {
         Failure::usage(format!(
             "--admin {admin}: expected host:port, http://host:port or https://host:port"
         ))
-    };
-    let url = match admin.contains("://") {
-        true => admin.to_owned(),
-        false => format!("http://{admin}"),
-    };
+    })
+}
 
-    let base: Uri = url.parse().map_err(|_| bad())?;
-    let is_secure = match base.scheme_str() {
-        Some("http") => false,
-        Some("https") => true,
-        _ => return Err(bad()),
+/// Parses a URL, of which the scheme may be left out. Returns it, and whether
+/// it is to be reached by TLS; `None` if it is neither one of HTTP nor of HTTPS.
+fn parse_url(text: &str) -> Option<(Uri, bool)> {
+    let url = match text.contains("://") {
+        true => text.to_owned(),
+        false => format!("http://{text}"),
     };
-    base.host().ok_or_else(bad)?;
-    Ok((base, is_secure))
+    let url: Uri = url.parse().ok()?;
+    let is_secure = match url.scheme_str()? {
+        "http" => false,
+        "https" => true,
+        _ => return None,
+    };
+    url.host()?;
+    Some((url, is_secure))
 }
 
 /// A response, or a part of it, or why there is none.
@@ -271,8 +286,13 @@ type Exchanged<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sy
 
 /// Reads a response to the end, up to [`LONGEST`] bytes. Its connection is
 /// closed then.
-async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
-    let body = Limited::new(response.body_mut(), LONGEST).collect().await?;
+async fn collect(response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
+    collect_within(response, LONGEST).await
+}
+
+/// The same with another maximum of bytes.
+async fn collect_within(mut response: OpenResponse, most: usize) -> Exchanged<(StatusCode, Bytes)> {
+    let body = Limited::new(response.body_mut(), most).collect().await?;
     Ok((response.status(), body.to_bytes()))
 }
 
