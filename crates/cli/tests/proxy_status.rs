@@ -44,6 +44,10 @@ async fn the_code_says_whether_there_is_a_difference() {
     let server = Server::start(&[]);
     good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
     let _peer = connect(&server, "sidecar-7").await;
+    let shown = good(&server.ask(&["status", "sidecar-7"]));
+    assert!(shown.starts_with("1 client: "), "{shown}");
+    let shown = good(&server.ask(&["status", "sidecar-8"]));
+    assert_eq!(shown, "no such clients are connected\n");
 
     let same = good(&compare(&server, dump("sidecar-7", "1s")));
     assert_eq!(

@@ -181,16 +181,21 @@ fn an_envoy_has_what_it_was_sent_or_says_why_not() {
 }
 
 /// Envoy takes a cluster without a word that it has in its bootstrap already, and
-/// does not use it.
+/// does not use it. Another cluster of the bootstrap has its endpoints by ADS.
 #[test]
 fn an_envoy_that_has_another_differs() {
     let serve = Serve::start("proxy-differs");
-    let own = "  clusters:\n  - {name: backend, type: STATIC, connect_timeout: 7s}\n";
+    let own = "  clusters:
+  - {name: backend, type: STATIC, connect_timeout: 7s}
+  - name: own
+    type: EDS
+    eds_cluster_config: {service_name: backend, eds_config: {ads: {}, resource_api_version: V3}}
+";
     let bootstrap = bootstrap::ads(serve.listen.port(), Mode::Delta, NODE);
     let envoy = Envoy::start(&bootstrap.replace("  clusters:\n", own));
-    let printed = serve.compare_until(&envoy, 1, "cds   backend  differs");
+    let printed = serve.compare_until(&envoy, 1, "1 differs, 2 only in the proxy (static), 3 same");
     for line in [
-        "  the proxy has it from its bootstrap\n",
+        "\ncds   backend  differs                     the proxy has it from its bootstrap\n",
         "\n- connect_timeout: \"7s\"\n",
         "\n+ connect_timeout: \"1s\"\n",
     ] {

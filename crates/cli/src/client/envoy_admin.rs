@@ -8,9 +8,10 @@ use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{Full, LengthLimitError};
 
+use super::address::{address_of, connect, parse_url};
 use super::open::OpenResponse;
 use super::reach::{NoHost, find};
-use super::{Exchanged, address_of, collect_within, connect, parse_url};
+use super::{Exchanged, collect_within};
 use crate::failure::{Failure, Result};
 
 /// The maximum of bytes in a dump, as many as a text of resources may have.

@@ -1,5 +1,6 @@
 //! A client of the admin API: one connection for each request.
 
+mod address;
 mod detail;
 mod envoy_admin;
 mod open;
@@ -18,13 +19,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use trunkline_proto::text::Format;
 
-use self::reach::NoHost;
+use self::address::{address_of, connect, parse_base};
 use self::refused::{Envelope, refusal, refusal_without_file};
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
@@ -237,48 +237,6 @@ impl Client {
         let tls = TlsConnector::from(Arc::clone(tls));
         OpenResponse::request(tls.connect(name, socket).await?, request).await
     }
-}
-
-/// Returns the host and the port of a URL.
-fn address_of(url: &Uri, default_port: u16) -> (&str, u16) {
-    let host = url.host().unwrap_or_default();
-    // An IPv6 address is in brackets in a URI only.
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    (host, url.port_u16().unwrap_or(default_port))
-}
-
-/// Connects to a port of a host, by the first of its addresses that responds.
-async fn connect(host: &str, port: u16) -> Exchanged<TcpStream> {
-    let found = tokio::net::lookup_host((host, port)).await;
-    let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
-    Ok(TcpStream::connect(&found[..]).await?)
-}
-
-/// Parses the address of `--admin`, which is one of HTTP unless it says
-/// `https`. Returns it as a URI, and whether it is to be reached by TLS.
-fn parse_base(admin: &str) -> Result<(Uri, bool)> {
-    parse_url(admin).ok_or_else(|| {
-        Failure::usage(format!(
-            "--admin {admin}: expected host:port, http://host:port or https://host:port"
-        ))
-    })
-}
-
-/// Parses a URL, of which the scheme may be left out. Returns it, and whether
-/// it is to be reached by TLS; `None` if it is neither one of HTTP nor of HTTPS.
-fn parse_url(text: &str) -> Option<(Uri, bool)> {
-    let url = match text.contains("://") {
-        true => text.to_owned(),
-        false => format!("http://{text}"),
-    };
-    let url: Uri = url.parse().ok()?;
-    let is_secure = match url.scheme_str()? {
-        "http" => false,
-        "https" => true,
-        _ => return None,
-    };
-    url.host()?;
-    Some((url, is_secure))
 }
 
 /// A response, or a part of it, or why there is none.

@@ -18,6 +18,8 @@ pub(super) struct ProxyDump {
     /// Its resources. Virtual hosts that it got on demand are resources of their
     /// own, and not in their route configuration.
     pub(super) resources: BTreeMap<Key, ProxyResource>,
+    /// The endpoints that clusters ask for which are not in use yet.
+    warming_endpoints: BTreeSet<String>,
 }
 
 /// A resource of an Envoy.
@@ -80,6 +82,13 @@ const SHAPES: &[Shape] = &[
         lists: ["", "dynamic_endpoint_configs", ""],
         body: "endpoint_config",
     },
+    // Those of clusters that are in the bootstrap may be of a server.
+    Shape {
+        type_url: kind::EDS,
+        dump: "EndpointsConfigDump",
+        lists: ["", "static_endpoint_configs", ""],
+        body: "endpoint_config",
+    },
     Shape {
         type_url: kind::SDS,
         dump: "SecretsConfigDump",
@@ -114,11 +123,11 @@ impl ProxyDump {
                 let id = section["bootstrap"]["node"]["id"].as_str();
                 read.node = Some(id.unwrap_or_default().to_owned());
             }
-            let shape = SHAPES.iter().find(|shape| shape.dump == name);
-            if let Some(shape) = shape {
+            for shape in SHAPES.iter().filter(|shape| shape.dump == name) {
                 read.add_section(shape, section);
             }
         }
+        read.warming_endpoints = read.endpoint_names(|cluster| cluster.warming.as_ref());
         read.take_endpoints_of_others_out();
         read.take_hosts_out();
         Some(read)
@@ -174,11 +183,13 @@ impl ProxyDump {
             .retain(|(kind, name), _| kind != kind::EDS || asked.contains(name));
     }
 
+    /// Returns whether a cluster that is not in use yet asks for endpoints.
+    pub(super) fn is_warming_for(&self, endpoints: &str) -> bool {
+        self.warming_endpoints.contains(endpoints)
+    }
+
     /// Returns the names of the endpoints that clusters ask for.
-    pub(super) fn endpoint_names(
-        &self,
-        body: impl Fn(&ProxyResource) -> Option<&Value>,
-    ) -> BTreeSet<String> {
+    fn endpoint_names(&self, body: impl Fn(&ProxyResource) -> Option<&Value>) -> BTreeSet<String> {
         let clusters = self.resources.iter();
         let clusters = clusters.filter(|((kind, _), _)| kind == kind::CDS);
         let asked = clusters.filter_map(|((_, name), cluster)| {

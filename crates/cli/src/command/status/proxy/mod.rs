@@ -4,13 +4,15 @@
 //! | file | concern |
 //! |---|---|
 //! | `dump` | the resources of an Envoy, out of its `/config_dump` |
-//! | `compare` | those of the server beside them |
+//! | `served` | a resource of the server, beside one of the Envoy |
+//! | `compare` | all resources of both sides |
 //! | `endpoints` | endpoints, as far as Envoy shows them |
 //! | `show` | the result for people and programs |
 
 mod compare;
 mod dump;
 mod endpoints;
+mod served;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -22,8 +24,9 @@ use serde_json::Value;
 use trunkline::{TypeUrl, kind};
 use trunkline_proto::text::nearest;
 
-use self::compare::{Served, Sides, Verdict};
+use self::compare::{Sides, Verdict};
 use self::dump::{Key, ProxyDump};
+use self::served::Served;
 use super::super::{encode_url, parse_list, print, run_request};
 use super::type_states;
 use crate::cli::StatusOutput;

@@ -82,29 +82,18 @@ const STATES: [State; 9] = [
 /// Writes a line that counts the states, a table of all resources, what cannot
 /// be compared, and the differences.
 pub(super) fn to_text(node: &str, compared: &[(Key, Verdict)], palette: Palette) -> String {
-    let counts = STATES.map(|state| {
-        let of_state = compared
-            .iter()
-            .filter(|(_, verdict)| verdict.state == state);
-        (of_state.count(), state.words())
-    });
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counts
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
-    if counts.is_empty() {
-        return format!("{node}: neither the server nor the proxy has resources for it\n");
+    if compared.is_empty() {
+        return format!("{node}: there is nothing to compare\n");
     }
-
-    let mut text = format!("{node}: {}\n\n", counts.join(", "));
     let mut table = Table::new(&["TYPE", "NAME", "STATE", "REASON"]);
     for ((type_url, name), verdict) in compared {
         let kind = kinds::short(&TypeUrl::new(type_url)).to_owned();
         let state = verdict.state.words().to_owned();
         table.add_row([kind, name.clone(), state, verdict.reason.clone()]);
     }
-    text.push_str(&table.paint(|cell| paint_state(cell, palette)));
+    let table = table.paint(|cell| paint_state(cell, palette));
 
+    let mut text = format!("{node}: {}\n\n{table}", count(compared));
     let limits = limits(compared);
     if !limits.is_empty() {
         text.push('\n');
@@ -114,14 +103,29 @@ pub(super) fn to_text(node: &str, compared: &[(Key, Verdict)], palette: Palette)
     }
     for ((type_url, name), verdict) in compared {
         if !verdict.diff.is_empty() {
-            let type_url = TypeUrl::new(type_url);
-            let label = format!("{}/{name}", kinds::short(&type_url));
-            let label = output::printable(&label);
-            text.push_str(&format!("\n{label}: - in the proxy, + from the server\n"));
-            text.push_str(&verdict.diff);
+            let kind = TypeUrl::new(type_url);
+            let label = output::printable(&format!("{}/{name}", kinds::short(&kind)));
+            let diff = &verdict.diff;
+            text.push_str(&format!(
+                "\n{label}: - in the proxy, + from the server\n{diff}"
+            ));
         }
     }
     text
+}
+
+/// Writes how many resources are in each state.
+fn count(compared: &[(Key, Verdict)]) -> String {
+    let counts = STATES.map(|state| {
+        let of_state = compared.iter();
+        let of_state = of_state.filter(|(_, verdict)| verdict.state == state);
+        (of_state.count(), state.words())
+    });
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    counts.join(", ")
 }
 
 /// Makes the JSON of a comparison.
