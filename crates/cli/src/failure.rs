@@ -28,7 +28,7 @@ enum Kind {
 /// The meaning of the exit codes, for `--help`.
 pub(crate) const CODES: &str = "Exit codes: 0 done; 1 what was given is wrong, or a check failed; \
      2 the command line or the settings make no sense; 3 the server cannot be reached, or \
-     clients have not answered in time (--wait). Of `diff`: 1 there is a difference; 2 what was given is wrong.";
+     clients have not answered in time (--wait). Of `diff`, and of `status --envoy-admin`: 1 there is a difference; 2 what was given is wrong.";
 
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;

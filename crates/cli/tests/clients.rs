@@ -84,6 +84,13 @@ fn metric(server: &Server, line: &str) {
     });
 }
 
+/// The first resource of a node, with its contents.
+fn with_contents(server: &Server, node: &str) -> Value {
+    let (_, body) = server.get(&format!("/debug/clients?node={node}&contents=true"));
+    let body: Value = serde_json::from_str(&body).unwrap();
+    body["clients"][0]["resources"][0].clone()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
     let server = Server::start(&[]);
@@ -133,10 +140,17 @@ async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
         (&"backend".into(), &"NACKED".into())
     );
     assert_eq!(resource["error"], "too\nslow");
+    assert!(resource.get("resource").is_none());
+    let contents = with_contents(&server, "node-1");
+    assert_eq!(contents["rejected_resource"]["connect_timeout"], "2s");
+    assert_eq!(with_contents(&server, "node-2"), Value::Null);
 
     good(&server.ask_with(&["apply", "-f", "-"], &CLUSTER.replace("1s", "3s")));
     client.answer(None).await;
     row(&server, "SYNCED");
+    let contents = with_contents(&server, "node-1");
+    assert_eq!(contents["resource"]["connect_timeout"], "3s");
+    assert!(contents.get("rejected_resource").is_none());
     metric(&server, "trunkline_parked_resources{type=\"cds\"} 0");
     drop(client);
     metric(&server, "trunkline_connected_clients 0");

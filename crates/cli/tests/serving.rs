@@ -310,6 +310,8 @@ fn the_api_answers_in_json_and_describes_itself() {
         ("/api/v1/files", 200),
         ("/api/v1/loads", 200),
         ("/debug/clients", 200),
+        ("/debug/clients?node=n&contents=true", 200),
+        ("/debug/clients?contents=true", 400),
         ("/config_dump", 200),
         (
             "/api/v1/resources/type.googleapis.com%2Fenvoy.config.cluster.v3.Cluster",

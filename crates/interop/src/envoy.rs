@@ -135,6 +135,12 @@ impl Envoy {
         }
     }
 
+    /// Where the admin page is.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
     /// Asks the admin page.
     ///
     /// # Panics

@@ -56,7 +56,7 @@ use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::status::protocol_name;
-pub(crate) use self::view::show_file_form;
+pub(crate) use self::view::{show_file_form, show_redacted};
 pub(crate) use self::wait::MOST_WAITS;
 use crate::applied::AppliedContents;
 use crate::metrics::Metrics;

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use http::Uri;
 use serde::Serialize;
+use serde_json::Value;
+use trunkline::Server;
 use trunkline::status::{Client, ClientResource, Clients as _, ResourceState, Sync, TypeState};
 use trunkline_core::message::Mode;
 use trunkline_proto::redact;
 
-use super::Shared;
 use super::error::Refusal;
+use super::query::Query;
+use super::{Shared, resources, view};
 
 /// A client on its stream.
 #[derive(Debug, Serialize)]
@@ -80,6 +84,12 @@ struct HeldResource {
     rejected_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// Its body at `version`, without secrets, if the request asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<Value>,
+    /// The same at `rejected_version`, unless that is no longer served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejected_resource: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -97,12 +107,33 @@ pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusa
     .await
 }
 
-/// `GET /debug/clients`: shows each client with its types and its resources.
-pub(super) async fn list_with_resources(State(admin): State<Shared>) -> Result<Response, Refusal> {
+/// `GET /debug/clients`: shows each client, or those of a node, with its types
+/// and its resources; of a node also with their contents.
+pub(super) async fn list_with_resources(
+    State(admin): State<Shared>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    let query = Query::read(&uri, &["node", "contents"])?;
+    let node = query.one("node")?.map(str::to_owned);
+    let with_contents = query.is_on("contents")?;
+    if with_contents && node.is_none() {
+        return Err(Refusal::bad(
+            "contents are shown of one node only; give a parameter `node` too",
+        ));
+    }
+
     super::run_blocking(move || {
-        let clients = admin.server.clients().into_iter().map(|client| {
-            let resources = admin.server.resources(client.stream).into_iter();
-            show_client(client, Some(resources.map(show_resource).collect()))
+        let server = &admin.server;
+        let show = |resource: &ClientResource| match with_contents {
+            true => show_contents(server, resource),
+            false => show_resource(resource),
+        };
+        let is_meant = |client: &Client| node.as_ref().is_none_or(|id| client.node.id == *id);
+        let clients = server.clients().into_iter().filter(is_meant);
+        let clients = clients.map(|client| {
+            let resources = server.resources(client.stream);
+            let resources = resources.iter().map(show).collect();
+            show_client(client, Some(resources))
         });
         let clients = clients.collect();
         axum::Json(List { clients }).into_response()
@@ -178,8 +209,8 @@ fn show_type(state: TypeState) -> Type {
 
 /// Shows a resource on a stream, with the version that the client rejects, if
 /// it does.
-fn show_resource(resource: ClientResource) -> HeldResource {
-    let rejected = resource.rejected.as_ref();
+fn show_resource(resource: &ClientResource) -> HeldResource {
+    let (held, rejected) = (resource.resource.as_ref(), resource.rejected.as_ref());
     HeldResource {
         type_url: resource.type_url.to_string(),
         name: resource.name.to_string(),
@@ -190,8 +221,28 @@ fn show_resource(resource: ClientResource) -> HeldResource {
             ResourceState::Sent => "SENT",
             ResourceState::Nacked => "NACKED",
         },
-        version: resource.resource.map(|held| held.version.to_string()),
+        version: held.map(|held| held.version.to_string()),
         rejected_version: rejected.map(|rejected| rejected.version.to_string()),
         error: rejected.map(|rejected| nack_error(&rejected.error.message)),
+        resource: None,
+        rejected_resource: None,
+    }
+}
+
+/// Shows a resource on a stream with its contents. The negative answer of VHDS
+/// has none.
+fn show_contents(server: &Server, resource: &ClientResource) -> HeldResource {
+    let type_url = &resource.type_url;
+    let held = resource.resource.as_ref();
+    let held = held.filter(|held| held.body.is_some());
+    let rejected = resource.rejected.as_ref().and_then(|rejected| {
+        let variants = resources::variants_of(server, type_url, &resource.name);
+        let mut variants = variants.into_iter();
+        variants.find(|variant| variant.version == rejected.version)
+    });
+    HeldResource {
+        resource: held.map(|held| view::show_body(type_url, held)),
+        rejected_resource: rejected.map(|rejected| view::show_body(type_url, &rejected)),
+        ..show_resource(resource)
     }
 }

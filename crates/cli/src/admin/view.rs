@@ -68,7 +68,7 @@ pub(crate) fn show_body(type_url: &TypeUrl, resource: &Resource) -> Value {
 
 /// Shows a message without its secrets; returns `None` if it cannot be read,
 /// for then its secrets cannot be found.
-fn show_redacted(type_url: &str, body: Bytes) -> Option<Value> {
+pub(crate) fn show_redacted(type_url: &str, body: Bytes) -> Option<Value> {
     let message = redact::redact(type_url, body).ok()?;
     let text = text::to_node(&message, Some(type_url)).to_json();
     serde_json::from_str(&text).ok()

@@ -171,12 +171,18 @@ pub(crate) enum Command {
         trunkline status -o json\n  \
         trunkline status --node sidecar-7 --type cds\n  \
         trunkline status --check && echo all in sync\n  \
-        trunkline status --watch\n\n\
+        trunkline status --watch\n  \
+        trunkline status sidecar-7 --envoy-admin 127.0.0.1:9901\n\n\
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
         something, and the reason is shown. RESOURCES: how many it has as they should be, and how\n\
         many it should have. LAST SENT: how long ago it was sent something. WAITING: how long it\n\
         has not answered. SUBS: the names that it subscribes to; * is all. Trouble comes first.\n\
-        Files that are bad, and changes that are held, are listed at the end.")]
+        Files that are bad, and changes that are held, are listed at the end.\n\n\
+        With --envoy-admin, each resource that the server has sent to NODE is compared with what\n\
+        its Envoy has by its own /config_dump: same, differs, missing in the proxy, only in the\n\
+        proxy, rejected or warming, and then the lines that differ. Exits with 0 if all are the\n\
+        same, with 1 if not, and with 2 or more if something is wrong. Resources of the Envoy's\n\
+        bootstrap, and of types that it does not ask this server for, are no difference.")]
     Status(Status),
     /// Shows changes, ACKs, NACKs and clients that come and go, as it happens
     #[command(after_help = "Examples:\n  \

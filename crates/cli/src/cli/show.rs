@@ -49,6 +49,9 @@ pub(crate) struct Get {
 /// Flags of `status`.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Only the client with this node id, as --node
+    #[arg(value_name = "NODE")]
+    pub(crate) client: Option<String>,
     /// How it is shown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: StatusOutput,
@@ -66,8 +69,19 @@ pub(crate) struct Status {
     /// whenever something has changed
     #[arg(long, conflicts_with = "check")]
     pub(crate) watch: bool,
+    /// Compare what was sent to NODE with what this Envoy says that it has; its admin address is
+    /// host:port or http://host:port. Exit with 1 if something differs
+    #[arg(long, value_name = "URL", conflicts_with = "watch")]
+    pub(crate) envoy_admin: Option<String>,
     #[command(flatten)]
     pub(crate) remote: Remote,
+}
+
+impl Status {
+    /// Returns the node ids that pick clients.
+    pub(crate) fn node_ids(&self) -> Vec<String> {
+        self.client.iter().chain(&self.nodes).cloned().collect()
+    }
 }
 
 /// Flags of `watch`.

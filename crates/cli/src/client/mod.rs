@@ -1,12 +1,15 @@
 //! A client of the admin API: one connection for each request.
 
+mod address;
 mod detail;
+mod envoy_admin;
 mod open;
 mod reach;
 mod refused;
 mod tls;
 
 pub(crate) use self::detail::{Detail, DetailPrinter};
+pub(crate) use self::envoy_admin::EnvoyAdmin;
 pub(crate) use self::open::{OpenResponse, Opening};
 pub(crate) use self::refused::{Answer, Refused};
 
@@ -16,13 +19,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use trunkline_proto::text::Format;
 
-use self::reach::NoHost;
+use self::address::{address_of, connect, parse_base};
 use self::refused::{Envelope, refusal, refusal_without_file};
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
@@ -220,20 +222,14 @@ impl Client {
 
     /// Returns the host and the port of the server.
     fn address(&self) -> (&str, u16) {
-        let host = self.base.host().unwrap_or_default();
-        // An IPv6 address is in brackets in a URI only.
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let default_port = if self.tls.is_some() { 443 } else { 80 };
-        (host, self.base.port_u16().unwrap_or(default_port))
+        address_of(&self.base, if self.tls.is_some() { 443 } else { 80 })
     }
 
     /// Opens a connection, with TLS if the address is one of `https`, sends a
     /// request and reads the head of its response.
     async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged<OpenResponse> {
         let (host, port) = self.address();
-        let found = tokio::net::lookup_host((host, port)).await;
-        let found: Vec<_> = found.map_err(|_| NoHost(host.to_owned()))?.collect();
-        let socket = TcpStream::connect(&found[..]).await?;
+        let socket = connect(host, port).await?;
         let Some(tls) = &self.tls else {
             return OpenResponse::request(socket, request).await;
         };
@@ -243,36 +239,18 @@ impl Client {
     }
 }
 
-/// Parses the address of `--admin`, which is one of HTTP unless it says
-/// `https`. Returns it as a URI, and whether it is to be reached by TLS.
-fn parse_base(admin: &str) -> Result<(Uri, bool)> {
-    let bad = || {
-        Failure::usage(format!(
-            "--admin {admin}: expected host:port, http://host:port or https://host:port"
-        ))
-    };
-    let url = match admin.contains("://") {
-        true => admin.to_owned(),
-        false => format!("http://{admin}"),
-    };
-
-    let base: Uri = url.parse().map_err(|_| bad())?;
-    let is_secure = match base.scheme_str() {
-        Some("http") => false,
-        Some("https") => true,
-        _ => return Err(bad()),
-    };
-    base.host().ok_or_else(bad)?;
-    Ok((base, is_secure))
-}
-
 /// A response, or a part of it, or why there is none.
 type Exchanged<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Reads a response to the end, up to [`LONGEST`] bytes. Its connection is
 /// closed then.
-async fn collect(mut response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
-    let body = Limited::new(response.body_mut(), LONGEST).collect().await?;
+async fn collect(response: OpenResponse) -> Exchanged<(StatusCode, Bytes)> {
+    collect_within(response, LONGEST).await
+}
+
+/// The same with another maximum of bytes.
+async fn collect_within(mut response: OpenResponse, most: usize) -> Exchanged<(StatusCode, Bytes)> {
+    let body = Limited::new(response.body_mut(), most).collect().await?;
     Ok((response.status(), body.to_bytes()))
 }
 

@@ -78,7 +78,7 @@ fn explain_tls(error: &rustls::Error, address: &str) -> String {
 }
 
 /// Finds an error of a type among an error and its causes.
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(found) = error.downcast_ref() {

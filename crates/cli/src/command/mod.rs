@@ -41,6 +41,7 @@ use crate::failure::{Failure, Result};
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let done = match cli.command {
         Command::Diff(args) => return diff::run(&args),
+        Command::Status(args) => return status::run(&args),
         Command::Serve(args) => serve::run(args, cli.global),
         Command::Validate(args) => validate::run(&args),
         Command::Get(args) => get::run(&args),
@@ -48,7 +49,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Delete(args) => delete::run(&args),
         Command::Edit(args) => edit::run(&args),
         Command::Confirm(args) => confirm::run(&args),
-        Command::Status(args) => status::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Bench(options) => bench::run(*options),

@@ -1,5 +1,5 @@
 //! What the examples speak of: files, a server with contents, a client, an
-//! editor and an Envoy that only looks like one.
+//! editor, and an Envoy and its admin page that only look like it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -13,6 +13,7 @@ use trunkline_proto::envoy::google::protobuf::Any;
 use crate::client::Client;
 use crate::examples::Example;
 use crate::started::Started;
+use crate::support::envoy_admin::EnvoyAdmin;
 use crate::support::{Server, run};
 
 /// All contents of the server, and of the files that examples apply.
@@ -117,13 +118,23 @@ impl Site {
             true => Some(Client::connect(self.server.listen, "sidecar-7").await),
             false => None,
         };
-        let mut running = Started::start(self, &self.command_line(example));
+        let envoy = EnvoyAdmin::start(self.proxy_dump());
+        let line = self.command_line(example);
+        let line = line.replace("127.0.0.1:9901", &envoy.address.to_string());
+        let mut running = Started::start(self, &line);
         let result = match example.is_endless() {
             true => running.stop_when_seen(|round| self.change(round)),
             false => running.wait(example),
         };
         drop(client);
         result
+    }
+
+    /// What an Envoy has that was sent everything.
+    fn proxy_dump(&self) -> String {
+        let (_, dump) = self.server.get("/config_dump");
+        let bootstrap = r#"{"configs":[{"@type":"type.googleapis.com/envoy.admin.v3.BootstrapConfigDump","bootstrap":{"node":{"id":"sidecar-7"}}},"#;
+        dump.replacen(r#"{"configs":["#, bootstrap, 1)
     }
 
     /// Makes the contents of the server what they were in the beginning.

@@ -1,6 +1,7 @@
 //! Runs the program as people do.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
+pub mod envoy_admin;
 pub mod peer;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

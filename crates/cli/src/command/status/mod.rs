@@ -1,14 +1,17 @@
 //! `trunkline status`: each client of a server, and bad files. Trouble comes
-//! first.
+//! first. With `--envoy-admin`, one client compared with its Envoy.
 
+mod proxy;
 mod table;
 mod watch;
 
 use std::collections::BTreeSet;
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use trunkline::TypeUrl;
 
+use self::proxy::ProxyRequest;
 use super::{print, run_request};
 use crate::cli::{self, StatusOutput};
 use crate::client::Client;
@@ -20,25 +23,35 @@ use crate::output;
 const STATUSES: [&str; 3] = ["NACKED", "STALE", "SYNCED"];
 
 /// Prints the clients of a server that the flags pick, and its bad files; as
-/// JSON, all files. With `--watch`, again and again.
+/// JSON, all files. With `--watch`, again and again; with `--envoy-admin`, the
+/// comparison of one client with its Envoy.
 ///
 /// # Errors
 /// With `--check`: something is not in sync.
-pub(super) fn run(args: &cli::Status) -> Result<()> {
+pub(super) fn run(args: &cli::Status) -> Result<ExitCode> {
     let types = args.types.iter().map(|text| kinds::parse(text));
     let types = types.collect::<std::result::Result<Vec<_>, _>>();
     let request = StatusRequest {
         args,
+        nodes: args.node_ids(),
         types: types.map_err(Failure::usage)?,
         client: Client::new(&args.remote)?,
     };
-    if args.watch {
-        return run_request(watch::run(&request));
+    match &args.envoy_admin {
+        Some(envoy) => proxy::run(&request.of_proxy(envoy)?),
+        None => show_clients(&request).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Prints the clients, and checks them if a flag asks for it.
+fn show_clients(request: &StatusRequest<'_>) -> Result<()> {
+    if request.args.watch {
+        return run_request(watch::run(request));
     }
     let status = run_request(request.send())?;
     print(request.write(&status).as_bytes())?;
-    match args.check {
-        true => check(&status.clients, &status.files, &args.nodes),
+    match request.args.check {
+        true => check(&status.clients, &status.files, &request.nodes),
         false => Ok(()),
     }
 }
@@ -46,6 +59,7 @@ pub(super) fn run(args: &cli::Status) -> Result<()> {
 /// What is asked of a server.
 struct StatusRequest<'a> {
     args: &'a cli::Status,
+    nodes: Vec<String>,
     types: Vec<TypeUrl>,
     client: Client,
 }
@@ -64,8 +78,28 @@ impl StatusRequest<'_> {
         let clients = super::parse_list(&clients, "clients")?;
         let files = self.client.get("/api/v1/files").await?;
         Ok(Status {
-            clients: pick_clients(clients, &self.args.nodes, &self.types),
+            clients: pick_clients(clients, &self.nodes, &self.types),
             files: super::parse_list(&files, "files")?,
+        })
+    }
+
+    /// Makes the request for the comparison with an Envoy.
+    ///
+    /// # Errors
+    /// Not one node is named.
+    fn of_proxy<'b>(&'b self, envoy: &'b str) -> Result<ProxyRequest<'b>> {
+        let [node] = &self.nodes[..] else {
+            return Err(Failure::usage(
+                "--envoy-admin compares one client; name its node, as in `trunkline status \
+                 sidecar-7 --envoy-admin 127.0.0.1:9901`",
+            ));
+        };
+        Ok(ProxyRequest {
+            node,
+            envoy,
+            types: &self.types,
+            client: &self.client,
+            output: self.args.output,
         })
     }
 
@@ -74,7 +108,7 @@ impl StatusRequest<'_> {
         match self.args.output {
             StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
             StatusOutput::Table => {
-                let is_filtered = !self.args.nodes.is_empty() || !self.types.is_empty();
+                let is_filtered = !self.nodes.is_empty() || !self.types.is_empty();
                 summary(clients, is_filtered)
                     + &table::client_table(clients)
                     + &table::bad_files(files)

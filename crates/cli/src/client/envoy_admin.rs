@@ -1,0 +1,112 @@
+//! The admin page of an Envoy, which is one of plain HTTP.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri, header};
+use http_body_util::{Full, LengthLimitError};
+
+use super::address::{address_of, connect, parse_url};
+use super::open::OpenResponse;
+use super::reach::{NoHost, find};
+use super::{Exchanged, collect_within};
+use crate::failure::{Failure, Result};
+
+/// The maximum of bytes in a dump, as many as a text of resources may have.
+const LONGEST: usize = 256 << 20;
+/// How long a dump may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Everything that Envoy has, with endpoints.
+const DUMP: &str = "/config_dump?include_eds";
+
+/// The admin page of an Envoy.
+#[derive(Debug)]
+pub(crate) struct EnvoyAdmin(Uri);
+
+impl EnvoyAdmin {
+    /// Parses the address of `--envoy-admin`.
+    ///
+    /// # Errors
+    /// It is none of plain HTTP.
+    pub(crate) fn new(address: &str) -> Result<Self> {
+        match parse_url(address) {
+            Some((url, false)) => Ok(Self(url)),
+            _ => Err(Failure::usage(format!(
+                "--envoy-admin {address}: expected host:port or http://host:port, as `admin` in \
+                 the bootstrap of the Envoy has it"
+            ))),
+        }
+    }
+
+    /// Gets the configuration that the Envoy has, as JSON.
+    ///
+    /// # Errors
+    /// It is not reached in time, says more than it may, or is not an Envoy.
+    pub(crate) async fn config_dump(&self) -> Result<Bytes> {
+        let (status, body) = match tokio::time::timeout(PATIENCE, self.exchange()).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return Err(self.unreachable(&explain(&*error))),
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                let reason = format!("no answer in {seconds} s; is --envoy-admin right?");
+                return Err(self.unreachable(&reason));
+            }
+        };
+        match status {
+            StatusCode::OK => Ok(body),
+            status => Err(self.not_envoy(&format!("it answers {status}"))),
+        }
+    }
+
+    /// Makes the failure of an address that is not one of an Envoy.
+    pub(crate) fn not_envoy(&self, reason: &str) -> Failure {
+        let (host, port) = self.address();
+        Failure::wrong(format!(
+            "{host}:{port} is not the admin page of an Envoy: {reason} for {DUMP}; name the \
+             address that `admin` in the bootstrap of the Envoy has with --envoy-admin"
+        ))
+    }
+
+    fn address(&self) -> (&str, u16) {
+        address_of(&self.0, 80)
+    }
+
+    async fn exchange(&self) -> Exchanged<(StatusCode, Bytes)> {
+        let (host, port) = self.address();
+        let authority = self
+            .0
+            .authority()
+            .map_or("", |authority| authority.as_str());
+        let request = Request::get(DUMP)
+            .header(header::HOST, authority)
+            .body(Full::new(Bytes::new()))?;
+        let response = OpenResponse::request(connect(host, port).await?, request).await?;
+        collect_within(response, LONGEST).await
+    }
+
+    /// Makes the failure of an Envoy that does not respond.
+    fn unreachable(&self, reason: &str) -> Failure {
+        let (host, port) = self.address();
+        Failure::unreachable(format!(
+            "cannot reach the admin page of the Envoy at {host}:{port}: {reason}"
+        ))
+    }
+}
+
+/// Explains why an Envoy is not reached, with the remedy.
+fn explain(error: &(dyn Error + 'static)) -> String {
+    if let Some(NoHost(host)) = find(error) {
+        return format!("there is no host {host:?}; correct --envoy-admin");
+    }
+    if find::<LengthLimitError>(error).is_some() {
+        return format!("its dump is longer than {LONGEST} bytes");
+    }
+    match find(error).map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => "nothing listens there; is the Envoy running, \
+             and is this the address that `admin` in its bootstrap has?"
+            .to_owned(),
+        _ => format!("{error}; is --envoy-admin right?"),
+    }
+}

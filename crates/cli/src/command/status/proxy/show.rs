@@ -1,0 +1,160 @@
+//! The comparison of a client with its Envoy, as people read it, and as JSON.
+
+use serde_json::{Value, json};
+use trunkline::{TypeUrl, kind};
+
+use super::compare::{State, Verdict};
+use super::dump::Key;
+use crate::color::{Palette, Style};
+use crate::kinds;
+use crate::output::{self, Table};
+
+/// What cannot be compared wholly, by type.
+const LIMITS: [(&str, &str); 3] = [
+    (
+        kind::EDS,
+        "endpoints are compared by address, weight, priority, locality and health: Envoy shows \
+         them as it uses them",
+    ),
+    (
+        kind::SDS,
+        "secrets are not compared: Envoy does not show them",
+    ),
+    (
+        kind::VHDS,
+        "virtual hosts on demand are compared one by one, and not as a part of their route \
+         configuration",
+    ),
+];
+
+impl State {
+    /// The words for people.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Differs => "differs",
+            Self::Missing => "missing in the proxy",
+            Self::OnlyInProxy => "only in the proxy",
+            Self::Warming => "warming",
+            Self::NotCompared => "not compared",
+            Self::Elsewhere => "only in the proxy (other source)",
+            Self::Static => "only in the proxy (static)",
+            Self::Same => "same",
+        }
+    }
+
+    /// The word for programs.
+    fn key(self) -> &'static str {
+        match self {
+            Self::OnlyInProxy => "only_in_proxy",
+            Self::Missing => "missing",
+            Self::NotCompared => "not_compared",
+            Self::Elsewhere => "other_source",
+            Self::Static => "static",
+            state => state.words(),
+        }
+    }
+
+    /// The colour; `None` if it is neither good nor bad.
+    fn style(self) -> Option<Style> {
+        match self {
+            Self::Same => Some(Style::Good),
+            Self::Warming => Some(Style::Doubtful),
+            state if state.is_trouble() => Some(Style::Bad),
+            _ => None,
+        }
+    }
+}
+
+/// Every state, the worst first.
+const STATES: [State; 9] = [
+    State::Rejected,
+    State::Differs,
+    State::Missing,
+    State::OnlyInProxy,
+    State::Warming,
+    State::NotCompared,
+    State::Elsewhere,
+    State::Static,
+    State::Same,
+];
+
+/// Writes a line that counts the states, a table of all resources, what cannot
+/// be compared, and the differences.
+pub(super) fn to_text(node: &str, compared: &[(Key, Verdict)], palette: Palette) -> String {
+    if compared.is_empty() {
+        return format!("{node}: there is nothing to compare\n");
+    }
+    let mut table = Table::new(&["TYPE", "NAME", "STATE", "REASON"]);
+    for ((type_url, name), verdict) in compared {
+        let kind = kinds::short(&TypeUrl::new(type_url)).to_owned();
+        let state = verdict.state.words().to_owned();
+        table.add_row([kind, name.clone(), state, verdict.reason.clone()]);
+    }
+    let table = table.paint(|cell| paint_state(cell, palette));
+
+    let mut text = format!("{node}: {}\n\n{table}", count(compared));
+    let limits = limits(compared);
+    if !limits.is_empty() {
+        text.push('\n');
+    }
+    for limit in limits {
+        text.push_str(&format!("note: {limit}\n"));
+    }
+    for ((type_url, name), verdict) in compared {
+        if !verdict.diff.is_empty() {
+            let kind = TypeUrl::new(type_url);
+            let label = output::printable(&format!("{}/{name}", kinds::short(&kind)));
+            let diff = &verdict.diff;
+            text.push_str(&format!(
+                "\n{label}: - in the proxy, + from the server\n{diff}"
+            ));
+        }
+    }
+    text
+}
+
+/// Writes how many resources are in each state.
+fn count(compared: &[(Key, Verdict)]) -> String {
+    let counts = STATES.map(|state| {
+        let of_state = compared.iter();
+        let of_state = of_state.filter(|(_, verdict)| verdict.state == state);
+        (of_state.count(), state.words())
+    });
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    counts.join(", ")
+}
+
+/// Makes the JSON of a comparison.
+pub(super) fn to_json(node: &str, compared: &[(Key, Verdict)]) -> Value {
+    let resources = compared.iter().map(|((type_url, name), verdict)| {
+        let mut shown = json!({"type": type_url, "name": name, "state": verdict.state.key()});
+        for (key, text) in [("reason", &verdict.reason), ("diff", &verdict.diff)] {
+            if !text.is_empty() {
+                shown[key] = json!(text);
+            }
+        }
+        shown
+    });
+    let resources: Vec<Value> = resources.collect();
+    json!({"node": node, "resources": resources, "notes": limits(compared)})
+}
+
+/// Returns what cannot be compared of the types that there are.
+fn limits(compared: &[(Key, Verdict)]) -> Vec<&'static str> {
+    let has = |type_url: &str| compared.iter().any(|((other, _), _)| other == type_url);
+    let limits = LIMITS.iter().filter(|(type_url, _)| has(type_url));
+    limits.map(|(_, words)| *words).collect()
+}
+
+/// Returns a cell of the table, a state in its colour.
+fn paint_state(cell: &str, palette: Palette) -> String {
+    let state = STATES.into_iter().find(|state| state.words() == cell);
+    match state.and_then(State::style) {
+        Some(style) => palette.paint(style, cell),
+        None => cell.to_owned(),
+    }
+}
