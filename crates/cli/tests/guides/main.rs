@@ -65,7 +65,7 @@ fn the_front_page() {
     play(
         "README.md",
         &[
-            ("   files in git", LeftOut("a picture")),
+            ("   files on disk", LeftOut("a picture")),
             status("trunkline serve --config examples/envoy/resources"),
             SERVE,
             status("target/venv/bin/envoy -c examples/envoy/envoy.yaml"),
