@@ -12,8 +12,17 @@ use crate::workspace::{Workspace, capture, run as run_shown};
 
 const PINS: &str = "crates/interop/requirements.txt";
 
-/// Makes sure that the clients are installed as pinned.
+/// Programs of the system that the guides use, and so the tests that play them.
+const PROGRAMS: [&str; 2] = ["git", "curl"];
+
+/// Makes sure that the clients are installed as pinned, and that the programs of
+/// the guides are there.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    for program in PROGRAMS {
+        capture(workspace.program(program).arg("--version")).map_err(|failure| {
+            failure.remedy("install git and curl, which the guides use (Debian: both packages)")
+        })?;
+    }
     install_pinned(workspace, PINS, "venv").map(drop)
 }
 
