@@ -282,8 +282,10 @@ impl Database {
     pub fn take_demand_changes(
         &mut self,
     ) -> impl Iterator<Item = (TypeId, Selector, DemandChange)> + use<> {
-        let changes = self.subscribers.demand_changes.as_mut().map(std::mem::take);
-        let changes = changes.into_iter().flatten();
+        let changes = self.subscribers.demand_changes.as_mut();
+        // Most requests are ACKs, which change no demand.
+        let changes = changes.filter(|changes| !changes.is_empty());
+        let changes = changes.map(std::mem::take).into_iter().flatten();
         changes.map(|((type_id, selector), change)| (type_id, selector, change))
     }
 
@@ -361,6 +363,9 @@ impl Database {
     /// others stay dirty.
     pub fn take_dirty(&mut self, id: SubscriberId, most: usize) -> Vec<(EntryId, ParamsId)> {
         let dirty = &mut self.subscribers.get_mut(id).dirty;
+        if dirty.is_empty() {
+            return Vec::new();
+        }
         if dirty.len() <= most {
             return std::mem::take(dirty).into_iter().collect();
         }

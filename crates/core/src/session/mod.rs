@@ -268,9 +268,13 @@ impl Session {
         self.type_streams.iter().all(is_quiet)
     }
 
-    /// The next event.
+    /// The next event. After the last one no memory is kept.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if self.events.is_empty() {
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// Whether the last poll ended before it evaluated everything: it should be

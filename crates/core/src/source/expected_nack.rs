@@ -36,7 +36,7 @@ impl TypeStream {
         context: &PushContext<'_>,
         push: &mut Push,
     ) {
-        if !push.is_empty() || !self.sends_unreadable() {
+        if !self.sends_unreadable() || !push.is_empty() {
             return;
         }
 

@@ -202,8 +202,10 @@ impl TypeStream {
             false => context.limits.response_bytes,
         };
 
-        let placeholders = std::mem::take(&mut self.placeholders);
-        push.placeholders.extend(placeholders);
+        if !self.placeholders.is_empty() {
+            let placeholders = std::mem::take(&mut self.placeholders);
+            push.placeholders.extend(placeholders);
+        }
         while budget > 0
             && !self.sends_unreadable()
             && let Some(name) = self.refused.pop_first()
@@ -214,8 +216,9 @@ impl TypeStream {
 
         self.mark_changed_exceptions(db);
         self.select_names(db, context, &mut budget, push);
-        let cursor_ids: Vec<_> = self.client_cache.cursors().iter().map(|c| c.id).collect();
-        for cursor in cursor_ids {
+        // An advance opens and closes no cursor.
+        for index in 0..self.client_cache.cursors().len() {
+            let cursor = self.client_cache.cursors()[index].id;
             if budget > 0 {
                 self.select_advance(db, context, cursor, &mut budget, push);
             }

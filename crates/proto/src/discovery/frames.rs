@@ -137,10 +137,11 @@ fn is_small(piece: &Bytes) -> bool {
 fn encode<'a>(
     head: Head<'_>,
     control_plane_number: u32,
-    rest: &impl Message,
+    rest: Option<&impl Message>,
     pieces: impl Iterator<Item = &'a Bytes> + Clone,
 ) -> Frames {
-    let own_len = head.encoded_len(control_plane_number) + rest.encoded_len();
+    let rest_len = rest.map_or(0, Message::encoded_len);
+    let own_len = head.encoded_len(control_plane_number) + rest_len;
     let small_pieces = pieces.clone().filter(|piece| is_small(piece));
     let copied_len = own_len + small_pieces.map(Bytes::len).sum::<usize>();
     let len = own_len + pieces.clone().map(Bytes::len).sum::<usize>();
@@ -148,7 +149,9 @@ fn encode<'a>(
     let mut buf = Vec::with_capacity(PREFIX + copied_len);
     put_prefix(&mut buf, len);
     head.put(control_plane_number, &mut buf);
-    rest.encode_raw(&mut buf);
+    if let Some(rest) = rest {
+        rest.encode_raw(&mut buf);
+    }
 
     let (first, rest) = splice(buf, pieces);
     Frames { first, rest, len }
@@ -197,12 +200,12 @@ fn splice<'a>(mut buf: Vec<u8>, pieces: impl Iterator<Item = &'a Bytes>) -> (Byt
 /// Encodes a SotW response as frames that share the bytes of `pieces`.
 ///
 /// `rest` holds the fields that are neither in `head` nor in `pieces`, which is
-/// `resource_errors`. The others must be empty in it: it is encoded as it is,
-/// so a text would be in the response twice.
+/// `resource_errors`; most responses have none. The others must be empty in it:
+/// it is encoded as it is, so a text would be in the response twice.
 #[must_use]
 pub fn encode_sotw<'a>(
     head: Head<'_>,
-    rest: &DiscoveryResponse,
+    rest: Option<&DiscoveryResponse>,
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
     let control_plane_number = sotw_response::CONTROL_PLANE;
@@ -212,22 +215,21 @@ pub fn encode_sotw<'a>(
 /// Encodes a delta response as frames that share the bytes of `pieces`.
 ///
 /// `rest` holds the fields that are neither in `head` nor in `pieces`:
-/// `removed_resources`, `removed_resource_names` and `resource_errors`. The
-/// others must be empty in it: it is encoded as it is, so a text would be in
-/// the response twice.
+/// `removed_resources`, `removed_resource_names` and `resource_errors`; most
+/// responses have none. The others must be empty in it: it is encoded as it is,
+/// so a text would be in the response twice.
 ///
 /// ```
 /// use trunkline_proto::discovery::{
-///     Any, DeltaDiscoveryResponse, Field, Frames, Head, Resource, encode_delta,
+///     Any, Field, Frames, Head, Resource, encode_delta,
 /// };
 ///
 /// let body = Any { type_url: "t/x".into(), value: vec![0; 10_000].into() };
 /// let resource = Resource { name: "a".into(), resource: Some(body), ..Resource::default() };
 /// let shared = Field::delta(&resource);
 /// let head = |nonce| Head { nonce, ..Head::default() };
-/// let rest = DeltaDiscoveryResponse::default();
-/// let first = encode_delta(head("1"), &rest, shared.pieces());
-/// let second = encode_delta(head("2"), &rest, shared.pieces());
+/// let first = encode_delta(head("1"), None, shared.pieces());
+/// let second = encode_delta(head("2"), None, shared.pieces());
 /// // The responses differ, and the body is in memory once.
 /// assert_ne!(first.to_bytes(), second.to_bytes());
 /// let body_of = |frames: &Frames| frames.iter().last().map(|frame| frame.as_ptr());
@@ -236,7 +238,7 @@ pub fn encode_sotw<'a>(
 #[must_use]
 pub fn encode_delta<'a>(
     head: Head<'_>,
-    rest: &DeltaDiscoveryResponse,
+    rest: Option<&DeltaDiscoveryResponse>,
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
     let control_plane_number = delta_response::CONTROL_PLANE;

@@ -251,16 +251,12 @@ fn our_resource(len: usize) -> Resource {
 }
 
 fn sotw_of(field: &Field) -> Frames {
-    encode_sotw(
-        Head::default(),
-        &DiscoveryResponse::default(),
-        field.pieces(),
-    )
+    encode_sotw(Head::default(), None, field.pieces())
 }
 
 fn delta_of<'a>(fields: impl IntoIterator<Item = &'a Field, IntoIter: Clone>) -> Frames {
     let pieces = fields.into_iter().flat_map(Field::pieces);
-    encode_delta(Head::default(), &DeltaDiscoveryResponse::default(), pieces)
+    encode_delta(Head::default(), None, pieces)
 }
 
 #[test]
@@ -279,7 +275,7 @@ fn frames_are_the_message_and_splice_the_shared_body() {
         identifier: "me",
         ..Head::default()
     };
-    let frames = encode_delta(head, &rest, fields.iter().flat_map(Field::pieces));
+    let frames = encode_delta(head, Some(&rest), fields.iter().flat_map(Field::pieces));
     let bytes = frames.to_bytes();
     assert_eq!(frames.len(), bytes.len());
     let expected = DeltaDiscoveryResponse {

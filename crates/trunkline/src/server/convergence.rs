@@ -55,8 +55,12 @@ impl Convergences {
     pub(super) fn drop_acknowledged(&self, count: usize) {
         let acknowledged: Vec<Arc<Convergence>> = {
             let mut held = self.lock();
-            let count = count.min(held.len());
-            held.drain(..count).collect()
+            if count >= held.len() {
+                // Mostly it is all of them, and no memory is kept.
+                std::mem::take(&mut *held)
+            } else {
+                held.drain(..count).collect()
+            }
         };
         // The last holder of a change calls the hooks, so not under the lock.
         drop(acknowledged);

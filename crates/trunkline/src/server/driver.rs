@@ -42,8 +42,9 @@ pub(super) struct Driver<B> {
     /// until when it counts.
     permit: Option<(PushPermit, Instant)>,
     /// Fires at the next deadline, or before: deadlines are moved more often
-    /// than they pass, and resetting the timer each time costs more.
-    timer: Option<Pin<Box<Sleep>>>,
+    /// than they pass, and resetting the timer each time costs more. It comes
+    /// after its own deadline, which is compared for every message.
+    timer: Option<(Instant, Pin<Box<Sleep>>)>,
     /// The time at which there may be something to push although nothing
     /// happens.
     next_poll: Option<Instant>,
@@ -116,8 +117,9 @@ where
         if let Poll::Ready(status) = self.ending.as_mut().poll(&mut cx) {
             return Err(status);
         }
-        let has_fired = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(&mut cx).is_ready();
-        if self.timer.as_mut().is_some_and(has_fired) {
+        if let Some((_, timer)) = &mut self.timer
+            && timer.as_mut().poll(&mut cx).is_ready()
+        {
             self.timer = None;
         }
         Ok(())
@@ -226,22 +228,21 @@ where
     /// Arms the timer for a deadline, unless it is armed for an earlier one.
     /// Returns false if the deadline has passed.
     fn arm_timer(&mut self, deadline: Instant) -> bool {
-        let is_early = |timer: &Pin<Box<Sleep>>| timer.deadline() <= deadline;
-        if self.timer.as_ref().is_some_and(is_early) {
+        if self.timer.as_ref().is_some_and(|(at, _)| *at <= deadline) {
             return true;
         }
 
         let mut timer = match self.timer.take() {
-            Some(timer) => timer,
+            Some((_, mut timer)) => {
+                timer.as_mut().reset(deadline);
+                timer
+            }
             None => Box::pin(tokio::time::sleep_until(deadline)),
         };
-        if timer.deadline() != deadline {
-            timer.as_mut().reset(deadline);
-        }
         // The poll registers the waker of the flags, and tells whether the
         // deadline has passed.
         let is_pending = timer.as_mut().poll(&mut self.flags.context()).is_pending();
-        self.timer = is_pending.then_some(timer);
+        self.timer = is_pending.then_some((deadline, timer));
         is_pending
     }
 }

@@ -1,8 +1,7 @@
 //! The revision of the contents up to which each type of a stream was sent and
 //! acknowledged.
 
-use std::time::{Duration, Instant};
-
+use trunkline_core::Moment;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::Event;
 
@@ -21,7 +20,7 @@ pub(super) struct TypeRevisions {
     /// The newest revision that a response was built from.
     pub(super) sent: u64,
     /// When that response was built.
-    sent_at: Instant,
+    pub(super) sent_at: Moment,
     /// The newest revision of which the response was ACKed.
     acked: Option<u64>,
     /// The newest revision of which all was sent and ACKed.
@@ -52,11 +51,6 @@ impl TypeRevisions {
         self.acked
     }
 
-    /// How long ago the newest response was built.
-    pub(super) fn last_sent(&self) -> Duration {
-        self.sent_at.elapsed()
-    }
-
     /// The newest revision of which all was sent and ACKed, if the client was
     /// sent anything since.
     pub(super) fn settled(&self) -> Option<u64> {
@@ -75,9 +69,10 @@ impl SentRevisions {
         nonce: &Nonce,
         revision: u64,
         is_last: bool,
+        now: Moment,
     ) {
         let entry = self.find_or_insert(type_url);
-        (entry.sent, entry.sent_at) = (revision, Instant::now());
+        (entry.sent, entry.sent_at) = (revision, now);
         entry.oversized = None;
         if entry.pending.len() == MAX_PENDING {
             entry.pending.remove(0);
@@ -97,7 +92,7 @@ impl SentRevisions {
                 type_url: type_url.clone(),
                 pending: Vec::new(),
                 sent: 0,
-                sent_at: Instant::now(),
+                sent_at: Moment::START,
                 acked: None,
                 settled: None,
                 oversized: None,
@@ -123,7 +118,7 @@ impl SentRevisions {
     /// Notes an ACK or a NACK: its response is no longer pending, and an ACK
     /// may raise the revision that the client has. Returns the revision of the
     /// response. Other events, and nonces that are no longer tracked, are
-    /// ignored, and have none.
+    /// ignored, and have none. After the last response no memory is kept.
     pub(super) fn note_acknowledgement(&mut self, event: &Event) -> Option<u64> {
         let (type_url, nonce, is_ack) = match event {
             Event::Acked { type_url, nonce } => (type_url, nonce, true),
@@ -139,6 +134,9 @@ impl SentRevisions {
         let SentRevision {
             revision, is_last, ..
         } = entry.pending.remove(index);
+        if entry.pending.is_empty() {
+            entry.pending = Vec::new();
+        }
         entry.oversized.take_if(|(sent, _)| sent == nonce);
         if is_ack {
             entry.acked = entry.acked.max(Some(revision));
@@ -162,8 +160,8 @@ mod tests {
     fn what_is_accepted_counts_and_what_is_rejected_does_not() {
         let url = TypeUrl::new("t");
         let mut revisions = SentRevisions::default();
-        revisions.note_sent(&url, &"1".into(), 5, true);
-        revisions.note_sent(&url, &"2".into(), 7, false);
+        revisions.note_sent(&url, &"1".into(), 5, true, Moment::START);
+        revisions.note_sent(&url, &"2".into(), 7, false, Moment::START);
         let acked = |nonce: &str| Event::Acked {
             type_url: url.clone(),
             nonce: nonce.into(),
@@ -189,7 +187,7 @@ mod tests {
         let mut revisions = SentRevisions::default();
         let oversized =
             |revisions: &SentRevisions| revisions.of(&url).and_then(TypeRevisions::oversized);
-        revisions.note_sent(&url, &"1".into(), 1, true);
+        revisions.note_sent(&url, &"1".into(), 1, true, Moment::START);
         assert_eq!(oversized(&revisions), None);
         revisions.note_oversized(&url, &"1".into(), 5);
         assert_eq!(oversized(&revisions), Some(5));
@@ -198,9 +196,9 @@ mod tests {
             nonce: "1".into(),
         });
         assert_eq!(oversized(&revisions), None);
-        revisions.note_sent(&url, &"2".into(), 2, true);
+        revisions.note_sent(&url, &"2".into(), 2, true, Moment::START);
         revisions.note_oversized(&url, &"2".into(), 6);
-        revisions.note_sent(&url, &"3".into(), 3, true);
+        revisions.note_sent(&url, &"3".into(), 3, true, Moment::START);
         assert_eq!(oversized(&revisions), None);
     }
 }

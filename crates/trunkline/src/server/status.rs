@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trunkline_core::Moment;
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::{NameState, NameStatus, ResourceCounts, Session, TypeStatus};
 
@@ -50,6 +51,7 @@ fn client_of(stream: &Stream) -> Option<Client> {
         session, revisions, ..
     } = &*state;
     let session = session.as_ref()?;
+    let now = stream.shared.hub.now();
     Some(Client {
         stream: stream.number,
         node: session.node().cloned().unwrap_or_default(),
@@ -60,8 +62,8 @@ fn client_of(stream: &Stream) -> Option<Client> {
         opened: stream.opened,
         types: session
             .status()
-            .zip(counted(stream, session))
-            .map(|(status, counted)| type_state(status, counted, revisions))
+            .zip(counted(stream, session, now))
+            .map(|(status, counted)| type_state(status, counted, revisions, now))
             .collect(),
     })
 }
@@ -73,8 +75,7 @@ struct Counted {
 }
 
 /// Counts the resources of each type of a session, in the order of its status.
-fn counted(stream: &Stream, session: &Session) -> Vec<Counted> {
-    let now = stream.shared.hub.now();
+fn counted(stream: &Stream, session: &Session, now: Moment) -> Vec<Counted> {
     let types = stream.shared.with(|db| {
         let types = session.progress(db).into_iter();
         let types = types.map(|progress| (progress, progress.listed_counts(db)));
@@ -88,14 +89,19 @@ fn counted(stream: &Stream, session: &Session) -> Vec<Counted> {
 }
 
 /// Describes the state of a type with a client.
-fn type_state(status: TypeStatus, counted: Counted, revisions: &SentRevisions) -> TypeState {
+fn type_state(
+    status: TypeStatus,
+    counted: Counted,
+    revisions: &SentRevisions,
+    now: Moment,
+) -> TypeState {
     let entry = revisions.of(&status.type_url);
     let acked = entry.and_then(TypeRevisions::acked);
     TypeState {
         sync: sync_of(&status),
         current: counted.resources.current,
         desired: counted.resources.desired,
-        last_sent: entry.map(TypeRevisions::last_sent),
+        last_sent: entry.map(|entry| now - entry.sent_at),
         unanswered: counted.unanswered,
         sent_version: entry.map(|entry| entry.sent.to_string()),
         acked_version: acked.map(|revision| revision.to_string()),

@@ -311,7 +311,7 @@ impl Stream {
         });
         let built = response.map(|response| {
             let (type_url, nonce) = (response.type_url(), response.nonce());
-            revisions.note_sent(type_url, nonce, revision, has_sent_all);
+            revisions.note_sent(type_url, nonce, revision, has_sent_all, now);
             BuiltResponse {
                 response,
                 dialect: session.dialect(),

@@ -21,32 +21,41 @@ use super::ttl::write_ttl;
 /// contents, for people to read; clients ignore it (S68). The resources of a
 /// list that streams share are encoded once for all of them.
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
+    let mut digits = itoa::Buffer::new();
     let head = Head {
         type_url: response.type_url.as_str(),
         nonce: response.nonce.as_str(),
-        version: &revision.to_string(),
+        version: digits.format(revision),
         identifier,
     };
-
-    let removed_variants = response.removed_variants.iter();
-    let rest = DeltaDiscoveryResponse {
-        removed_resources: response.removed.iter().map(Name::to_string).collect(),
-        removed_resource_names: removed_variants
-            .map(|(name, constraints)| write_resource_name(name, constraints.as_ref()))
-            .collect(),
-        resource_errors: write_errors(&response.errors),
-        ..DeltaDiscoveryResponse::default()
-    };
+    let rest = delta_rest(response);
+    let rest = rest.as_ref();
 
     let url = &response.type_url;
     let field = |delivered: &WireResource| Field::delta(&wrap(url, delivered));
     match &response.resources {
         ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
-            encode_delta(head, &rest, fields.iter().flat_map(Field::pieces))
+            encode_delta(head, rest, fields.iter().flat_map(Field::pieces))
         }
-        ResourceList::Shared(list) => encode_delta(head, &rest, shared_segments(list, field)),
+        ResourceList::Shared(list) => encode_delta(head, rest, shared_segments(list, field)),
     }
+}
+
+/// Writes the removals and errors of a delta response; `None` if it has none.
+fn delta_rest(response: &DeltaResponse) -> Option<DeltaDiscoveryResponse> {
+    let has_any = !response.removed.is_empty()
+        || !response.removed_variants.is_empty()
+        || !response.errors.is_empty();
+    let removed_variants = response.removed_variants.iter();
+    has_any.then(|| DeltaDiscoveryResponse {
+        removed_resources: response.removed.iter().map(Name::to_string).collect(),
+        removed_resource_names: removed_variants
+            .map(|(name, constraints)| write_resource_name(name, constraints.as_ref()))
+            .collect(),
+        resource_errors: write_errors(&response.errors),
+        ..DeltaDiscoveryResponse::default()
+    })
 }
 
 /// Writes a state-of-the-world response as frames. The resources of a list that
@@ -58,19 +67,21 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         version: response.version.as_str(),
         identifier,
     };
-    let rest = DiscoveryResponse {
+    let has_errors = !response.errors.is_empty();
+    let rest = has_errors.then(|| DiscoveryResponse {
         resource_errors: write_errors(&response.errors),
         ..DiscoveryResponse::default()
-    };
+    });
+    let rest = rest.as_ref();
 
     let url = &response.type_url;
     let field = |delivered: &WireResource| sotw_field(url, delivered);
     match &response.resources {
         ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
-            encode_sotw(head, &rest, fields.iter().flat_map(Field::pieces))
+            encode_sotw(head, rest, fields.iter().flat_map(Field::pieces))
         }
-        ResourceList::Shared(list) => encode_sotw(head, &rest, shared_segments(list, field)),
+        ResourceList::Shared(list) => encode_sotw(head, rest, shared_segments(list, field)),
     }
 }
 

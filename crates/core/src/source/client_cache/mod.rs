@@ -300,6 +300,8 @@ impl ClientCache {
     /// those after it. Where a client is silent for very long, the oldest ones
     /// are merged.
     pub(super) fn add_pending_ack(&mut self, db: &mut Database, pending_ack: PendingAck) {
+        // Mostly it is the only one.
+        self.pending_acks.reserve_exact(1);
         self.pending_acks.push_back(pending_ack);
         while self.pending_acks.len() > 2 && self.exceeds_limits() {
             self.merge_oldest(db);
@@ -361,8 +363,15 @@ impl ClientCache {
         }
     }
 
+    /// Takes the oldest response without an acknowledgement. After the last
+    /// one no memory is kept: most streams wait for nothing most of the time,
+    /// and their next response finds memory that is in the processor's cache.
     pub(super) fn take_oldest_pending(&mut self) -> Option<PendingAck> {
-        self.pending_acks.pop_front()
+        let oldest = self.pending_acks.pop_front();
+        if self.pending_acks.is_empty() {
+            self.pending_acks = VecDeque::new();
+        }
+        oldest
     }
 
     /// Makes advances that need no response. They count once the last response
