@@ -6,6 +6,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use trunkline_bench::{EXAMPLES, Options, SHORT_EXAMPLES, run};
 
+/// The allocator: that of the program `trunkline`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures xDS servers, as many real clients would.
 #[derive(Debug, Parser)]
 #[command(name = "trunkline-bench", version, max_term_width = 100)]

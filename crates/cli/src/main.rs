@@ -44,6 +44,11 @@ use clap::Parser as _;
 
 use self::color::{Palette, Style};
 
+/// The allocator: it gives the memory of a burst back to the system, whichever
+/// C library the program is built for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs the command of the command line. A failure is printed to standard
 /// error, and decides the exit code.
 fn main() -> ExitCode {
