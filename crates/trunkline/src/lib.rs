@@ -14,6 +14,7 @@
 //! | [`Arrival`] | which clients have answered all that was sent for a change |
 //! | [`events`] | the newest changes, ACKs and NACKs, for readers who follow them |
 //! | [`listen`], [`tls`] | sockets, connections, certificates |
+//! | [`memory`] | the memory of the process, and its limit |
 //! | [`node`] | rules about nodes: parameters, base sets |
 //! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
 //! | [`load`], [`health`], [`reflection`], [`rest`] | the services beside discovery |
@@ -47,6 +48,7 @@ pub mod health;
 mod hub;
 pub mod listen;
 pub mod load;
+pub mod memory;
 pub mod node;
 pub mod reflection;
 pub mod rest;

@@ -66,16 +66,21 @@ impl Metrics {
         text
     }
 
-    /// Sets whether the server is ready, the number of leases, the longest wait for the database, and
-    /// the most names that were visited in one slice.
+    /// Sets whether the server is ready, its memory, the number of leases, the
+    /// longest wait for the database, and the most names that were visited in
+    /// one slice.
     fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
+        let memory = server.memory();
+        table.resident.set(to_gauge(memory.resident()));
+        table
+            .memory_limit
+            .set(to_gauge(memory.limit().unwrap_or_default()));
         table.leases.set(to_gauge(server.leases().len()));
         table.longest_wait.set(server.longest_wait().as_secs_f64());
         let work = server.read(Database::work);
-        let largest_slice = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);
-        table.largest_slice.set(largest_slice);
+        table.largest_slice.set(to_gauge(work.largest_slice));
     }
 
     /// Sets the number of names that have a resource, for each type.
@@ -145,8 +150,8 @@ impl ByType {
 }
 
 /// Converts a count to the value of a gauge.
-fn to_gauge(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+fn to_gauge(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -30,13 +30,14 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 6] = [
+const LIMITS: [Limit; 7] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
     Limit::Pushes,
     Limit::Bytes,
     Limit::NotReady,
+    Limit::Memory,
 ];
 
 /// All metrics but the constant ones.
@@ -44,6 +45,8 @@ pub(super) struct Table {
     pub(super) connected_clients: Gauge,
     pub(super) streams: Gauge,
     pub(super) ready: Gauge,
+    pub(super) resident: Gauge,
+    pub(super) memory_limit: Gauge,
     pub(super) longest_wait: Seconds,
     pub(super) largest_slice: Gauge,
     pub(super) requests: Counters,
@@ -82,6 +85,8 @@ impl Table {
             connected_clients: add.gauge("connected_clients", "Clients that have a stream, by node"),
             streams: add.gauge("streams", "Streams that have made a request"),
             ready: add.gauge("ready", "1 once the first contents are complete"),
+            resident: add.gauge("resident_bytes", "Bytes of memory that the process has"),
+            memory_limit: add.gauge("memory_limit_bytes", "Bytes of memory near which new streams and large answers are refused; 0 is no limit"),
             longest_wait: add.add("engine_longest_wait_seconds", "The longest that a stream or a change had to wait for the database since the start", Seconds::default()),
             largest_slice: add.gauge("engine_largest_slice", "The most names that were looked at while others had to wait for the database since the start"),
             requests: add.by_type("requests", "Requests received"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline::load::LoadClusters;
 
-use super::types::{ByteSize, LogFormat, LogLevel, OnDangling};
+use super::types::{ByteSize, LogFormat, LogLevel, MemoryLimit, OnDangling};
 use super::{Address, Limits, Load, Rules, Sending, Settings, Times};
 
 /// The default address of xDS.
@@ -93,6 +93,7 @@ impl Limits {
     fn fill(&self, options: &mut trunkline::Options) {
         options.streams = self.streams;
         options.connections = self.connections;
+        options.memory_limit = self.memory.bytes();
         options.request_bytes = self.request.0;
         options.requests_per_second = self.requests_per_second;
         options.pushes = self.pushes;
@@ -145,6 +146,7 @@ fn default_limits(options: trunkline::Options) -> Limits {
     Limits {
         streams: options.streams,
         connections: options.connections,
+        memory: MemoryLimit::Cgroup,
         subscriptions: stream.subscriptions,
         hosts: stream.hosts,
         globs: stream.globs,

@@ -34,7 +34,7 @@ pub(crate) use flags::Flags;
 pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
-pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, OnDangling};
+pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, MemoryLimit, OnDangling};
 pub(crate) use value::parse_duration;
 
 /// All settings of a server, complete and checked.
@@ -88,6 +88,7 @@ pub(crate) struct Sending {
 pub(crate) struct Limits {
     pub(crate) streams: usize,
     pub(crate) connections: usize,
+    pub(crate) memory: MemoryLimit,
     pub(crate) subscriptions: usize,
     pub(crate) hosts: usize,
     pub(crate) globs: usize,

@@ -69,6 +69,7 @@ sections! {
     "Limits: what is beyond them is refused or waits, and is counted in trunkline_limits_total or trunkline_refused_names_total" {
         "max_streams" "N" "Streams at once" limits.streams;
         "max_connections" "N" "Connections at once; one more waits" limits.connections;
+        "memory_limit" "SIZE" "Memory of the process: near it, new streams and large answers are refused, and contents stay; `cgroup` is the limit that the system sets, 0 is none" limits.memory;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
         "max_hosts" "N" "Hosts of one stream that no virtual host names: junk, and those that get a copy of a wildcard; more are told not to exist" limits.hosts;
         "max_globs" "N" "Globs among them" limits.globs;

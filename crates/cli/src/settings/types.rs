@@ -148,6 +148,47 @@ choice!(
     }
 );
 
+/// The memory limit of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryLimit {
+    /// That of the process's cgroup, if it has one.
+    Cgroup,
+    /// So many bytes; none is no limit.
+    Bytes(ByteSize),
+}
+
+impl MemoryLimit {
+    /// The limit in bytes; `None` if there is no limit.
+    pub(crate) fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Cgroup => trunkline::memory::cgroup_limit(),
+            Self::Bytes(ByteSize(0)) => None,
+            Self::Bytes(ByteSize(bytes)) => Some(bytes as u64),
+        }
+    }
+}
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cgroup => f.write_str("cgroup"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
+impl FromStr for MemoryLimit {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let expected = || BadValue::new(text, "`cgroup` or a size such as 512MiB or 2GiB");
+        match text {
+            "cgroup" => Ok(Self::Cgroup),
+            _ => text.parse().map(Self::Bytes).map_err(|_| expected()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +203,21 @@ mod tests {
         }
         assert_eq!("4096".parse::<ByteSize>().unwrap().to_string(), "4KiB");
         assert!("99999999999999999999GiB".parse::<ByteSize>().is_err());
+    }
+
+    #[test]
+    fn a_memory_limit_is_that_of_the_cgroup_or_a_size() {
+        for text in ["cgroup", "0", "512MiB"] {
+            let limit: MemoryLimit = text.parse().unwrap();
+            assert_eq!(limit.to_string(), text);
+        }
+        let bytes = |text: &str| text.parse::<MemoryLimit>().unwrap().bytes();
+        assert_eq!((bytes("0"), bytes("1KiB")), (None, Some(1024)));
+        let error = "most".parse::<MemoryLimit>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "\"most\" is not `cgroup` or a size such as 512MiB or 2GiB"
+        );
     }
 
     #[test]

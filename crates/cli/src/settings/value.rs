@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::types::{Address, ByteSize, Choice};
+use super::types::{Address, ByteSize, Choice, MemoryLimit};
 
 /// Why a text is not a value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -156,6 +156,17 @@ impl Field for u32 {
 }
 
 impl Field for ByteSize {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = text.parse()?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Field for MemoryLimit {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
         *self = text.parse()?;
         Ok(())

@@ -65,9 +65,9 @@ pub(super) async fn admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted,
     }
 }
 
-/// Admits a stream if it is authenticated, is not one too many, and all
-/// contents are loaded in time: a name that is not loaded yet would be taken
-/// for removed (S51).
+/// Admits a stream if it is authenticated, is not one too many, there is memory
+/// for it, and all contents are loaded in time: a name that is not loaded yet
+/// would be taken for removed (S51).
 async fn try_admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted, Status> {
     let by_hooks = shared.hooks.authenticate(call).await?;
     let identity = by_hooks.or_else(|| call.connection.identity.clone());
@@ -79,6 +79,13 @@ async fn try_admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted, Status
         shared.hooks.limited(Limit::Streams);
         return Err(Status::resource_exhausted(
             "too many streams; connect to another server, or raise the limit",
+        ));
+    }
+
+    if shared.memory.is_near_limit() {
+        shared.hooks.limited(Limit::Memory);
+        return Err(Status::resource_exhausted(
+            "the server is near its memory limit; connect to another server, or raise the limit",
         ));
     }
 

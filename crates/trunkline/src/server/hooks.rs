@@ -102,6 +102,9 @@ pub enum Limit {
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
+    /// A stream or a large answer was refused: the process is near its memory
+    /// limit.
+    Memory,
 }
 
 impl Limit {
@@ -115,6 +118,7 @@ impl Limit {
             Self::Pushes => "pushes",
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
+            Self::Memory => "memory",
         }
     }
 }

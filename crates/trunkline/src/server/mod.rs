@@ -77,6 +77,7 @@ use trunkline_core::resource::{Resource, TypeUrl};
 use crate::checked::{ContentSet, Guard, Proposal, Settlement};
 use crate::listen::Listening;
 use crate::load::Load;
+use crate::memory::Memory;
 use crate::tls::Tls;
 
 pub use arrival::{Arrival, ArrivalState, Awaited, ClientArrival, Outstanding, RejectedResource};
@@ -320,6 +321,12 @@ impl Server {
     #[must_use]
     pub fn load(&self) -> &Load {
         &self.shared.load
+    }
+
+    /// The memory of the process, as the server sees it.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
     }
 
     /// Whether the server drains or has stopped.

@@ -48,6 +48,9 @@ pub struct Options {
     pub streams: usize,
     /// Connections at once; one more waits to be accepted.
     pub connections: usize,
+    /// Bytes of memory; near them, new streams and large answers are refused
+    /// ([`memory`](crate::memory)). `None` is no limit.
+    pub memory_limit: Option<u64>,
     /// Bytes of one request: an Envoy that reconnects names all it holds (S80).
     pub request_bytes: usize,
     /// Requests per second that a stream may make; further ones wait.
@@ -96,6 +99,7 @@ impl Default for Options {
             secrets_in_clear: false,
             streams: 100_000,
             connections: 100_000,
+            memory_limit: None,
             request_bytes: 64 << 20,
             requests_per_second: 2_000,
             pushes: 0,

@@ -29,6 +29,7 @@ use crate::checked::ContentSet;
 use crate::health::Health;
 use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
+use crate::memory::Memory;
 use crate::node::{BaseRules, NodeRules};
 use crate::wire::KnownVersions;
 
@@ -62,6 +63,7 @@ pub(super) struct Shared {
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) push_budget: Arc<PushBudget>,
+    pub(super) memory: Memory,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -111,6 +113,7 @@ impl Shared {
             known_versions: Arc::default(),
             rules: node_rules(&options),
             push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
+            memory: Memory::new(options.memory_limit),
             load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
             hooks: Arc::new(hooks),
             options,
