@@ -15,14 +15,20 @@ use crate::signals::Ends;
 
 /// How long the first load takes at most, unless something is wrong.
 const FIRST_LOAD: Duration = Duration::from_millis(500);
+/// How long work on other threads may go on after the server has stopped.
+const LAST_WORK: Duration = Duration::from_secs(1);
 
 /// Resolves the settings, then serves until a signal ends the program.
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     let settings = resolve_settings(args, global)?;
-    log::start(settings.log_format, settings.log_level);
+    log::start(settings.log_format, settings.log_level)?;
     descriptors::load(&settings.descriptors)?;
     trunkline::listen::raise_descriptors();
-    super::start_runtime()?.block_on(serve(&settings))
+    let runtime = super::start_runtime()?;
+    let served = runtime.block_on(serve(&settings));
+    // Work on a disk that hangs must not hold the end of the program.
+    runtime.shutdown_timeout(LAST_WORK);
+    served
 }
 
 /// Resolves the settings from flags, the file that they name, and defaults. The

@@ -69,6 +69,7 @@ pub(super) struct Table {
     pub(super) config_errors: Gauge,
     pub(super) config_bad_files: Gauge,
     pub(super) config_held: Gauge,
+    pub(super) log_dropped: Counter,
 }
 
 impl Table {
@@ -107,6 +108,7 @@ impl Table {
             config_errors: add.gauge("config_errors", "Mistakes in files of resources"),
             config_held: add.gauge("config_held", "Changes of files that remove so much that they are held until they are confirmed"),
             config_bad_files: add.gauge("config_bad_files", "Files of resources with a mistake; their last good contents stay"),
+            log_dropped: add.counter("log_dropped_lines", "Lines of the log that were lost, because standard error did not take them in time"),
         }
     }
 }
