@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use http::request::Parts;
 use http::{Method, StatusCode, Uri, header};
 use subtle::ConstantTimeEq as _;
-use trunkline::Connection;
+use trunkline::{Connection, Identity};
 
 use super::error::Refusal;
 
@@ -131,7 +131,7 @@ fn admit_write(
         };
     }
     if connection.certified {
-        let name = connection.identity.as_deref();
+        let name = connection.identity.as_ref().map(Identity::as_str);
         return Ok(format!("api {}", name.unwrap_or(&address)));
     }
     if token.is_some() {
@@ -270,7 +270,7 @@ mod tests {
         remote.secure = true;
         assert_eq!(status(&open, &write, &remote), 403);
         remote.certified = true;
-        remote.identity = Some("spiffe://example/ops".into());
+        remote.identity = Some(Identity::Uri("spiffe://example/ops".into()));
         assert_eq!(
             open.admit(&write, &remote).unwrap(),
             "api spiffe://example/ops"

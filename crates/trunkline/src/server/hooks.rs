@@ -11,6 +11,7 @@ use trunkline_core::resource::TypeUrl;
 use super::contents::Changed;
 use super::lease::LeaseEvent;
 use super::report::{Peer, Report};
+use crate::identity::Identity;
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -157,11 +158,18 @@ pub struct Connection {
     pub secure: bool,
     /// Whether the client sent a certificate that was verified.
     pub certified: bool,
-    /// The identity in the client's certificate.
-    pub identity: Option<String>,
+    /// The name in the client's certificate, if it has one.
+    pub identity: Option<Identity>,
 }
 
 impl Connection {
+    /// Whether both ends are on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
+        self.peer.is_some_and(is_loopback) && self.local.is_some_and(is_loopback)
+    }
+
     /// Whether nobody else can listen: the connection is local, or behind TLS.
     #[must_use]
     pub fn is_private(&self) -> bool {

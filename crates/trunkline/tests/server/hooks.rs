@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 use trunkline::{
-    BoxFuture, Call, Changed, Contents, Event, Hooks, Name, Peer, Report, Server, TypeUrl, Writer,
-    kind,
+    BoxFuture, Call, Changed, Contents, Event, Hooks, Identity, Name, Peer, Report,
+    Server, TypeUrl, Writer, kind,
 };
 use trunkline_proto::envoy::envoy::service::discovery::v3::DeltaDiscoveryRequest;
 use trunkline_proto::envoy::google::rpc::Status as Rejection;
@@ -119,7 +119,7 @@ impl Hooks for Guard {
     }
 
     fn authorise(&self, peer: Peer<'_>, type_url: &TypeUrl) -> bool {
-        peer.identity == Some("friend") && type_url.as_str() != kind::EDS
+        peer.identity.map(Identity::as_str) == Some("friend") && type_url.as_str() != kind::EDS
     }
 }
 
