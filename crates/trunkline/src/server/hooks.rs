@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use tonic::Status;
+use trunkline_core::database::ApplyError;
 use trunkline_core::resource::TypeUrl;
 
 use super::contents::Changed;
@@ -60,6 +61,33 @@ pub trait Hooks: Send + Sync + 'static {
     /// which are copied for it. Called for each request.
     fn reads_requests(&self) -> bool {
         false
+    }
+
+    /// Returns whether [`Self::changing`] is to be called: its list is made for
+    /// it. Called for each change.
+    fn vetoes_changes(&self) -> bool {
+        false
+    }
+
+    /// Decides whether a change may be made, before any of it is: with an error,
+    /// which is the reason, nothing is changed. Contents from files propose it
+    /// again later. The list is that of [`Self::changed`], but for
+    /// [`Change::ReplaceAll`](crate::Change::ReplaceAll) and
+    /// [`Change::Fail`](crate::Change::Fail), whose effects are not known
+    /// before. Either `changed` or [`Self::withdrawn`] follows, before another
+    /// change is told of.
+    ///
+    /// # Errors
+    /// The change may not be made.
+    fn changing(&self, origin: &str, changed: &[Changed]) -> Result<(), String> {
+        let _ = (origin, changed);
+        Ok(())
+    }
+
+    /// Called when a change that all hooks allowed was refused: its resources
+    /// contradict others. Nothing was changed.
+    fn withdrawn(&self, origin: &str, reason: &ApplyError) {
+        let _ = (origin, reason);
     }
 
     /// Called when a change was accepted, with the revision that it made. The
