@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use trunkline::{
-    Event, Hooks, Identity, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, Sent, TypeUrl,
-    Version,
+    Event, Hooks, Identity, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, Sent,
+    TypeUrl, Version,
 };
 use trunkline_core::message::ErrorDetail;
 use trunkline_proto::redact;

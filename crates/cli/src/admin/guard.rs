@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! Host ──▶ a name of this machine, where only this machine should reach us
-//! write ─▶ Origin is ours ─▶ a token or a certificate, or local and neither is set up
+//! write ─▶ Origin is ours ─▶ token, if one is set up ─▶ operator's certificate,
+//!          if authorities are set up ─▶ local, if neither is
+//! read ──▶ the same, if it is to be; else whoever reaches the address
 //! ```
+//!
+//! A certificate of an xDS client gives no right here: the admin address has
+//! authorities of its own, or asks for no certificate at all.
 //!
 //! A page in a browser can send requests to addresses of its user's machine. It
 //! cannot omit `Origin` when it writes, and when it got here by DNS rebinding,
 //! `Host` has the page's own name.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::IpAddr;
 
 use http::request::Parts;
 use http::{Method, StatusCode, Uri, header};
@@ -18,23 +22,20 @@ use subtle::ConstantTimeEq as _;
 use trunkline::{Connection, Identity};
 
 use super::error::Refusal;
+use super::token::TokenFile;
+use crate::settings::{OperatorName, Settings};
 
-/// Returns whether both ends of a connection are on this machine.
-fn is_local(connection: &Connection) -> bool {
-    let loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
-    connection.peer.is_some_and(loopback) && connection.local.is_some_and(loopback)
-}
-
-/// Returns the IP address of a connection's client, or `unknown`.
-fn client_address(connection: &Connection) -> String {
-    let peer = connection.peer;
-    peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string())
-}
-
-/// The conditions for writing.
+/// The rules of access.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    token_file: Option<PathBuf>,
+    token: Option<TokenFile>,
+    /// Whether operators have certificates: the listener trusts only their
+    /// authorities.
+    has_authorities: bool,
+    /// The operators who may write; if it is empty, all who have a certificate.
+    allowed: Vec<OperatorName>,
+    /// Whether reading needs what writing needs.
+    auth_reads: bool,
 }
 
 /// Paths that monitoring requests, by whatever `Host`.
@@ -43,112 +44,163 @@ const OPEN: [&str; 2] = ["/ready", "/metrics"];
 /// Paths at which a `POST` is a question: it changes nothing.
 const QUESTIONS: [&str; 1] = ["/api/v1/explain"];
 
-impl Guard {
-    /// Makes a guard with the token of a file, if one is named.
-    pub(crate) fn new(token_file: Option<PathBuf>) -> Self {
-        Self { token_file }
-    }
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It is one of monitoring.
+    Monitor,
+    Read,
+    Write,
+}
 
-    /// Reads the token that writes must show; `None` if no file is named. It is
-    /// read for each write, because the file is replaced when the token is.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is empty.
-    pub(crate) fn read_token(&self) -> Result<Option<String>, String> {
-        let Some(path) = &self.token_file else {
-            return Ok(None);
-        };
-        let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("the token file {shown} cannot be read: {error}"))?;
-        match text.trim() {
-            "" => Err(format!("the token file {shown} is empty")),
-            token => Ok(Some(token.to_owned())),
+impl Purpose {
+    pub(super) fn of(request: &Parts) -> Self {
+        let path = request.uri.path();
+        match &request.method {
+            &Method::GET | &Method::HEAD if OPEN.contains(&path) => Self::Monitor,
+            &Method::GET | &Method::HEAD => Self::Read,
+            &Method::POST if QUESTIONS.contains(&path) => Self::Read,
+            _ => Self::Write,
         }
     }
+}
 
-    /// Admits a request; returns its author, for the audit log. Everybody who
-    /// reaches the address may read, but for a browser that DNS rebinding led
-    /// here. A write needs more; see [`admit_write`].
+/// Names whoever makes a request, for the audit log: by the certificate, or else
+/// by the address. `token` says whether the right token was shown.
+pub(super) fn author(connection: &Connection, token: Option<&Identity>) -> String {
+    let peer = connection.peer;
+    let address = peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string());
+    match (&connection.identity, token) {
+        (Some(identity), _) => format!("api {identity}"),
+        (None, Some(token)) => format!("api {token} from {address}"),
+        (None, None) => format!("api {address}"),
+    }
+}
+
+impl Guard {
+    /// Makes the guard of the settings, with the token of a file if one is
+    /// named.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is empty. It is read for each write; here, a
+    /// mistake is found early.
+    pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
+        let token = settings.admin_token_file.clone().map(TokenFile::new);
+        if let Some(file) = &token {
+            file.read()?;
+        }
+        Ok(Self {
+            token,
+            has_authorities: settings.admin_tls_client_ca.is_some(),
+            allowed: settings.admin_allow.clone(),
+            auth_reads: settings.admin_auth_reads,
+        })
+    }
+
+    /// Admits a request; returns its author, for the audit log. Unless reading
+    /// is restricted, everybody who reaches the address may read, but for a
+    /// browser that DNS rebinding led here. A write needs more; see
+    /// [`Self::authorise`].
     ///
     /// # Errors
     /// The request is refused; the error says why.
-    pub(crate) fn admit(
+    pub(crate) async fn admit(
         &self,
         request: &Parts,
         connection: &Connection,
     ) -> Result<String, Refusal> {
-        if is_local(connection) && !OPEN.contains(&request.uri.path()) {
+        let purpose = Purpose::of(request);
+        if connection.is_local() && purpose != Purpose::Monitor {
             check_host(request)?;
         }
-
-        let author = format!("api {}", client_address(connection));
-        if matches!(request.method, Method::GET | Method::HEAD) {
-            return Ok(author);
+        if !matches!(request.method, Method::GET | Method::HEAD) {
+            check_origin(request, connection)?;
         }
-
-        check_origin(request, connection)?;
-        let is_question = request.method == Method::POST && QUESTIONS.contains(&request.uri.path());
-        if is_question {
-            return Ok(author);
+        let needs_right = match purpose {
+            Purpose::Monitor => false,
+            Purpose::Read => self.auth_reads,
+            Purpose::Write => true,
+        };
+        match needs_right {
+            true => self.authorise(request, connection).await,
+            false => Ok(author(connection, None)),
         }
+    }
 
-        let token = self.read_token().map_err(|error| {
+    /// Checks that a request has every right that is set up: the token, and the
+    /// certificate of an operator. Without either, it has to be local. Returns
+    /// its author.
+    async fn authorise(&self, request: &Parts, connection: &Connection) -> Result<String, Refusal> {
+        let token = self.check_token(request, connection).await?;
+        self.check_certificate(connection)?;
+        if token.is_none() && !self.has_authorities && !connection.is_local() {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "this needs a right that nobody on another machine has: start the server with \
+                 --tls-cert and --tls-key, and with --admin-token-file or --admin-tls-client-ca",
+            ));
+        }
+        Ok(author(connection, token.as_ref()))
+    }
+
+    /// Checks the token of a request, where one is set up; then it is needed
+    /// from everybody. A token that travels in the clear is refused, whether it
+    /// is the right one or not.
+    async fn check_token(
+        &self,
+        request: &Parts,
+        connection: &Connection,
+    ) -> Result<Option<Identity>, Refusal> {
+        let shown = bearer_token(request);
+        if shown.is_some() && !connection.secure && !connection.is_local() {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "a token that travels in the clear is everybody's: start the server with \
+                 --tls-cert and --tls-key, and use another token",
+            ));
+        }
+        let Some(file) = &self.token else {
+            return Ok(None);
+        };
+        let shown = shown.ok_or_else(|| {
+            unauthorized(
+                "this needs the token of the server: send it as `Authorization: Bearer <token>` \
+                 (`trunkline` takes --token-file)",
+            )
+        })?;
+        let token = file.read_aside().await.map_err(|error| {
             tracing::error!("{error}; writes over the admin API are refused until it is there");
             Refusal::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the server's token file cannot be used; its log says why",
             )
         })?;
-        admit_write(request, connection, token.as_deref())
-    }
-}
-
-/// Admits a write by the first of these that applies: the server's `token`, a
-/// client certificate, a local connection where no token is set up. Returns its
-/// author. A wrong token is refused whatever else applies, and so is any token
-/// that travels in the clear.
-fn admit_write(
-    request: &Parts,
-    connection: &Connection,
-    token: Option<&str>,
-) -> Result<String, Refusal> {
-    let shown = bearer_token(request);
-    let address = client_address(connection);
-    let is_in_clear = !connection.secure && !is_local(connection);
-    if shown.is_some() && is_in_clear {
-        return Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            "a token that travels in the clear is everybody's: start the server with --tls-cert \
-             and --tls-key, and use another token",
-        ));
-    }
-
-    if let (Some(token), Some(shown)) = (token, shown) {
-        return match is_same_token(token, shown) {
-            true => Ok(format!("api token from {address}")),
+        match is_same_token(&token, shown) {
+            true => Ok(Some(Identity::Token)),
             false => Err(unauthorized("the token is not the right one")),
-        };
+        }
     }
-    if connection.certified {
-        let name = connection.identity.as_ref().map(Identity::as_str);
-        return Ok(format!("api {}", name.unwrap_or(&address)));
+
+    /// Checks that a client has the certificate of an operator, where these have
+    /// some, with a name that is allowed.
+    fn check_certificate(&self, connection: &Connection) -> Result<(), Refusal> {
+        if !self.has_authorities {
+            return Ok(());
+        }
+        let forbidden = |message: String| Err(Refusal::new(StatusCode::FORBIDDEN, message));
+        if !connection.certified {
+            return forbidden("this needs the certificate of an operator".to_owned());
+        }
+        let identity = connection.identity.as_ref();
+        let is_allowed = |name: &Identity| self.allowed.iter().any(|allowed| allowed.matches(name));
+        match self.allowed.is_empty() || identity.is_some_and(is_allowed) {
+            true => Ok(()),
+            false => forbidden(match identity {
+                Some(name) => format!("{name:?} may not do this: --admin-allow does not name it"),
+                None => "the certificate has no name, and --admin-allow asks for one".to_owned(),
+            }),
+        }
     }
-    if token.is_some() {
-        return Err(unauthorized(
-            "writing needs the token of the server: send it as `Authorization: Bearer <token>` \
-             (`trunkline` takes --token-file)",
-        ));
-    }
-    if is_local(connection) {
-        return Ok(format!("api {address}"));
-    }
-    Err(Refusal::new(
-        StatusCode::FORBIDDEN,
-        "writing from another machine needs TLS, and a client certificate or a token: start \
-         the server with --tls-cert and --tls-key, and with --tls-client-ca or \
-         --admin-token-file",
-    ))
 }
 
 fn unauthorized(message: &str) -> Refusal {
@@ -235,11 +287,27 @@ fn check_origin(request: &Parts, connection: &Connection) -> Result<(), Refusal>
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use tempfile::NamedTempFile;
 
     fn caller(peer: &str, local: &str) -> Connection {
         let mut connection = Connection::default();
         connection.peer = Some(format!("{peer}:5000").parse().unwrap());
         connection.local = Some(format!("{local}:18001").parse().unwrap());
+        connection
+    }
+
+    /// A client on another machine, behind TLS.
+    fn remote() -> Connection {
+        let mut connection = caller("10.0.0.2", "10.0.0.1");
+        connection.secure = true;
+        connection
+    }
+
+    /// The same with a certificate from an authority that the address trusts.
+    fn operator(name: &str) -> Connection {
+        let mut connection = remote();
+        connection.certified = true;
+        connection.identity = Some(Identity::Uri(name.to_owned()));
         connection
     }
 
@@ -251,83 +319,164 @@ mod tests {
         builder.body(()).unwrap().into_parts().0
     }
 
+    fn admit(guard: &Guard, request: &Parts, who: &Connection) -> Result<String, Refusal> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().build().unwrap();
+        runtime.block_on(guard.admit(request, who))
+    }
+
     fn status(guard: &Guard, request: &Parts, connection: &Connection) -> u16 {
-        let admitted = guard.admit(request, connection);
+        let admitted = admit(guard, request, connection);
         admitted.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
     }
 
+    fn token_file() -> NamedTempFile {
+        let mut file = NamedTempFile::new().unwrap();
+        writeln!(file, "sesame").unwrap();
+        file
+    }
+
+    fn with_token(file: &NamedTempFile) -> Guard {
+        Guard {
+            token: Some(TokenFile::new(file.path().to_owned())),
+            ..Guard::default()
+        }
+    }
+
     const HERE: (&str, &str) = ("host", "127.0.0.1:18001");
+    const SESAME: (&str, &str) = ("authorization", "Bearer sesame");
 
     #[test]
-    fn writes_from_elsewhere_need_a_token_or_a_certificate() {
+    fn writes_from_elsewhere_need_a_right() {
         let open = Guard::default();
         let write = request(Method::POST, &[("host", "10.0.0.1:18001")]);
-        let mut remote = caller("10.0.0.2", "10.0.0.1");
-        assert_eq!(status(&open, &write, &remote), 403);
+        let mut plain = remote();
+        plain.secure = false;
+        assert_eq!(status(&open, &write, &plain), 403);
         let read = request(Method::GET, &[("host", "10.0.0.1:18001")]);
-        assert_eq!(status(&open, &read, &remote), 200);
+        assert_eq!(status(&open, &read, &plain), 200);
         // TLS alone authenticates the server, not the client.
-        remote.secure = true;
-        assert_eq!(status(&open, &write, &remote), 403);
-        remote.certified = true;
-        remote.identity = Some(Identity::Uri("spiffe://example/ops".into()));
+        assert_eq!(status(&open, &write, &remote()), 403);
+        // Nor does a certificate, where no authority of operators is set up.
         assert_eq!(
-            open.admit(&write, &remote).unwrap(),
-            "api spiffe://example/ops"
+            status(&open, &write, &operator("spiffe://example/envoy")),
+            403
         );
         // One end that is not local is enough to be remote.
         let write = request(Method::POST, &[HERE]);
         assert_eq!(status(&open, &write, &caller("127.0.0.1", "10.0.0.1")), 403);
-        assert_eq!(
-            status(&open, &write, &caller("127.0.0.1", "127.0.0.1")),
-            200
+        let local = caller("127.0.0.1", "127.0.0.1");
+        assert_eq!(status(&open, &write, &local), 200);
+        let mapped = caller("[::ffff:127.0.0.1]", "[::1]");
+        assert_eq!(status(&open, &write, &mapped), 200);
+    }
+
+    #[test]
+    fn an_operator_has_a_certificate_and_a_name() {
+        let mut guard = Guard {
+            has_authorities: true,
+            ..Guard::default()
+        };
+        let write = request(Method::POST, &[HERE]);
+        let (ops, dev) = (
+            operator("spiffe://example/ops"),
+            operator("spiffe://example/dev"),
         );
         assert_eq!(
-            status(&open, &write, &caller("[::ffff:127.0.0.1]", "[::1]")),
-            200
+            admit(&guard, &write, &ops).unwrap(),
+            "api spiffe://example/ops"
         );
+        assert_eq!(status(&guard, &write, &dev), 200);
+        // The listener lets nobody in without one; if it did, nobody could write.
+        assert_eq!(status(&guard, &write, &remote()), 403);
+        assert_eq!(
+            status(&guard, &write, &caller("127.0.0.1", "127.0.0.1")),
+            403
+        );
+        guard.allowed = vec!["spiffe://example/ops".parse().unwrap()];
+        assert_eq!(status(&guard, &write, &ops), 200);
+        assert_eq!(status(&guard, &write, &dev), 403);
+        assert_eq!(status(&guard, &request(Method::GET, &[HERE]), &dev), 200);
+        let mut nameless = operator("");
+        nameless.identity = None;
+        assert_eq!(status(&guard, &write, &nameless), 403);
     }
 
     #[test]
     fn a_token_that_is_set_up_is_asked_for_everywhere() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(file, "sesame").unwrap();
-        let guard = Guard::new(Some(file.path().to_owned()));
+        let file = token_file();
+        let guard = with_token(&file);
         let local = caller("127.0.0.1", "127.0.0.1");
-        let mut remote = caller("10.0.0.2", "10.0.0.1");
+        let mut plain = remote();
+        plain.secure = false;
         let with = |token: &str| {
             let value = format!("Bearer {token}");
             request(Method::DELETE, &[HERE, ("authorization", &value)])
         };
         // In the clear the token would be everybody's.
-        assert_eq!(status(&guard, &with("sesame"), &remote), 403);
-        remote.secure = true;
-        for who in [&local, &remote] {
+        assert_eq!(status(&guard, &with("sesame"), &plain), 403);
+        for who in [&local, &remote(), &operator("spiffe://example/envoy")] {
             assert_eq!(status(&guard, &with("sesame"), who), 200);
             assert_eq!(status(&guard, &with("sesam"), who), 401);
             assert_eq!(status(&guard, &request(Method::POST, &[HERE]), who), 401);
             assert_eq!(status(&guard, &request(Method::GET, &[HERE]), who), 200);
         }
-        let gone = Guard::new(Some("no/such/file".into()));
+        let both = Guard {
+            has_authorities: true,
+            ..with_token(&file)
+        };
+        let ops = operator("spiffe://example/ops");
+        assert_eq!(status(&both, &with("sesame"), &remote()), 403);
+        assert_eq!(status(&both, &request(Method::POST, &[HERE]), &ops), 401);
+        assert_eq!(
+            admit(&both, &with("sesame"), &ops).unwrap(),
+            "api spiffe://example/ops"
+        );
+        let gone = Guard {
+            token: Some(TokenFile::new("no/such/file".into())),
+            ..Guard::default()
+        };
         assert_eq!(status(&gone, &with("sesame"), &local), 500);
     }
 
     #[test]
-    fn a_question_is_no_write() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(file, "sesame").unwrap();
-        let guard = Guard::new(Some(file.path().to_owned()));
-        let question = |method: Method| {
-            let question = http::Request::builder().method(method);
-            let question = question
-                .uri("/api/v1/explain?host=x")
-                .header(HERE.0, HERE.1);
-            question.body(()).unwrap().into_parts().0
+    fn reading_may_need_the_same_right() {
+        let file = token_file();
+        let guard = Guard {
+            auth_reads: true,
+            ..with_token(&file)
         };
-        for who in [
-            caller("127.0.0.1", "127.0.0.1"),
-            caller("10.0.0.2", "10.0.0.1"),
-        ] {
+        let read = |path: &str, headers: &[(&str, &str)]| {
+            let mut request = request(Method::GET, headers);
+            request.uri = path.parse().unwrap();
+            status(&guard, &request, &remote())
+        };
+        assert_eq!(read("/config_dump", &[HERE]), 401);
+        assert_eq!(read("/config_dump", &[HERE, SESAME]), 200);
+        assert_eq!(read("/ready", &[HERE]), 200);
+        assert_eq!(read("/metrics", &[HERE]), 200);
+        let local = Guard {
+            auth_reads: true,
+            ..Guard::default()
+        };
+        let read = request(Method::GET, &[HERE]);
+        assert_eq!(
+            status(&local, &read, &caller("127.0.0.1", "127.0.0.1")),
+            200
+        );
+        assert_eq!(status(&local, &read, &remote()), 403);
+    }
+
+    #[test]
+    fn a_question_is_no_write() {
+        let file = token_file();
+        let guard = with_token(&file);
+        let question = |method: Method| {
+            let mut question = request(method, &[HERE]);
+            question.uri = "/api/v1/explain?host=x".parse().unwrap();
+            question
+        };
+        for who in [caller("127.0.0.1", "127.0.0.1"), remote()] {
             assert_eq!(status(&guard, &question(Method::POST), &who), 200);
             assert_ne!(status(&guard, &question(Method::DELETE), &who), 200);
         }

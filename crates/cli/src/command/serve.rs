@@ -84,11 +84,13 @@ async fn log_ready(running: &Running, start: Instant) {
         server,
         listen,
         admin,
+        health,
         ..
     } = running;
+    let health = health.map(tracing::field::display);
     if timeout(FIRST_LOAD, server.ready()).await.is_err() {
         tracing::info!(
-            %listen, %admin,
+            %listen, %admin, health,
             "waiting for the first contents, from files or by `trunkline apply`; until then \
              clients are told UNAVAILABLE, unless --allow-empty is given"
         );
@@ -97,7 +99,7 @@ async fn log_ready(running: &Running, start: Instant) {
 
     let resources: usize = server.read(|db| db.types().map(|(id, _)| db.len(id)).sum());
     let millis = start.elapsed().as_millis();
-    tracing::info!(%listen, %admin, resources, millis, "ready");
+    tracing::info!(%listen, %admin, health, resources, millis, "ready");
 }
 
 /// Drains until no client is connected, or the drain time is over; a second

@@ -258,11 +258,22 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> (u16, String) {
-        let mut socket = TcpStream::connect(self.admin).unwrap();
+        Self::http_at(self.admin, method, path, headers, body)
+    }
+
+    /// The same to another address.
+    pub fn http_at(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
+        let mut socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
-            text.push_str(&format!("host: {}\r\n", self.admin));
+            text.push_str(&format!("host: {address}\r\n"));
         }
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
