@@ -242,6 +242,24 @@ fn probes_have_an_address_of_their_own() {
 }
 
 #[test]
+fn probes_hear_that_a_server_is_not_ready_and_nothing_of_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.yaml");
+    put(&file, "resources: [nothing]\n");
+    let file = file.to_str().unwrap();
+    let server = Server::start_until(
+        &["--config", file, "--health", "127.0.0.1:0"],
+        "waiting for the first contents",
+    );
+    let line = server.running.logged("waiting for the first contents");
+    let health = line["health"].as_str().unwrap().parse().unwrap();
+    let (status, text) = Server::http_at(health, "GET", "/ready", &[], "");
+    assert_eq!(status, 503);
+    assert_eq!(text, "INITIALIZING: the first contents are not complete\n");
+    assert!(server.get("/ready").1.contains(file));
+}
+
+#[test]
 fn plain_text_to_a_port_of_tls_and_tls_to_one_of_plain_text_are_told() {
     let dir = tempfile::tempdir().unwrap();
     let authority = Authority::new();

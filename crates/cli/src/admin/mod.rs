@@ -167,7 +167,7 @@ pub(crate) fn router(admin: Arc<Admin>) -> Router {
 /// reach.
 pub(crate) fn health_router(admin: Arc<Admin>) -> Router {
     Router::new()
-        .route("/ready", get(pages::ready))
+        .route("/ready", get(pages::ready_in_short))
         .route("/metrics", get(pages::metrics))
         .fallback(async || {
             let message = "this address has /ready and /metrics only";

@@ -6,7 +6,7 @@ use http::{StatusCode, header};
 use trunkline::status::Clients as _;
 
 use super::error::Refusal;
-use super::{ROUTES, Shared};
+use super::{Admin, ROUTES, Shared};
 
 /// The description of the API, in the form of OpenAPI 3.1.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
@@ -33,15 +33,34 @@ pub(super) async fn openapi() -> Response {
 /// is 503, and the text says why: the server is about to stop, or its first
 /// contents are not complete, with the mistakes in its files.
 pub(super) async fn ready(State(admin): State<Shared>) -> Response {
-    let unready = |reason: String| {
-        let text = format!("{reason}\n");
-        (StatusCode::SERVICE_UNAVAILABLE, TEXT, text).into_response()
-    };
+    respond_ready(unready_reason(&admin))
+}
+
+/// `GET /ready` for everybody: the same without the mistakes in files, which
+/// quote them.
+pub(super) async fn ready_in_short(State(admin): State<Shared>) -> Response {
+    let reason = unready_reason(&admin);
+    respond_ready(reason.map(|reason| reason.lines().take(1).collect()))
+}
+
+fn respond_ready(reason: Option<String>) -> Response {
+    match reason {
+        None => (TEXT, "LIVE\n").into_response(),
+        Some(reason) => {
+            let text = format!("{reason}\n");
+            (StatusCode::SERVICE_UNAVAILABLE, TEXT, text).into_response()
+        }
+    }
+}
+
+/// Returns why clients should not be sent here, in a line and its details;
+/// `None` if they should.
+fn unready_reason(admin: &Admin) -> Option<String> {
     if admin.server.is_draining() {
-        return unready("DRAINING: the server is about to stop".to_owned());
+        return Some("DRAINING: the server is about to stop".to_owned());
     }
     if admin.server.is_ready() {
-        return (TEXT, "LIVE\n").into_response();
+        return None;
     }
 
     let mut reason = String::from("INITIALIZING: the first contents are not complete");
@@ -55,7 +74,7 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     if status.is_none() {
         reason.push_str("\nbring contents with `trunkline apply`");
     }
-    unready(reason)
+    Some(reason)
 }
 
 /// `GET /metrics`: writes all metrics, in the text of OpenMetrics.
