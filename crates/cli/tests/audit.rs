@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -146,4 +147,62 @@ fn a_change_of_files_waits_until_it_can_be_recorded() {
     });
     assert_eq!(lines(&file, 1)[0]["name"], "backend");
     assert_eq!(server.names("cds"), ["backend"]);
+}
+
+/// Clusters, each of which is a line with every change.
+fn clusters(timeout: u32) -> String {
+    let mut text = String::from("resources:\n");
+    for n in 0..100 {
+        let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+        text.push_str(&format!(
+            "- {{\"@type\": {url}, name: c{n}, connect_timeout: {timeout}s}}\n"
+        ));
+    }
+    text
+}
+
+/// A disk that hangs: a pipe that nobody reads.
+#[test]
+fn a_disk_that_hangs_refuses_changes_and_holds_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let mut options = fs::OpenOptions::new();
+    let reader = options.read(true).write(true).open(&pipe).unwrap();
+    let audit = ["--audit-log", pipe.to_str().unwrap(), "--audit-required"];
+    let mut server = Server::start(&[&audit[..], &["--drain-time", "100ms"]].concat());
+    let mut timeout = 0;
+    let refused = until("a change that is refused", || {
+        timeout += 1;
+        let (status, body) = server.http("POST", "/api/v1/resources", &[], &clusters(timeout));
+        (status != 200).then_some((status, body))
+    });
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    assert!(
+        refused.1.contains("takes longer than 5 seconds"),
+        "{}",
+        refused.1
+    );
+    // The next one does not wait.
+    let again = server.http("POST", "/api/v1/resources", &[], &clusters(timeout + 1));
+    assert_eq!(again.0, 503);
+    let served = server.get("/api/v1/resources/cds?name=c0").1;
+    assert!(served.contains(&format!("{}s", timeout - 1)), "{served}");
+    assert_eq!(server.get("/ready").0, 200);
+
+    // Once it goes on, the change that was being written is withdrawn.
+    let mut lines = BufReader::new(reader).lines();
+    let withdrawn = lines.find_map(|line| {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        (line["event"] == "withdrawn").then_some(line)
+    });
+    assert!(
+        withdrawn.unwrap()["reason"]
+            .as_str()
+            .unwrap()
+            .contains("in time")
+    );
+    server.running.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.running.wait().code(), Some(0));
 }

@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,10 +19,23 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Lines to be written together.
 struct Job {
     lines: Vec<u8>,
-    /// For whoever waits until they are on the disk.
-    recorded: Option<SyncSender<Result<(), String>>>,
-    /// Written after the lines, if whoever waited for them has given up.
+    /// Whoever waits until they are on the disk, if somebody does.
+    waiter: Option<Waiter>,
+}
+
+/// Whoever waits until lines are on the disk.
+struct Waiter {
+    recorded: SyncSender<Result<(), String>>,
+    /// Set once, by the thread when the lines are written or by the waiter when
+    /// it gives up: the first of them decides what has happened.
+    is_decided: Arc<AtomicBool>,
+    /// Written after the lines, if it has given up meanwhile.
     withdrawal: Vec<u8>,
+}
+
+/// Decides, and returns whether nobody did so before.
+fn decide(is_decided: &AtomicBool) -> bool {
+    !is_decided.swap(true, Ordering::AcqRel)
 }
 
 /// Why lines were not written, which was logged and counted.
@@ -79,38 +93,45 @@ impl Writer {
     /// without room are a failure.
     pub(super) fn write(&self, lines: Vec<u8>, patience: Duration) {
         let count = count_lines(&lines);
-        let job = Job {
-            lines,
-            recorded: None,
-            withdrawal: Vec::new(),
-        };
-        if self.queue.push(job, patience).is_err() {
+        let waiter = None;
+        if self.queue.push(Job { lines, waiter }, patience).is_err() {
             (self.on_failure)(count, "too many lines wait to be written");
         }
     }
 
-    /// Writes lines, and returns when they are on the disk. If it is too late
-    /// for that when they are, `withdrawal` follows them.
+    /// Writes lines, and returns when they are on the disk. If they are being
+    /// written when it is too late, `withdrawal` follows them; else they are not
+    /// written any more.
     ///
     /// # Errors
     /// They are not there, or not in time.
     pub(super) fn record(&self, lines: Vec<u8>, withdrawal: Vec<u8>) -> Result<(), Unwritten> {
         let count = count_lines(&lines);
         let (recorded, outcome) = sync_channel(1);
-        let job = Job {
-            lines,
-            recorded: Some(recorded),
+        let is_decided = Arc::<AtomicBool>::default();
+        let waiter = Some(Waiter {
+            recorded,
+            is_decided: Arc::clone(&is_decided),
             withdrawal,
+        });
+        let is_queued = self.queue.push(Job { lines, waiter }, PATIENCE).is_ok();
+        let wait = self.queue.shorten(PATIENCE);
+        let outcome = match is_queued {
+            true => outcome
+                .recv_timeout(wait)
+                .or_else(|_| match decide(&is_decided) {
+                    true => Err(RecvError),
+                    // The thread was faster, and is about to tell.
+                    false => outcome.recv(),
+                }),
+            false => Err(RecvError),
         };
-        let is_queued = self.queue.push(job, PATIENCE).is_ok();
-        let outcome = is_queued.then(|| outcome.recv_timeout(PATIENCE));
-        match outcome {
-            Some(Ok(recorded)) => recorded.map_err(Unwritten::Failed),
-            _ => {
-                (self.on_failure)(count, &Unwritten::Late.to_string());
-                Err(Unwritten::Late)
-            }
-        }
+        let Ok(recorded) = outcome else {
+            self.queue.lock().is_stuck = true;
+            (self.on_failure)(count, &Unwritten::Late.to_string());
+            return Err(Unwritten::Late);
+        };
+        recorded.map_err(Unwritten::Failed)
     }
 
     /// Waits until all lines are written, but not longer than this.
@@ -132,14 +153,10 @@ impl Queue {
     fn push(&self, job: Job, patience: Duration) -> Result<(), Full> {
         let bytes = job.lines.len();
         let has_no_room = |state: &mut State| state.bytes > 0 && state.bytes + bytes > MOST_BYTES;
-        let state = self.lock();
-        let patience = match state.is_stuck {
-            true => Duration::ZERO,
-            false => patience,
-        };
+        let patience = self.shorten(patience);
         let waited = self
             .changed
-            .wait_timeout_while(state, patience, has_no_room);
+            .wait_timeout_while(self.lock(), patience, has_no_room);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if has_no_room(&mut state) {
             state.is_stuck = true;
@@ -151,23 +168,39 @@ impl Queue {
         Ok(())
     }
 
+    /// Returns how long to wait: not at all, if somebody waited in vain and
+    /// nothing was written since.
+    fn shorten(&self, patience: Duration) -> Duration {
+        match self.lock().is_stuck {
+            true => Duration::ZERO,
+            false => patience,
+        }
+    }
+
     /// Does jobs for ever.
     fn write_to(&self, mut file: AuditFile, on_failure: &OnFailure) {
         loop {
-            let job = self.take();
-            let written = file.append(&job.lines, job.recorded.is_some());
+            let Job { lines, waiter } = self.take();
+            let has_given_up = |waiter: &Waiter| waiter.is_decided.load(Ordering::Acquire);
+            if waiter.as_ref().is_some_and(has_given_up) {
+                self.note_done(lines.len());
+                continue;
+            }
+            let written = file.append(&lines, waiter.is_some());
             let written = written.map_err(|error| error.to_string());
             if let Err(error) = &written {
-                on_failure(count_lines(&job.lines), error);
+                on_failure(count_lines(&lines), error);
             }
-            self.note_done(job.lines.len());
-            let Some(recorded) = job.recorded else {
-                continue;
-            };
-            let is_written = written.is_ok();
-            if recorded.send(written).is_err() && is_written {
-                self.withdraw(job.withdrawal);
+            match waiter {
+                None => {}
+                // A waiter whose thread is gone needs no answer.
+                Some(waiter) if decide(&waiter.is_decided) => {
+                    let _ = waiter.recorded.send(written);
+                }
+                Some(waiter) if written.is_ok() => self.withdraw(waiter.withdrawal),
+                Some(_) => {}
             }
+            self.note_done(lines.len());
         }
     }
 
@@ -175,11 +208,8 @@ impl Queue {
     fn withdraw(&self, lines: Vec<u8>) {
         let mut state = self.lock();
         state.bytes += lines.len();
-        state.jobs.push_front(Job {
-            lines,
-            recorded: None,
-            withdrawal: Vec::new(),
-        });
+        let waiter = None;
+        state.jobs.push_front(Job { lines, waiter });
     }
 
     fn take(&self) -> Job {
