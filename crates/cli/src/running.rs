@@ -30,6 +30,8 @@ use crate::settings::{Address, LogFormat, Settings};
 /// The connections that the address of `--health` has at once: probes and
 /// scrapers are few.
 const HEALTH_CONNECTIONS: usize = 128;
+/// The requests that one of them has at once.
+const HEALTH_STREAMS: usize = 8;
 
 /// A server on its addresses.
 pub(crate) struct Running {
@@ -102,6 +104,7 @@ impl Running {
         if let Some((_, listener)) = health {
             let listening = Listening {
                 connections: HEALTH_CONNECTIONS,
+                streams: HEALTH_STREAMS,
                 stopped: apis_stopped.clone(),
                 ..Listening::default()
             };

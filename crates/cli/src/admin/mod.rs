@@ -11,6 +11,7 @@
 //! | `watch`, `event`, `event_filter` | events as they happen |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
+//! | `health` | `/ready` and `/metrics` for everybody |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
@@ -22,6 +23,7 @@ mod event_filter;
 mod explain;
 mod files;
 mod guard;
+mod health;
 mod leases;
 mod outcome;
 mod pages;
@@ -56,6 +58,7 @@ use trunkline_store::FilesStatus;
 use self::error::{Refusal, RefusalReason};
 pub(crate) use self::guard::Guard;
 use self::guard::Purpose;
+pub(crate) use self::health::health_router;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::status::protocol_name;
 pub(crate) use self::view::{show_file_form, show_redacted};
@@ -160,19 +163,6 @@ pub(crate) fn router(admin: Arc<Admin>) -> Router {
         })
         .layer(body_limit)
         .layer(middleware::from_fn_with_state(Arc::clone(&admin), admit))
-        .with_state(admin)
-}
-
-/// Builds the pages of monitoring alone, for an address that everybody may
-/// reach.
-pub(crate) fn health_router(admin: Arc<Admin>) -> Router {
-    Router::new()
-        .route("/ready", get(pages::ready_in_short))
-        .route("/metrics", get(pages::metrics))
-        .fallback(async || {
-            let message = "this address has /ready and /metrics only";
-            Refusal::new(StatusCode::NOT_FOUND, message)
-        })
         .with_state(admin)
 }
 

@@ -1,5 +1,6 @@
 //! Pages beside the API: an index, readiness, metrics, the description.
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
@@ -36,14 +37,8 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     respond_ready(unready_reason(&admin))
 }
 
-/// `GET /ready` for everybody: the same without the mistakes in files, which
-/// quote them.
-pub(super) async fn ready_in_short(State(admin): State<Shared>) -> Response {
-    let reason = unready_reason(&admin);
-    respond_ready(reason.map(|reason| reason.lines().take(1).collect()))
-}
-
-fn respond_ready(reason: Option<String>) -> Response {
+/// Responds that the server is ready, or why it is not.
+pub(super) fn respond_ready(reason: Option<String>) -> Response {
     match reason {
         None => (TEXT, "LIVE\n").into_response(),
         Some(reason) => {
@@ -55,7 +50,7 @@ fn respond_ready(reason: Option<String>) -> Response {
 
 /// Returns why clients should not be sent here, in a line and its details;
 /// `None` if they should.
-fn unready_reason(admin: &Admin) -> Option<String> {
+pub(super) fn unready_reason(admin: &Admin) -> Option<String> {
     if admin.server.is_draining() {
         return Some("DRAINING: the server is about to stop".to_owned());
     }
@@ -79,14 +74,20 @@ fn unready_reason(admin: &Admin) -> Option<String> {
 
 /// `GET /metrics`: writes all metrics, in the text of OpenMetrics.
 pub(super) async fn metrics(State(admin): State<Shared>) -> Result<Response, Refusal> {
+    let text = super::run_blocking(move || metrics_text(&admin)).await?;
+    Ok(respond_metrics(text))
+}
+
+/// Responds with a text of [`metrics_text`].
+pub(super) fn respond_metrics(text: impl Into<Body>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    super::run_blocking(move || {
-        let files = admin.files.as_ref().map(|files| files.borrow().clone());
-        let clients = admin.server.clients();
-        let text = admin
-            .metrics
-            .to_text(&admin.server, &clients, files.as_deref());
-        ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
-    })
-    .await
+    ([(header::CONTENT_TYPE, OPEN_METRICS)], text.into()).into_response()
+}
+
+/// Writes all metrics; it visits all clients.
+pub(super) fn metrics_text(admin: &Admin) -> String {
+    let files = admin.files.as_ref().map(|files| files.borrow().clone());
+    let clients = admin.server.clients();
+    let metrics = &admin.metrics;
+    metrics.to_text(&admin.server, &clients, files.as_deref())
 }
