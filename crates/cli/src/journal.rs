@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use trunkline::{
-    Event, Hooks, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, Sent, TypeUrl,
-    Version,
+    Event, Hooks, Identity, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, Sent,
+    TypeUrl, Version,
 };
 use trunkline_core::message::ErrorDetail;
 use trunkline_proto::redact;
@@ -188,7 +188,8 @@ impl Hooks for Journal {
                 stream,
                 node,
                 address = peer.connection.peer.map(tracing::field::display),
-                identity = peer.identity,
+                identity = peer.identity.map(Identity::as_str),
+                identity_kind = peer.identity.map(Identity::kind),
                 protocol = admin::protocol_name(peer.mode),
                 "a client connects"
             ),

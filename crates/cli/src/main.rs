@@ -55,10 +55,13 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     color::set(cli.global.color);
     match command::run(cli) {
-        Ok(code) => code,
+        Ok(code) => {
+            log::finish("");
+            code
+        }
         Err(failure) => {
             let error = Palette::of_stderr().paint(Style::Bad, "error");
-            eprintln!("{}{error}: {failure}", failure.findings());
+            log::finish(&format!("{}{error}: {failure}\n", failure.findings()));
             failure.code()
         }
     }

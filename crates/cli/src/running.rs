@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
@@ -27,17 +27,27 @@ use crate::metrics::{Count, Metrics};
 use crate::plaintext::PlaintextLog;
 use crate::settings::{Address, LogFormat, Settings};
 
-/// A server on its two addresses.
+/// The connections that the address of `--health` has at once: probes and
+/// scrapers are few.
+const HEALTH_CONNECTIONS: usize = 128;
+/// The requests that one of them has at once.
+const HEALTH_STREAMS: usize = 8;
+
+/// A server on its addresses.
 pub(crate) struct Running {
     pub(crate) server: Server,
     /// The address of xDS.
     pub(crate) listen: SocketAddr,
     /// The address of the admin API.
     pub(crate) admin: SocketAddr,
+    /// The address of `--health`, if there is one.
+    pub(crate) health: Option<SocketAddr>,
     /// Ends when no client is served any more.
     pub(crate) serving: JoinHandle<()>,
-    api: JoinHandle<()>,
-    api_stopped: CancellationToken,
+    /// The admin API, and the pages of `--health`.
+    apis: JoinSet<()>,
+    apis_stopped: CancellationToken,
+    audit: Audit,
 }
 
 impl Running {
@@ -59,50 +69,94 @@ impl Running {
         settings: &Settings,
         more: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self> {
-        let tls = load_tls(settings)?;
+        let plaintext = Arc::new(PlaintextLog::default());
+        let load_for = |client_ca: Option<&PathBuf>| load_tls(settings, client_ca, &plaintext);
+        let tls = load_for(settings.tls_client_ca.as_ref())?;
+        let admin_tls = load_for(settings.admin_tls_client_ca.as_ref())?;
         // Loaded on first use, which should not be a client's.
         checked::warm_up();
 
         let (listen, xds) = bind_xds(settings).await?;
         let (admin, admin_listener) = bind(&settings.admin, "--admin").await?;
-        if tls.is_none() && !admin.ip().is_loopback() {
-            tracing::warn!(
-                %admin,
-                "whoever reaches the admin address can read what is served; secrets are not shown"
-            );
-        }
+        let health = match &settings.health {
+            Some(address) => Some(bind(address, "--health").await?),
+            None => None,
+        };
+        warn_of_admin(settings, admin);
 
         let (server, api) = build(settings, more)?;
-        if let Some(tls) = tls.clone() {
-            tokio::spawn(async move { tls.watch(log_reload).await });
+        for (address, tls) in [("xDS", &tls), ("admin", &admin_tls)] {
+            if let Some(tls) = tls.clone() {
+                let log = move |result| log_reload(address, result);
+                tokio::spawn(async move { tls.watch(log).await });
+            }
         }
 
+        let audit = api.audit.clone();
+        let api = Arc::new(api);
         let listening = Listening {
-            tls: tls.clone(),
+            tls: admin_tls,
             ..Listening::default()
         };
-        let api_stopped = listening.stopped.clone();
-        let api = tokio::spawn(listening.serve(admin_listener, admin::router(api), || {}));
+        let apis_stopped = listening.stopped.clone();
+        let mut apis = JoinSet::new();
+        let health_address = health.as_ref().map(|(address, _)| *address);
+        if let Some((_, listener)) = health {
+            let listening = Listening {
+                connections: HEALTH_CONNECTIONS,
+                streams: HEALTH_STREAMS,
+                stopped: apis_stopped.clone(),
+                ..Listening::default()
+            };
+            let pages = admin::health_router(Arc::clone(&api));
+            apis.spawn(listening.serve(listener, pages, || {}));
+        }
+        apis.spawn(listening.serve(admin_listener, admin::router(api), || {}));
         let serving = tokio::spawn(serve(server.clone(), xds, tls));
         Ok(Self {
             server,
             listen,
             admin,
+            health: health_address,
             serving,
-            api,
-            api_stopped,
+            apis,
+            apis_stopped,
+            audit,
         })
     }
 
     /// Waits until streams have ended, then ends the admin API, which tells of
     /// the server until then.
-    pub(crate) async fn finish(self) {
+    pub(crate) async fn finish(mut self) {
         // An error of a task is a panic, which was logged.
         if !self.serving.is_finished() {
             let _ = self.serving.await;
         }
-        self.api_stopped.cancel();
-        let _ = self.api.await;
+        self.apis_stopped.cancel();
+        while self.apis.join_next().await.is_some() {}
+        self.audit.flush();
+    }
+}
+
+/// Warns of an admin address that gives more, or less, than may be meant.
+fn warn_of_admin(settings: &Settings, admin: SocketAddr) {
+    if admin.ip().is_loopback() {
+        return;
+    }
+    if settings.tls_cert.is_none() {
+        tracing::warn!(
+            %admin,
+            "whoever reaches the admin address can read what is served; secrets are not shown"
+        );
+    }
+    let has_rights = settings.admin_tls_client_ca.is_some() || settings.admin_token_file.is_some();
+    if settings.tls_client_ca.is_some() && !has_rights {
+        tracing::warn!(
+            %admin,
+            "a certificate of --tls-client-ca gives no right at the admin address, so nobody can \
+             write there from another machine; name operators with --admin-tls-client-ca, or give \
+             them a token with --admin-token-file"
+        );
     }
 }
 
@@ -126,22 +180,15 @@ async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
 fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let events = EventLog::default();
-    let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {
-        let path = settings.audit_log.as_deref().unwrap_or(Path::new(""));
-        Failure::wrong(format!("--audit-log {}: {error}", path.display()))
-    })?;
-    let guard = Guard::new(settings.admin_token_file.clone());
-    // The token is read for each write; here, a mistake in its file is found
-    // early.
-    guard
-        .read_token()
+    let audit = open_audit(settings, &metrics)?;
+    let guard = Guard::new(settings)
         .map_err(|error| Failure::wrong(format!("--admin-token-file: {error}")))?;
 
     let mut builder = Server::builder()
         .options(|options| settings.fill(options))
         .hooks(Count(Arc::clone(&metrics)))
         .hooks(events.clone())
-        .hooks(audit)
+        .hooks(audit.clone())
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
     let origins = &settings.await_origins;
@@ -166,6 +213,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         events,
         files,
         guard,
+        audit,
         applied,
         dangling: settings.dangling,
         hold_removals: settings.hold_removals,
@@ -174,6 +222,16 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         waits: Semaphore::new(admin::MOST_WAITS),
     };
     Ok((server, admin))
+}
+
+/// Opens the audit log of the settings.
+fn open_audit(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Audit> {
+    let path = settings.audit_log.as_deref();
+    let audit = Audit::open(path, settings.audit_required, Arc::clone(metrics));
+    audit.map_err(|error| {
+        let path = path.unwrap_or(Path::new("")).display();
+        Failure::wrong(format!("--audit-log {path}: {error}"))
+    })
 }
 
 /// Binds all addresses of xDS; returns the main one, and the listeners of all,
@@ -199,26 +257,35 @@ async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)
     })
 }
 
-/// Loads the TLS files of the settings; returns `None` if they name none.
-fn load_tls(settings: &Settings) -> Result<Option<Tls>> {
+/// Loads the TLS files of the settings, for an address whose clients need a
+/// certificate from these authorities, if there are any; returns `None` if the
+/// settings name no files.
+fn load_tls(
+    settings: &Settings,
+    client_ca: Option<&PathBuf>,
+    plaintext: &Arc<PlaintextLog>,
+) -> Result<Option<Tls>> {
     let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else {
         return Ok(None);
     };
     let files = TlsFiles {
         cert: cert.clone(),
         key: key.clone(),
-        client_ca: settings.tls_client_ca.clone(),
+        client_ca: client_ca.cloned(),
     };
-    let plaintext = PlaintextLog::default();
+    let plaintext = Arc::clone(plaintext);
     let tls = Tls::load(files).map_err(Failure::wrong)?;
     let tls = tls.on_plaintext(move |peer, local| plaintext.note(peer, local));
     Ok(Some(tls))
 }
 
-/// Logs that the TLS files were loaded again, or why the old ones stay in use.
-fn log_reload(result: std::result::Result<(), TlsError>) {
+/// Logs that the TLS files of an address were loaded again, or why the old ones
+/// stay in use.
+fn log_reload(address: &str, result: std::result::Result<(), TlsError>) {
     match result {
-        Ok(()) => tracing::info!("new TLS certificates are in use"),
-        Err(error) => tracing::error!(%error, "the TLS files cannot be used; the old ones stay"),
+        Ok(()) => tracing::info!(address, "new TLS certificates are in use"),
+        Err(error) => {
+            tracing::error!(address, %error, "the TLS files cannot be used; the old ones stay");
+        }
     }
 }

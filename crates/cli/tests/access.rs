@@ -3,10 +3,12 @@
 
 mod support;
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Output;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use support::{CLUSTER, Server, bad, good, put, run_with};
+use support::{CLUSTER, Server, bad, good, put, run_with, until};
 
 #[test]
 fn a_token_is_asked_for_and_may_be_replaced() {
@@ -79,67 +81,182 @@ impl Authority {
     }
 }
 
-#[test]
-fn with_mutual_tls_a_certificate_is_who_writes() {
-    let dir = tempfile::tempdir().unwrap();
-    let authority = Authority::new();
-    let ca = dir.path().join("ca.crt");
-    std::fs::write(&ca, authority.0.pem()).unwrap();
-    let ca = ca.to_str().unwrap();
-    let (cert, key) = authority.issue(dir.path(), "server", "localhost");
-    let (mine, my_key) = authority.issue(dir.path(), "client", "ops.example");
-    let audit = dir.path().join("audit.log");
-    let audit = audit.to_str().unwrap();
-    let server = Server::start(&[
-        "--tls-cert",
-        &cert,
-        "--tls-key",
-        &key,
-        "--tls-client-ca",
-        ca,
-        "--audit-log",
-        audit,
-    ]);
-    let admin = format!("https://localhost:{}", server.admin.port());
-    let ask = |flags: &[&str]| {
-        let mut args = vec!["apply", "-f", "-", "--admin", &admin];
-        args.extend(flags);
-        run_with(&args, CLUSTER)
-    };
-    good(&ask(&[
-        "--tls-ca",
-        ca,
-        "--tls-cert",
-        &mine,
-        "--tls-key",
-        &my_key,
-    ]));
-    let error = bad(&ask(&["--tls-ca", ca]), 3);
-    // The reason of the server may be lost, if it closes the connection at once.
-    let start = format!("error: cannot reach the server at {admin}: it ");
-    assert!(error.starts_with(&start), "{error}");
+/// Authorities of a fleet and of operators, and certificates from both.
+struct Trust {
+    dir: tempfile::TempDir,
+    /// Trusted by everybody for the certificate of the server.
+    fleet_ca: String,
+    ops_ca: String,
+    server: (String, String),
+    envoy: (String, String),
+    ops: (String, String),
+    dev: (String, String),
+}
+
+impl Trust {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (fleet, operators) = (Authority::new(), Authority::new());
+        let write = |name: &str, authority: &Authority| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, authority.0.pem()).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        Self {
+            fleet_ca: write("fleet.pem", &fleet),
+            ops_ca: write("operators.pem", &operators),
+            server: fleet.issue(dir.path(), "server", "localhost"),
+            envoy: fleet.issue(dir.path(), "envoy", "envoy.example"),
+            ops: operators.issue(dir.path(), "ops", "ops.example"),
+            dev: operators.issue(dir.path(), "dev", "dev.example"),
+            dir,
+        }
+    }
+
+    /// Starts a server for the fleet, with these flags beside.
+    fn serve(&self, flags: &[&str]) -> Server {
+        let (cert, key) = &self.server;
+        let tls = [
+            "--tls-cert",
+            cert,
+            "--tls-key",
+            key,
+            "--tls-client-ca",
+            &self.fleet_ca,
+        ];
+        Server::start(&[&tls[..], flags].concat())
+    }
+
+    /// Runs a command at an address with a certificate, or without.
+    fn ask(&self, at: SocketAddr, own: Option<&(String, String)>, args: &[&str]) -> Output {
+        let at = format!("https://localhost:{}", at.port());
+        let mut all = args.to_vec();
+        all.extend(["--admin", &at, "--tls-ca", &self.fleet_ca]);
+        if let Some((cert, key)) = own {
+            all.extend(["--tls-cert", cert, "--tls-key", key]);
+        }
+        run_with(&all, CLUSTER)
+    }
+}
+
+const APPLY: [&str; 3] = ["apply", "-f", "-"];
+
+/// Asserts that the server wants another certificate. Its reason may be lost, if
+/// it closes the connection at once.
+fn wants_certificate(output: &Output) {
+    let error = bad(output, 3);
     let end = "a certificate that it trusts; show one with --tls-cert and --tls-key\n";
     let end_without_reason = "a certificate, show one with --tls-cert and --tls-key\n";
     assert!(
         error.ends_with(end) || error.ends_with(end_without_reason),
         "{error}"
     );
-    let stranger = Authority::new();
-    let (theirs, their_key) = stranger.issue(dir.path(), "stranger", "ops.example");
-    bad(
-        &ask(&[
-            "--tls-ca",
-            ca,
-            "--tls-cert",
-            &theirs,
-            "--tls-key",
-            &their_key,
-        ]),
-        3,
-    );
-    let lines = std::fs::read_to_string(audit).unwrap();
+}
+
+#[test]
+fn a_certificate_of_the_fleet_is_not_an_operators() {
+    let trust = Trust::new();
+    let audit = trust.dir.path().join("audit.log");
+    let server = trust.serve(&[
+        "--admin-tls-client-ca",
+        &trust.ops_ca,
+        "--audit-log",
+        audit.to_str().unwrap(),
+    ]);
+    // An xDS client is one of the fleet; no page of the admin API is there.
+    let error = bad(&trust.ask(server.listen, Some(&trust.envoy), &["get"]), 1);
+    assert!(!error.contains("cannot reach"), "{error}");
+    wants_certificate(&trust.ask(server.listen, Some(&trust.ops), &["get"]));
+    wants_certificate(&trust.ask(server.listen, None, &["get"]));
+
+    for args in [&APPLY[..], &["get"]] {
+        wants_certificate(&trust.ask(server.admin, Some(&trust.envoy), args));
+        wants_certificate(&trust.ask(server.admin, None, args));
+        good(&trust.ask(server.admin, Some(&trust.ops), args));
+    }
+    let lines = until("the audit log", || {
+        let lines = std::fs::read_to_string(&audit).unwrap();
+        (!lines.is_empty()).then_some(lines)
+    });
     assert!(lines.contains("\"who\":\"api ops.example\""), "{lines}");
     assert_eq!(lines.lines().count(), 1);
+}
+
+#[test]
+fn operators_may_be_named() {
+    let trust = Trust::new();
+    let flags = ["--admin-tls-client-ca", &trust.ops_ca];
+    let server = trust.serve(&[&flags[..], &["--admin-allow", "dns:ops.*"]].concat());
+    good(&trust.ask(server.admin, Some(&trust.ops), &APPLY));
+    let error = bad(&trust.ask(server.admin, Some(&trust.dev), &APPLY), 1);
+    assert!(
+        error.contains("dev.example") && error.contains("--admin-allow"),
+        "{error}"
+    );
+    good(&trust.ask(server.admin, Some(&trust.dev), &["get"]));
+    let server = trust.serve(
+        &[
+            &flags[..],
+            &["--admin-allow", "dns:ops.*", "--admin-auth-reads"],
+        ]
+        .concat(),
+    );
+    good(&trust.ask(server.admin, Some(&trust.ops), &["get"]));
+    bad(&trust.ask(server.admin, Some(&trust.dev), &["get"]), 1);
+}
+
+#[test]
+fn a_certificate_of_the_fleet_is_no_token() {
+    let trust = Trust::new();
+    let token = trust.dir.path().join("token");
+    put(&token, "sesame\n");
+    let token = token.to_str().unwrap();
+    let server = trust.serve(&["--admin-token-file", token]);
+    for own in [Some(&trust.envoy), None] {
+        let error = bad(&trust.ask(server.admin, own, &APPLY), 1);
+        assert!(error.contains("--token-file"), "{error}");
+        let with_token = [&APPLY[..], &["--token-file", token]].concat();
+        good(&trust.ask(server.admin, own, &with_token));
+    }
+}
+
+#[test]
+fn probes_have_an_address_of_their_own() {
+    let trust = Trust::new();
+    let server = trust.serve(&[
+        "--admin-tls-client-ca",
+        &trust.ops_ca,
+        "--health",
+        "127.0.0.1:0",
+    ]);
+    let line = server.running.logged("ready");
+    let health = line["health"].as_str().unwrap().parse().unwrap();
+    let get = |path: &str| Server::http_at(health, "GET", path, &[("host", "pod")], "");
+    assert_eq!(get("/ready"), (200, "LIVE\n".to_owned()));
+    assert!(get("/metrics").1.contains("trunkline_ready 1"));
+    for path in ["/", "/config_dump", "/api/v1/status", "/api/v1/resources"] {
+        assert_eq!(get(path).0, 404, "{path}");
+    }
+    let write = Server::http_at(health, "POST", "/api/v1/resources", &[], CLUSTER);
+    assert_eq!(write.0, 404);
+}
+
+#[test]
+fn probes_hear_that_a_server_is_not_ready_and_nothing_of_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.yaml");
+    put(&file, "resources: [nothing]\n");
+    let file = file.to_str().unwrap();
+    let server = Server::start_until(
+        &["--config", file, "--health", "127.0.0.1:0"],
+        "waiting for the first contents",
+    );
+    let line = server.running.logged("waiting for the first contents");
+    let health = line["health"].as_str().unwrap().parse().unwrap();
+    let (status, text) = Server::http_at(health, "GET", "/ready", &[], "");
+    assert_eq!(status, 503);
+    assert_eq!(text, "INITIALIZING: the first contents are not complete\n");
+    assert!(server.get("/ready").1.contains(file));
 }
 
 #[test]

@@ -104,8 +104,11 @@ fn secrets_are_not_shown_and_what_is_shown_is_not_taken_for_them() {
     assert!(server.get("/config_dump").1.contains("SecretsConfigDump"));
     let error = bad(&server.ask_with(&["apply", "-f", "-"], &yaml), 1);
     assert!(error.contains("put the secret in"), "{error}");
-    let lines = std::fs::read_to_string(audit).unwrap();
-    let line: Value = serde_json::from_str(lines.trim()).unwrap();
+    let lines = until("both lines of the audit log", || {
+        let lines = std::fs::read_to_string(&audit).unwrap();
+        (lines.lines().count() == 2).then_some(lines)
+    });
+    let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!(
         (&line["name"], &line["who"]),
         (&"cert".into(), &"api 127.0.0.1".into())

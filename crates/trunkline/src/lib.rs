@@ -11,6 +11,7 @@
 //! | [`Server`], [`Builder`], [`Options`] | a server, how it is made, its settings |
 //! | [`Contents`], [`Writer`] | where its resources come from |
 //! | [`Hooks`], [`Report`] | an embedder's decisions, and the events it is told |
+//! | [`Connection`], [`Identity`] | who a client is |
 //! | [`Arrival`] | which clients have answered all that was sent for a change |
 //! | [`events`] | the newest changes, ACKs and NACKs, for readers who follow them |
 //! | [`listen`], [`tls`] | sockets, connections, certificates |
@@ -46,6 +47,7 @@ pub mod events;
 pub mod explain;
 pub mod health;
 mod hub;
+mod identity;
 pub mod listen;
 pub mod load;
 pub mod memory;
@@ -69,6 +71,7 @@ pub use trunkline_proto as proto;
 /// built with.
 pub use trunkline_proto::envoy::envoy;
 
+pub use identity::Identity;
 pub use server::{
     Accepted, Acknowledged, Applied, Arrival, ArrivalState, Awaited, Body, BoxFuture, Builder,
     Call, ChangeCounts, Changed, ClientArrival, Conflict, Connection, Contents, Hooks, LeaseEvent,

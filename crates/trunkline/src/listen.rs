@@ -218,7 +218,7 @@ impl Listening {
                 connection.secure = true;
                 let certificate = PeerCertificate::of(&stream);
                 let identity = certificate.as_ref().and_then(PeerCertificate::identity);
-                connection.identity = identity.map(|identity| identity.as_str().to_owned());
+                connection.identity = identity.cloned();
                 connection.certified = certificate.is_some();
                 self.serve_http(stream, connection, service).await;
             }

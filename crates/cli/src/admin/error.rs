@@ -73,6 +73,12 @@ impl Refusal {
     }
 }
 
+/// In the extensions of a response that refuses a request: why, for the audit
+/// log. Of details it has the first field, and not what is wrong with it, for
+/// that may quote a secret.
+#[derive(Clone, Debug)]
+pub(super) struct RefusalReason(pub(super) String);
+
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: Body<'a>,
@@ -94,6 +100,13 @@ impl IntoResponse for Refusal {
         };
 
         let mut response = (self.status, axum::Json(Envelope { error })).into_response();
+        let reason = RefusalReason(match self.details.first() {
+            Some(detail) if !detail.field.is_empty() => {
+                format!("{}: {}", self.message, detail.field)
+            }
+            _ => self.message,
+        });
+        response.extensions_mut().insert(reason);
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
             let headers = response.headers_mut();

@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `guard` | who may read, who may write |
+//! | `guard`, `token` | who may read, who may write |
 //! | `types`, `resources`, `view` | resources, shown without secrets |
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
 //! | `leases` | resources that stay only as long as their writer renews them |
@@ -11,6 +11,7 @@
 //! | `watch`, `event`, `event_filter` | events as they happen |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
+//! | `health` | `/ready` and `/metrics` for everybody |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
@@ -22,6 +23,7 @@ mod event_filter;
 mod explain;
 mod files;
 mod guard;
+mod health;
 mod leases;
 mod outcome;
 mod pages;
@@ -30,6 +32,7 @@ mod remove;
 mod resources;
 mod stage;
 mod status;
+mod token;
 mod types;
 mod variant;
 mod view;
@@ -52,13 +55,16 @@ use trunkline::events::EventLog;
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
-use self::error::Refusal;
+use self::error::{Refusal, RefusalReason};
 pub(crate) use self::guard::Guard;
+use self::guard::Purpose;
+pub(crate) use self::health::health_router;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::status::protocol_name;
 pub(crate) use self::view::{show_file_form, show_redacted};
 pub(crate) use self::wait::MOST_WAITS;
 use crate::applied::AppliedContents;
+use crate::audit::{Audit, RefusedRequest};
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
 
@@ -71,6 +77,8 @@ pub(crate) struct Admin {
     /// The status of the files, if contents come from files.
     pub(crate) files: Option<Receiver<Arc<FilesStatus>>>,
     pub(crate) guard: Guard,
+    /// Told of requests that are refused.
+    pub(crate) audit: Audit,
     /// The contents that come by `apply`.
     pub(crate) applied: Arc<AppliedContents>,
     /// Whether a change that removes much is held.
@@ -109,6 +117,9 @@ macro_rules! routes {
     (@ DELETE, $handler:path) => { delete($handler) };
 }
 
+/// The path at which a change that is held is confirmed.
+const CONFIRM: &str = "/api/v1/confirm";
+
 /// Every route; `openapi.json` describes each.
 const ROUTES: &[Route] = routes! {
     GET "/api/v1/types" types::list;
@@ -139,9 +150,8 @@ const ROUTES: &[Route] = routes! {
 /// Builds the API: every route, behind the guard and the limit of bodies. An
 /// unknown path or method is refused, and the refusal says where all are
 /// listed.
-pub(crate) fn router(admin: Admin) -> Router {
+pub(crate) fn router(admin: Arc<Admin>) -> Router {
     let body_limit = DefaultBodyLimit::max(admin.body_limit);
-    let admin = Arc::new(admin);
     let routes = ROUTES.iter().fold(Router::new(), |router, route| {
         router.route(route.path, (route.handler)())
     });
@@ -157,24 +167,46 @@ pub(crate) fn router(admin: Admin) -> Router {
 }
 
 /// Passes a request on with its author, if the guard admits it; else responds
-/// with the guard's refusal.
+/// with the guard's refusal. The audit is told of refusals.
 async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
-    let admitted = match head.extensions.get::<Connection>() {
-        Some(connection) => admin.guard.admit(&head, connection),
-        None => Err(Refusal::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "nothing is known of the connection",
-        )),
+    let Some(connection) = head.extensions.get::<Connection>().cloned() else {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        return Refusal::new(status, "nothing is known of the connection").into_response();
     };
+    let is_write = Purpose::of(&head) == Purpose::Write;
+    let asked = format!("{} {}", head.method, head.uri);
+    let is_confirm = head.uri.path() == CONFIRM;
 
-    match admitted {
+    let (who, response) = match admin.guard.admit(&head, &connection).await {
         Ok(who) => {
-            head.extensions.insert(Who(who));
-            next.run(Request::from_parts(head, body)).await
+            head.extensions.insert(Who(who.clone()));
+            let response = next.run(Request::from_parts(head, body)).await;
+            if !is_write {
+                return response;
+            }
+            (who, response)
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => (guard::author(&connection, None), refusal.into_response()),
+    };
+    match response.status().is_success() {
+        true if is_confirm => admin.audit.confirmed(&who, &asked),
+        true => {}
+        false => tell_refused(&admin.audit, &who, &asked, &response),
     }
+    response
+}
+
+/// Tells the audit of a request that was refused.
+fn tell_refused(audit: &Audit, who: &str, request: &str, response: &Response) {
+    let reason = response.extensions().get::<RefusalReason>();
+    let refused = RefusedRequest {
+        request,
+        status: response.status().as_u16(),
+        reason: reason.map_or("", |RefusalReason(text)| text),
+        suppressed: 0,
+    };
+    audit.refused(who, refused);
 }
 
 /// Runs long work on a thread for blocking work, so that no stream waits for

@@ -246,7 +246,14 @@ pub(super) fn respond(
     warnings: Vec<Finding>,
 ) -> Result<Response, Refusal> {
     if let Some(rejection) = settlement.rejections.pop() {
-        return Err(refusal(rejection.findings));
+        let mut findings = rejection.findings.iter();
+        return Err(match findings.find(|finding| finding.fault.is_veto()) {
+            Some(veto) => Refusal::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("{}; nothing was changed", veto.fault),
+            ),
+            None => refusal(rejection.findings),
+        });
     }
 
     let Applied {

@@ -1,12 +1,13 @@
 //! Pages beside the API: an index, readiness, metrics, the description.
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use trunkline::status::Clients as _;
 
 use super::error::Refusal;
-use super::{ROUTES, Shared};
+use super::{Admin, ROUTES, Shared};
 
 /// The description of the API, in the form of OpenAPI 3.1.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
@@ -33,15 +34,28 @@ pub(super) async fn openapi() -> Response {
 /// is 503, and the text says why: the server is about to stop, or its first
 /// contents are not complete, with the mistakes in its files.
 pub(super) async fn ready(State(admin): State<Shared>) -> Response {
-    let unready = |reason: String| {
-        let text = format!("{reason}\n");
-        (StatusCode::SERVICE_UNAVAILABLE, TEXT, text).into_response()
-    };
+    respond_ready(unready_reason(&admin))
+}
+
+/// Responds that the server is ready, or why it is not.
+pub(super) fn respond_ready(reason: Option<String>) -> Response {
+    match reason {
+        None => (TEXT, "LIVE\n").into_response(),
+        Some(reason) => {
+            let text = format!("{reason}\n");
+            (StatusCode::SERVICE_UNAVAILABLE, TEXT, text).into_response()
+        }
+    }
+}
+
+/// Returns why clients should not be sent here, in a line and its details;
+/// `None` if they should.
+pub(super) fn unready_reason(admin: &Admin) -> Option<String> {
     if admin.server.is_draining() {
-        return unready("DRAINING: the server is about to stop".to_owned());
+        return Some("DRAINING: the server is about to stop".to_owned());
     }
     if admin.server.is_ready() {
-        return (TEXT, "LIVE\n").into_response();
+        return None;
     }
 
     let mut reason = String::from("INITIALIZING: the first contents are not complete");
@@ -55,19 +69,25 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     if status.is_none() {
         reason.push_str("\nbring contents with `trunkline apply`");
     }
-    unready(reason)
+    Some(reason)
 }
 
 /// `GET /metrics`: writes all metrics, in the text of OpenMetrics.
 pub(super) async fn metrics(State(admin): State<Shared>) -> Result<Response, Refusal> {
+    let text = super::run_blocking(move || metrics_text(&admin)).await?;
+    Ok(respond_metrics(text))
+}
+
+/// Responds with a text of [`metrics_text`].
+pub(super) fn respond_metrics(text: impl Into<Body>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    super::run_blocking(move || {
-        let files = admin.files.as_ref().map(|files| files.borrow().clone());
-        let clients = admin.server.clients();
-        let text = admin
-            .metrics
-            .to_text(&admin.server, &clients, files.as_deref());
-        ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
-    })
-    .await
+    ([(header::CONTENT_TYPE, OPEN_METRICS)], text.into()).into_response()
+}
+
+/// Writes all metrics; it visits all clients.
+pub(super) fn metrics_text(admin: &Admin) -> String {
+    let files = admin.files.as_ref().map(|files| files.borrow().clone());
+    let clients = admin.server.clients();
+    let metrics = &admin.metrics;
+    metrics.to_text(&admin.server, &clients, files.as_deref())
 }

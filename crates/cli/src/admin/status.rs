@@ -168,7 +168,7 @@ fn show_client(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
         cluster: client.node.cluster,
         user_agent: client.node.user_agent,
         address: client.address.map(|address| address.to_string()),
-        identity: client.identity,
+        identity: client.identity.map(|identity| identity.to_string()),
         protocol: protocol_name(client.mode),
         aggregated: client.only.is_none(),
         connected_at: super::timestamp(client.opened),

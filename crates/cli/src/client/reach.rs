@@ -69,6 +69,8 @@ fn explain_tls(error: &rustls::Error, address: &str) -> String {
             AlertDescription::CertificateRequired
             | AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
+            // Of another authority that has the same name.
+            | AlertDescription::DecryptError
             | AlertDescription::CertificateExpired
             | AlertDescription::CertificateUnknown,
         ) => "it wants a certificate that it trusts; show one with --tls-cert and --tls-key"

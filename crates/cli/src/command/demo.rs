@@ -10,6 +10,6 @@ use crate::settings::{LogFormat, LogLevel};
 pub(super) fn run(args: &cli::Demo, global: Global) -> Result<()> {
     // Mistakes in files should be seen between the lines of the client.
     let level = global.log_level.unwrap_or(LogLevel::Warn);
-    log::start(global.log_format.unwrap_or(LogFormat::Text), level);
+    log::start(global.log_format.unwrap_or(LogFormat::Text), level)?;
     super::start_runtime()?.block_on(demo::run(args))
 }

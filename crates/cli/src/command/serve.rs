@@ -15,14 +15,20 @@ use crate::signals::Ends;
 
 /// How long the first load takes at most, unless something is wrong.
 const FIRST_LOAD: Duration = Duration::from_millis(500);
+/// How long work on other threads may go on after the server has stopped.
+const LAST_WORK: Duration = Duration::from_secs(1);
 
 /// Resolves the settings, then serves until a signal ends the program.
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     let settings = resolve_settings(args, global)?;
-    log::start(settings.log_format, settings.log_level);
+    log::start(settings.log_format, settings.log_level)?;
     descriptors::load(&settings.descriptors)?;
     trunkline::listen::raise_descriptors();
-    super::start_runtime()?.block_on(serve(&settings))
+    let runtime = super::start_runtime()?;
+    let served = runtime.block_on(serve(&settings));
+    // Work on a disk that hangs must not hold the end of the program.
+    runtime.shutdown_timeout(LAST_WORK);
+    served
 }
 
 /// Resolves the settings from flags, the file that they name, and defaults. The
@@ -78,11 +84,13 @@ async fn log_ready(running: &Running, start: Instant) {
         server,
         listen,
         admin,
+        health,
         ..
     } = running;
+    let health = health.map(tracing::field::display);
     if timeout(FIRST_LOAD, server.ready()).await.is_err() {
         tracing::info!(
-            %listen, %admin,
+            %listen, %admin, health,
             "waiting for the first contents, from files or by `trunkline apply`; until then \
              clients are told UNAVAILABLE, unless --allow-empty is given"
         );
@@ -91,7 +99,7 @@ async fn log_ready(running: &Running, start: Instant) {
 
     let resources: usize = server.read(|db| db.types().map(|(id, _)| db.len(id)).sum());
     let millis = start.elapsed().as_millis();
-    tracing::info!(%listen, %admin, resources, millis, "ready");
+    tracing::info!(%listen, %admin, health, resources, millis, "ready");
 }
 
 /// Drains until no client is connected, or the drain time is over; a second

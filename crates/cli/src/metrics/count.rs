@@ -113,6 +113,24 @@ impl Metrics {
         }
     }
 
+    /// Counts lines that are not in the audit log.
+    pub(crate) fn count_audit_failures(&self, lines: u64) {
+        self.table.audit_failures.inc_by(lines);
+    }
+
+    /// The number of lines that are not in the audit log.
+    #[cfg(test)]
+    pub(crate) fn audit_failures(&self) -> u64 {
+        self.table.audit_failures.get()
+    }
+
+    /// Counts a request to the admin API that was refused.
+    pub(crate) fn count_refusal(&self, is_recorded: bool) {
+        let recorded = if is_recorded { "yes" } else { "no" };
+        let refusals = &self.table.admin_refusals;
+        refusals.get_or_create(&[("recorded", recorded)]).inc();
+    }
+
     /// Counts a refused name; `by` is the limit or the check that refused it.
     fn count_refused(&self, by: &'static str) {
         let counter = self.table.refused_names.get_or_create(&[("by", by)]);

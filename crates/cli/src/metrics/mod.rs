@@ -8,6 +8,7 @@ mod count;
 mod table;
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::text::encode;
@@ -20,7 +21,7 @@ use trunkline_store::FilesStatus;
 pub(crate) use count::Count;
 use table::{Gauges, Table};
 
-use crate::kinds;
+use crate::{kinds, log};
 
 /// All metrics of a server.
 pub(crate) struct Metrics {
@@ -59,6 +60,8 @@ impl Metrics {
         self.set_resource_gauges(server);
         self.set_client_gauges(clients);
         self.set_file_gauges(files);
+        let lost_lines = self.table.log_dropped.inner();
+        lost_lines.store(log::lost_lines(), Ordering::Relaxed);
 
         let mut text = String::new();
         // Writing to a string does not fail.

@@ -72,6 +72,9 @@ pub(super) struct Table {
     pub(super) config_errors: Gauge,
     pub(super) config_bad_files: Gauge,
     pub(super) config_held: Gauge,
+    pub(super) log_dropped: Counter,
+    pub(super) audit_failures: Counter,
+    pub(super) admin_refusals: Counters,
 }
 
 impl Table {
@@ -112,6 +115,9 @@ impl Table {
             config_errors: add.gauge("config_errors", "Mistakes in files of resources"),
             config_held: add.gauge("config_held", "Changes of files that remove so much that they are held until they are confirmed"),
             config_bad_files: add.gauge("config_bad_files", "Files of resources with a mistake; their last good contents stay"),
+            log_dropped: add.counter("log_dropped_lines", "Lines of the log that were lost, because standard error did not take them in time"),
+            audit_failures: add.counter("audit_failures", "Lines that could not be written to the audit log, or not in time"),
+            admin_refusals: add.counters("admin_refusals", "Requests to the admin API that were refused for want of a right, and changes for any reason, by whether the audit has a line for each", "recorded", &["yes", "no"]),
         }
     }
 }

@@ -14,6 +14,7 @@
 mod base;
 mod defaults;
 mod flags;
+mod operator;
 mod params;
 mod print;
 mod raw;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use trunkline::node::{BaseRule, NodeMatch, ParamRules};
 
 pub(crate) use flags::Flags;
+pub(crate) use operator::OperatorName;
 pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
@@ -43,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) listen: Address,
     pub(crate) also_listen: Vec<Address>,
     pub(crate) admin: Address,
+    pub(crate) health: Option<Address>,
     pub(crate) config: Vec<PathBuf>,
     pub(crate) allow_empty: bool,
     pub(crate) await_origins: Vec<String>,
@@ -54,9 +57,13 @@ pub(crate) struct Settings {
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) tls_client_ca: Option<PathBuf>,
+    pub(crate) admin_tls_client_ca: Option<PathBuf>,
+    pub(crate) admin_allow: Vec<OperatorName>,
     pub(crate) admin_token_file: Option<PathBuf>,
+    pub(crate) admin_auth_reads: bool,
     pub(crate) allow_plaintext_secrets: bool,
     pub(crate) audit_log: Option<PathBuf>,
+    pub(crate) audit_required: bool,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: LogLevel,
     pub(crate) sending: Sending,

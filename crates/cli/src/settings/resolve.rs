@@ -56,7 +56,7 @@ pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, Setti
     if let Some(file) = file {
         settings.rules = file.rules.clone();
     }
-    check_tls(&settings)?;
+    check_together(&settings)?;
     Ok(settings)
 }
 
@@ -91,17 +91,35 @@ fn put_values(
     Ok(())
 }
 
-/// Checks that the files of TLS are named together: a certificate and its key,
-/// and the authorities of clients only with both.
-fn check_tls(settings: &Settings) -> Result<(), SettingsError> {
-    let mistake = match (
-        &settings.tls_cert,
-        &settings.tls_key,
-        &settings.tls_client_ca,
-    ) {
-        (Some(_), None, _) => "--tls-cert needs --tls-key beside it",
-        (None, Some(_), _) => "--tls-key needs --tls-cert beside it",
-        (None, None, Some(_)) => "--tls-client-ca needs --tls-cert and --tls-key beside it",
+/// Checks that settings which need others have them: a certificate has a key,
+/// the authorities of clients and operators have both, names of operators have
+/// authorities, and an audit that is required has a file.
+fn check_together(settings: &Settings) -> Result<(), SettingsError> {
+    let Settings {
+        tls_cert,
+        tls_key,
+        tls_client_ca,
+        admin_tls_client_ca,
+        admin_allow,
+        audit_log,
+        audit_required,
+        ..
+    } = settings;
+    let mistake = match (tls_cert, tls_key) {
+        (Some(_), None) => "--tls-cert needs --tls-key beside it",
+        (None, Some(_)) => "--tls-key needs --tls-cert beside it",
+        (None, None) if tls_client_ca.is_some() => {
+            "--tls-client-ca needs --tls-cert and --tls-key beside it"
+        }
+        (None, None) if admin_tls_client_ca.is_some() => {
+            "--admin-tls-client-ca needs --tls-cert and --tls-key beside it"
+        }
+        _ if !admin_allow.is_empty() && admin_tls_client_ca.is_none() => {
+            "--admin-allow needs --admin-tls-client-ca beside it"
+        }
+        _ if *audit_required && audit_log.is_none() => {
+            "--audit-required needs --audit-log beside it"
+        }
         _ => return Ok(()),
     };
     Err(SettingsError::Together(mistake))

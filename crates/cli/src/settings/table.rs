@@ -41,6 +41,7 @@ sections! {
         "listen" "ADDR" "Where xDS is served, over HTTP/2 and HTTP/1.1; port 0 takes a free one" listen;
         "also_listen" "ADDR" "One more address at which xDS is served; rules of `parameters` can tell clients apart by it" also_listen;
         "admin" "ADDR" "Where the admin API, /ready and /metrics are served" admin;
+        "health" "ADDR" "Where /ready and /metrics are served as well, to everybody and over plain HTTP: for probes, where the admin address is not for them" health;
     }
     "Contents" {
         "config" "PATH" "A file or a directory of resources, watched; without any, contents come by `apply` and are kept in memory" config;
@@ -53,12 +54,16 @@ sections! {
         "descriptors" "FILE" "A FileDescriptorSet, as `protoc --include_imports --descriptor_set_out` writes it, of types that are not built in" descriptors;
     }
     "Security" {
-        "tls_cert" "FILE" "The certificate chain of both addresses, in PEM; taken anew when the file changes" tls_cert;
+        "tls_cert" "FILE" "The certificate chain of the addresses of xDS and of the admin API, in PEM; taken anew when the file changes" tls_cert;
         "tls_key" "FILE" "Its private key, in PEM" tls_key;
-        "tls_client_ca" "FILE" "The authorities of clients, in PEM: clients must show a certificate from one of them" tls_client_ca;
-        "admin_token_file" "FILE" "A file with a token: who writes over the admin API must show it, or a client certificate" admin_token_file;
+        "tls_client_ca" "FILE" "The authorities of xDS clients, in PEM: these must show a certificate from one of them. It gives no right at the admin address" tls_client_ca;
+        "admin_tls_client_ca" "FILE" "The authorities of operators, in PEM: whoever connects to the admin address must show a certificate from one of them" admin_tls_client_ca;
+        "admin_allow" "NAME" "An operator who may write: the name in the certificate as spiffe://..., dns:NAME or cn:NAME, a star for any text; without any, all that --admin-tls-client-ca vouches for" admin_allow;
+        "admin_token_file" "FILE" "A file with a token: whoever writes over the admin API must show it, with a certificate or without" admin_token_file;
+        "admin_auth_reads" "BOOL" "Whether reading over the admin API needs what writing needs; /ready and /metrics do not" admin_auth_reads;
         "allow_plaintext_secrets" "BOOL" "Whether secrets (SDS) are given to clients that are neither local nor behind TLS" allow_plaintext_secrets;
-        "audit_log" "FILE" "A file that gets one JSON line for each accepted change; without it the lines go to the log" audit_log;
+        "audit_log" "FILE" "A file that gets one JSON line for each change, and for each write that is refused; without it the lines go to the log" audit_log;
+        "audit_required" "BOOL" "Whether a change that cannot be written to --audit-log is refused; each is on the disk before it is made" audit_required;
     }
     "Sending" {
         "identifier" "NAME" "What the server calls itself in its responses" sending.identifier;

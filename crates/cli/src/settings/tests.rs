@@ -81,6 +81,11 @@ fn values_are_checked_where_they_stand() {
         ("a: [", "s.yaml:1:4: this [ is not closed"),
         ("tls_key: k", "--tls-key needs --tls-cert"),
         ("tls_client_ca: k", "--tls-client-ca needs"),
+        ("admin_tls_client_ca: k", "--admin-tls-client-ca needs"),
+        ("admin_allow: cn:ops", "--admin-allow needs"),
+        ("admin_allow: ops", "is not the name in a certificate"),
+        ("audit_required: true", "--audit-required needs"),
+        ("health: nowhere", "is not an address"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(said), "{text}: {error}");

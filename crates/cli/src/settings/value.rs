@@ -77,6 +77,17 @@ impl Field for Address {
     }
 }
 
+impl Field for Option<Address> {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = Some(text.parse()?);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.iter().map(ToString::to_string).collect()
+    }
+}
+
 impl Field for Option<PathBuf> {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
         *self = Some(parse_path(text)?);

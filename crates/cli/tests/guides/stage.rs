@@ -102,7 +102,13 @@ impl Stage {
     fn write_certificates(&self) {
         let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let (chain, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
-        for name in ["cert.pem", "clients.pem", "certs/tls.crt", "certs/ca.crt"] {
+        for name in [
+            "cert.pem",
+            "clients.pem",
+            "operators.pem",
+            "certs/tls.crt",
+            "certs/ca.crt",
+        ] {
             self.write(name, &chain);
         }
         for name in ["key.pem", "certs/tls.key"] {

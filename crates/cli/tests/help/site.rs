@@ -101,6 +101,8 @@ impl Site {
             &key,
             "--tls-client-ca",
             &ca,
+            "--admin-tls-client-ca",
+            &ca,
         ]);
         Self {
             server: Server::start(&[]),

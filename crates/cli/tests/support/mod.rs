@@ -7,7 +7,7 @@ pub mod peer;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -71,6 +71,8 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 pub struct Running {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
+    /// The end of the pipe, where nobody reads it.
+    unread: Option<BufReader<ChildStderr>>,
 }
 
 impl Running {
@@ -91,7 +93,44 @@ impl Running {
                 kept.lock().unwrap().push(line);
             }
         });
-        Self { child, lines }
+        Self {
+            child,
+            lines,
+            unread: None,
+        }
+    }
+
+    /// Starts it, and reads its log only up to a line with this text: then the
+    /// pipe fills.
+    pub fn start_unread(args: &[&str], text: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
+            .args(["--log-format", "json"])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut unread = BufReader::with_capacity(1, child.stderr.take().unwrap());
+        let mut lines = Vec::new();
+        while !lines
+            .last()
+            .is_some_and(|line: &String| line.contains(text))
+        {
+            let mut line = String::new();
+            assert_ne!(unread.read_line(&mut line).unwrap(), 0, "{lines:?}");
+            lines.push(line);
+        }
+        Self {
+            child,
+            lines: Arc::new(Mutex::new(lines)),
+            unread: Some(unread),
+        }
+    }
+
+    /// The pipe with the lines that nobody has read.
+    pub fn take_unread(&mut self) -> BufReader<ChildStderr> {
+        self.unread.take().unwrap()
     }
 
     pub fn pid(&self) -> rustix::process::Pid {
@@ -163,7 +202,19 @@ impl Server {
     pub fn start_until(flags: &[&str], message: &str) -> Self {
         let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
         args.extend(flags);
-        let running = Running::start(&args);
+        Self::of(Running::start(&args), message)
+    }
+
+    /// The same with a log that nobody reads once the server is ready.
+    pub fn start_unread(flags: &[&str]) -> Self {
+        let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        args.push("--allow-empty");
+        args.extend(flags);
+        Self::of(Running::start_unread(&args, "\"ready\""), "ready")
+    }
+
+    /// A server whose addresses are in the line with this message.
+    fn of(running: Running, message: &str) -> Self {
         let line = running.logged(message);
         let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
         Self {
@@ -207,11 +258,22 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> (u16, String) {
-        let mut socket = TcpStream::connect(self.admin).unwrap();
+        Self::http_at(self.admin, method, path, headers, body)
+    }
+
+    /// The same to another address.
+    pub fn http_at(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
+        let mut socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
-            text.push_str(&format!("host: {}\r\n", self.admin));
+            text.push_str(&format!("host: {address}\r\n"));
         }
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));

@@ -55,6 +55,12 @@ pub enum ApplyError {
         /// Parameters that match both.
         witness: Params,
     },
+    /// Whoever decides about changes does not allow it.
+    #[error("{reason}")]
+    Vetoed {
+        /// Why.
+        reason: String,
+    },
     /// A resource has no body.
     #[error("{name}: a resource needs a body")]
     NoBody {

@@ -19,6 +19,7 @@ mod load;
 mod missing;
 mod names;
 mod on_demand;
+mod operators;
 mod rejection;
 mod removal;
 mod restart;

@@ -344,6 +344,13 @@ impl Fault {
             _ => None,
         }
     }
+
+    /// Returns whether hooks refused the change: nothing is wrong with it, and
+    /// it may be accepted when it is proposed again.
+    #[must_use]
+    pub fn is_veto(&self) -> bool {
+        matches!(self, Self::Refused(ApplyError::Vetoed { .. }))
+    }
 }
 
 impl From<&io::Error> for Fault {

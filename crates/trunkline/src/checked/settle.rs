@@ -427,5 +427,6 @@ fn names_of_error(error: &ApplyError) -> Vec<&Name> {
         | ApplyError::Undecided { name, .. }
         | ApplyError::NoBody { name } => vec![name],
         ApplyError::Domain { first, second, .. } => vec![first, second],
+        ApplyError::Vetoed { .. } => Vec::new(),
     }
 }

@@ -127,7 +127,7 @@ impl Hooks for EventLog {
             Report::Opened => LogEvent::Connected {
                 client: client(),
                 address: peer.connection.peer,
-                identity: peer.identity.map(Into::into),
+                identity: peer.identity.map(|identity| identity.as_str().into()),
             },
             Report::Closed => LogEvent::Disconnected { client: client() },
             _ => return,

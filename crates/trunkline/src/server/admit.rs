@@ -8,6 +8,7 @@ use tonic::Status;
 
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
+use crate::identity::Identity;
 
 /// The maximum of refused streams that are held open; one more ends at once.
 const MAX_HELD: usize = 10_000;
@@ -50,7 +51,7 @@ impl Drop for Admission {
 pub(super) struct Admitted {
     pub(super) admission: Admission,
     /// The client's identity, if it is known.
-    pub(super) identity: Option<String>,
+    pub(super) identity: Option<Identity>,
 }
 
 /// Admits a stream. A refused stream is held for a while before the reason is
@@ -70,6 +71,7 @@ pub(super) async fn admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted,
 /// would be taken for removed (S51).
 async fn try_admit(shared: &Arc<Shared>, call: &Call) -> Result<Admitted, Status> {
     let by_hooks = shared.hooks.authenticate(call).await?;
+    let by_hooks = by_hooks.map(Identity::Hook);
     let identity = by_hooks.or_else(|| call.connection.identity.clone());
 
     let open_streams = shared.admitted.fetch_add(1, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tonic::Status;
+use trunkline_core::database::ApplyError;
 use trunkline_core::resource::TypeUrl;
 
 use super::contents::Changed;
@@ -46,6 +47,32 @@ impl HookSet {
     /// Whether one of the hooks reads requests.
     pub(super) fn reads_requests(&self) -> bool {
         self.0.iter().any(|hooks| hooks.reads_requests())
+    }
+
+    /// Whether one of the hooks decides about changes.
+    pub(super) fn vetoes_changes(&self) -> bool {
+        self.0.iter().any(|hooks| hooks.vetoes_changes())
+    }
+
+    /// Asks all hooks about a change, in their order, until one refuses it. Those
+    /// that had allowed it are told that it is withdrawn.
+    pub(super) fn changing(&self, origin: &str, changed: &[Changed]) -> Result<(), ApplyError> {
+        for (asked, hooks) in self.0.iter().enumerate() {
+            if let Err(reason) = hooks.changing(origin, changed) {
+                let vetoed = ApplyError::Vetoed { reason };
+                for allowed in &self.0[..asked] {
+                    allowed.withdrawn(origin, &vetoed);
+                }
+                return Err(vetoed);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn withdrawn(&self, origin: &str, reason: &ApplyError) {
+        for hooks in &self.0 {
+            hooks.withdrawn(origin, reason);
+        }
     }
 
     pub(super) fn changed(&self, revision: u64, origin: &str, changed: &[Changed]) {

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use tonic::Status;
+use trunkline_core::database::ApplyError;
 use trunkline_core::resource::TypeUrl;
 
 use super::contents::Changed;
 use super::lease::LeaseEvent;
 use super::report::{Peer, Report};
+use crate::identity::Identity;
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -59,6 +61,33 @@ pub trait Hooks: Send + Sync + 'static {
     /// which are copied for it. Called for each request.
     fn reads_requests(&self) -> bool {
         false
+    }
+
+    /// Returns whether [`Self::changing`] is to be called: its list is made for
+    /// it. Called for each change.
+    fn vetoes_changes(&self) -> bool {
+        false
+    }
+
+    /// Decides whether a change may be made, before any of it is: with an error,
+    /// which is the reason, nothing is changed. Contents from files propose it
+    /// again later. The list is that of [`Self::changed`], but for
+    /// [`Change::ReplaceAll`](crate::Change::ReplaceAll) and
+    /// [`Change::Fail`](crate::Change::Fail), whose effects are not known
+    /// before. Either `changed` or [`Self::withdrawn`] follows, before another
+    /// change is told of.
+    ///
+    /// # Errors
+    /// The change may not be made.
+    fn changing(&self, origin: &str, changed: &[Changed]) -> Result<(), String> {
+        let _ = (origin, changed);
+        Ok(())
+    }
+
+    /// Called when a change that all hooks allowed was refused: its resources
+    /// contradict others. Nothing was changed.
+    fn withdrawn(&self, origin: &str, reason: &ApplyError) {
+        let _ = (origin, reason);
     }
 
     /// Called when a change was accepted, with the revision that it made. The
@@ -161,11 +190,18 @@ pub struct Connection {
     pub secure: bool,
     /// Whether the client sent a certificate that was verified.
     pub certified: bool,
-    /// The identity in the client's certificate.
-    pub identity: Option<String>,
+    /// The name in the client's certificate, if it has one.
+    pub identity: Option<Identity>,
 }
 
 impl Connection {
+    /// Whether both ends are on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
+        self.peer.is_some_and(is_loopback) && self.local.is_some_and(is_loopback)
+    }
+
     /// Whether nobody else can listen: the connection is local, or behind TLS.
     #[must_use]
     pub fn is_private(&self) -> bool {

@@ -70,7 +70,8 @@ enum State {
     Expiring,
     Held {
         finding: Finding,
-        /// The revision at which it was proposed; `None` once it is confirmed.
+        /// The revision at which it was proposed; `None` once it is confirmed,
+        /// or if hooks refused it.
         revision: Option<u64>,
         /// It is not proposed again before.
         again: Instant,
@@ -217,10 +218,12 @@ impl Leases {
 
     /// Notes that the removal of an origin's resources is held.
     pub(super) fn hold(&self, origin: &str, finding: Finding, revision: u64) {
+        // A veto may end though contents do not change.
+        let revision = Some(revision).filter(|_| !finding.fault.is_veto());
         if let Some(lease) = self.lock().by_origin.get_mut(origin) {
             lease.state = State::Held {
                 finding,
-                revision: Some(revision),
+                revision,
                 again: Instant::now() + PROPOSED_AGAIN,
             };
         }

@@ -8,6 +8,7 @@ use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 use trunkline_core::session::Event;
 
 use super::hooks::Connection;
+use crate::identity::Identity;
 use crate::wire::Refused;
 
 /// The client and the stream that a report is about.
@@ -18,8 +19,9 @@ pub struct Peer<'a> {
     pub stream: u64,
     /// The id of the client's node; empty until the first request.
     pub node: &'a str,
-    /// The client's identity, by its authentication.
-    pub identity: Option<&'a str>,
+    /// Who the client is, by its certificate or by hooks; `None` if nothing
+    /// vouches for it. What it says of itself is its node.
+    pub identity: Option<&'a Identity>,
     /// The connection of the stream.
     pub connection: &'a Connection,
     /// Whether it is a stream of state of the world or of delta.

@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use trunkline_core::change::Change;
-use trunkline_core::database::{ApplyError, Database};
+use trunkline_core::database::{ApplyError, Database, SLICE};
 use trunkline_core::kind::Kind;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
@@ -166,7 +166,7 @@ impl Shared {
         let apply = |changes: Vec<Change>| match effect {
             Effect::Applied if self.is_first_load(&changes) => self.apply_first(author, changes),
             Effect::Applied => self.apply(author, changes).map(Applied::from),
-            Effect::Rehearsed => Ok(self.preview(changes).into()),
+            Effect::Rehearsed => Ok(self.preview(&changes).into()),
             Effect::Held => Ok(Applied::default()),
         };
         set.settle(proposal, apply)
@@ -239,15 +239,20 @@ impl Shared {
             Change::RemoveVariant(type_url, name, constraints)
         });
         // A removal contradicts nothing, so it is not refused.
-        let _ = self.apply(author, removals.collect());
+        let _ = self.apply_unasked(author, removals.collect());
     }
 
-    /// Returns the effect that changes would have.
-    fn preview(&self, changes: Vec<Change>) -> Vec<Changed> {
-        let mut changed: Vec<Changed> = self.with(|db| {
-            let previews = changes.into_iter().filter_map(|change| preview(db, change));
-            previews.collect()
-        });
+    /// Returns the effect that changes would have, in order of type and name. The
+    /// database is locked for a slice at a time (S85).
+    pub(super) fn preview(&self, changes: &[Change]) -> Vec<Changed> {
+        let mut changed = Vec::new();
+        for slice in changes.chunks(SLICE) {
+            self.with(|db| {
+                let previews = slice.iter().flat_map(|change| preview(db, change));
+                changed.extend(previews);
+            });
+            self.hub.give_way();
+        }
         changed.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
         changed
     }
@@ -280,27 +285,49 @@ fn upserted(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
     }
 }
 
-/// Returns the effect that a change of one variant would have; `None` if it is
-/// not about one variant, or would change nothing.
-fn preview(db: &Database, change: Change) -> Option<Changed> {
+/// Returns the effect that a change would have; nothing, if it would have none,
+/// or is not about one name.
+fn preview(db: &Database, change: &Change) -> Vec<Changed> {
     let (type_url, name, constraints, to) = match change {
         Change::Upsert(type_url, resource) => (
             type_url,
-            resource.name.clone(),
+            &resource.name,
             resource.constraints.clone(),
             Some(resource.version.clone()),
         ),
-        Change::RemoveVariant(type_url, name, constraints) => (type_url, name, constraints, None),
-        _ => return None,
+        Change::RemoveVariant(type_url, name, constraints) => {
+            (type_url, name, constraints.clone(), None)
+        }
+        Change::Remove(type_url, name) => return preview_removal(db, type_url, name),
+        Change::ReplaceAll(..) | Change::Fail(..) => return Vec::new(),
     };
-    let from = current_version(db, &type_url, &name, &constraints);
-    (from != to).then_some(Changed {
-        type_url,
-        name,
+    let from = current_version(db, type_url, name, &constraints);
+    if from == to {
+        return Vec::new();
+    }
+    vec![Changed {
+        type_url: type_url.clone(),
+        name: name.clone(),
         constraints,
         from,
         to,
-    })
+    }]
+}
+
+/// Returns the effect of a removal of all variants of a name.
+fn preview_removal(db: &Database, type_url: &TypeUrl, name: &Name) -> Vec<Changed> {
+    let Some(type_id) = db.find_type(type_url) else {
+        return Vec::new();
+    };
+    let variants = db.variants(type_id, name);
+    let removed = variants.iter().map(|variant| Changed {
+        type_url: type_url.clone(),
+        name: name.clone(),
+        constraints: variant.constraints.clone(),
+        from: Some(variant.version.clone()),
+        to: None,
+    });
+    removed.collect()
 }
 
 /// Returns the version of a variant in the database.

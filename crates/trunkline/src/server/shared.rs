@@ -124,8 +124,43 @@ impl Shared {
 
     /// Makes all changes, or none, and returns the variants that became
     /// different, in order of type and name, and the revision that they made.
-    /// The streams that they concern are woken soon, and the hooks are told.
+    /// The hooks may refuse them before, and are told after.
     pub(super) fn apply(
+        self: &Arc<Self>,
+        origin: &str,
+        changes: Vec<Change>,
+    ) -> Result<(Vec<Changed>, u64), ApplyError> {
+        let _changing = self.lock_changing();
+        if !self.hooks.vetoes_changes() {
+            return self.apply_allowed(origin, changes);
+        }
+        let planned = self.preview(&changes);
+        if !planned.is_empty() {
+            self.hooks.changing(origin, &planned)?;
+        }
+        let applied = self.apply_allowed(origin, changes);
+        applied.inspect_err(|error| self.hooks.withdrawn(origin, error))
+    }
+
+    /// Makes changes that restore an earlier state: hooks cannot refuse them.
+    pub(super) fn apply_unasked(
+        self: &Arc<Self>,
+        origin: &str,
+        changes: Vec<Change>,
+    ) -> Result<(Vec<Changed>, u64), ApplyError> {
+        let _changing = self.lock_changing();
+        self.apply_allowed(origin, changes)
+    }
+
+    /// Locks out other changes: hooks are told of them one by one.
+    fn lock_changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes changes that nobody refuses but the database. The streams that they
+    /// concern are woken soon, and the hooks are told. The caller has locked out
+    /// other changes.
+    fn apply_allowed(
         self: &Arc<Self>,
         origin: &str,
         changes: Vec<Change>,
@@ -139,7 +174,6 @@ impl Shared {
             let has_hooks = self.hooks.has_any();
             has_hooks.then(|| Arc::new(Convergence::new(&self.hooks)))
         };
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut changed, revision) = self.hub.apply(commit, list, convergence)?;
         self.wake_soon();
 

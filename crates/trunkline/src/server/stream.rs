@@ -21,6 +21,7 @@ use super::request_outcome::{RequestOutcome, names_on_demand, take_demand_change
 use super::shared::Shared;
 use super::stream_state::StreamState;
 use crate::hub::Watcher;
+use crate::identity::Identity;
 use crate::wake::WakeFlags;
 use crate::wire::{self, Read, Reader};
 
@@ -43,7 +44,7 @@ pub(super) struct Stream {
     /// The only type of the stream; `None` on an aggregated one.
     pub(super) only: Option<TypeUrl>,
     pub(super) connection: Connection,
-    pub(super) identity: Option<String>,
+    pub(super) identity: Option<Identity>,
     /// When the stream began, by the calendar.
     pub(super) opened: SystemTime,
     /// The same moment on the monotonic clock.
@@ -118,7 +119,7 @@ impl Stream {
         shared: Arc<Shared>,
         StreamForm { mode, only }: StreamForm,
         connection: Connection,
-        identity: Option<String>,
+        identity: Option<Identity>,
     ) -> Self {
         let limits = Limits {
             message_bytes: shared.options.request_bytes,
@@ -411,7 +412,7 @@ impl Stream {
         Peer {
             stream: self.number,
             node: self.node_id(),
-            identity: self.identity.as_deref(),
+            identity: self.identity.as_ref(),
             connection: &self.connection,
             mode: self.mode,
         }

@@ -29,6 +29,8 @@ use trunkline_core::message::{ErrorDetail, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 
+use crate::identity::Identity;
+
 /// The clients of a server.
 pub trait Clients: Send + std::marker::Sync {
     /// All connected clients, in the order of their streams.
@@ -48,8 +50,8 @@ pub struct Client {
     pub node: Node,
     /// The client's address.
     pub address: Option<SocketAddr>,
-    /// The client's identity, by its certificate or token.
-    pub identity: Option<String>,
+    /// Who the client is, by its certificate or by hooks.
+    pub identity: Option<Identity>,
     /// The protocol.
     pub mode: Mode,
     /// The only type of the stream; `None` on an aggregated one.

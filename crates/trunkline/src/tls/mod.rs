@@ -31,7 +31,7 @@ use tokio_rustls::server::TlsStream;
 
 pub use error::TlsError;
 pub use files::TlsFiles;
-pub use peer::{Identity, PeerCertificate};
+pub use peer::PeerCertificate;
 use plaintext::OnPlaintext;
 use reload::Seen;
 

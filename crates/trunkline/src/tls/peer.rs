@@ -8,39 +8,13 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use webpki::EndEntityCert;
 
+use crate::identity::Identity;
+
 /// The certificate of a client, accepted by the handshake.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerCertificate {
     der: CertificateDer<'static>,
     identity: Option<Identity>,
-}
-
-/// The name that a certificate gives its owner.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Identity {
-    /// The first URI among the alternative names, as SPIFFE has it.
-    Uri(String),
-    /// The first DNS name among them, where there is no URI.
-    Dns(String),
-    /// The common name of the subject, where there is neither.
-    CommonName(String),
-}
-
-impl Identity {
-    /// The name, whatever its kind. To grant rights to a name, check the kind
-    /// too: an authority that verifies one may not verify another.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Uri(name) | Self::Dns(name) | Self::CommonName(name) => name,
-        }
-    }
-}
-
-impl fmt::Display for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl fmt::Debug for PeerCertificate {

@@ -13,6 +13,7 @@ use tokio_rustls::rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::*;
+use crate::Identity;
 
 /// An authority and a directory with files from it.
 struct Place {

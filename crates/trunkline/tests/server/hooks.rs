@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 use trunkline::{
-    BoxFuture, Call, Changed, Contents, Event, Hooks, Name, Peer, Report, Server, TypeUrl, Writer,
-    kind,
+    ApplyError, BoxFuture, Call, Changed, Contents, Event, Hooks, Identity, Name, Peer, Report,
+    Server, TypeUrl, Writer, kind,
 };
 use trunkline_proto::envoy::envoy::service::discovery::v3::DeltaDiscoveryRequest;
 use trunkline_proto::envoy::google::rpc::Status as Rejection;
@@ -119,7 +119,7 @@ impl Hooks for Guard {
     }
 
     fn authorise(&self, peer: Peer<'_>, type_url: &TypeUrl) -> bool {
-        peer.identity == Some("friend") && type_url.as_str() != kind::EDS
+        peer.identity.map(Identity::as_str) == Some("friend") && type_url.as_str() != kind::EDS
     }
 }
 
@@ -207,4 +207,73 @@ async fn what_is_asked_for_on_demand_is_told() {
     stream.requests.send(hosts(&listed)).await.unwrap();
     let (names, more) = heard.recv().await.unwrap();
     assert_eq!((&names[..], more), (&many[..16], 4));
+}
+
+/// Writes down what it is asked about changes; may refuse those of a name.
+struct Judge {
+    words: mpsc::UnboundedSender<String>,
+    refuses: Option<&'static str>,
+}
+
+impl Hooks for Judge {
+    fn vetoes_changes(&self) -> bool {
+        true
+    }
+
+    fn changing(&self, origin: &str, changed: &[Changed]) -> Result<(), String> {
+        let names: Vec<&str> = changed.iter().map(|change| change.name.as_str()).collect();
+        let _ = self.words.send(format!("{origin} changes {names:?}"));
+        match self.refuses {
+            Some(refused) if names.contains(&refused) => Err(format!("not {refused}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn withdrawn(&self, origin: &str, reason: &ApplyError) {
+        let _ = self.words.send(format!("{origin} withdraws: {reason}"));
+    }
+
+    fn changed(&self, _: u64, origin: &str, changed: &[Changed]) {
+        let _ = self
+            .words
+            .send(format!("{origin} changed {}", changed.len()));
+    }
+}
+
+#[test]
+fn a_change_that_a_hook_refuses_is_not_made() {
+    let (words, mut told) = mpsc::unbounded_channel();
+    let judge = |refuses| Judge {
+        words: words.clone(),
+        refuses,
+    };
+    let server = Server::builder()
+        .hooks(judge(None))
+        .hooks(judge(Some("b")))
+        .build();
+    server.apply_as("me", vec![put("a", b"1")]).unwrap();
+    // An equal one changes nothing, and nobody is asked.
+    server.apply_as("me", vec![put("a", b"1")]).unwrap();
+    let refused = server.apply_as("me", vec![put("a", b"2"), put("b", b"1")]);
+    let reason = "not b".to_owned();
+    assert_eq!(refused.unwrap_err(), ApplyError::Vetoed { reason });
+    let all = server.all(&kind::EDS.into());
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0].body.as_deref(), Some(&b"1"[..]));
+    let mut heard = Vec::new();
+    while let Ok(word) = told.try_recv() {
+        heard.push(word);
+    }
+    let a = "me changes [\"a\"]";
+    let ab = "me changes [\"a\", \"b\"]";
+    let expected = [
+        a,
+        a,
+        "me changed 1",
+        "me changed 1",
+        "me changed 0",
+        "me changed 0",
+    ];
+    let withdrawn = [ab, ab, "me withdraws: not b"];
+    assert_eq!(heard, [&expected[..], &withdrawn].concat());
 }

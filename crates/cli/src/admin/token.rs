@@ -1,0 +1,76 @@
+//! The token of the admin API, in a file that may be replaced.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+/// The maximum of bytes in the file: it is read for each request that shows a
+/// token.
+const MOST_BYTES: u64 = 64 << 10;
+/// How long a request waits for the file, which may be on a disk that hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The file with the token.
+#[derive(Debug)]
+pub(crate) struct TokenFile {
+    path: PathBuf,
+    /// Held by the one thread that reads: requests with wrong tokens must not
+    /// take all threads.
+    reading: Arc<Mutex<()>>,
+}
+
+impl TokenFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let reading = Arc::default();
+        Self { path, reading }
+    }
+
+    /// Reads the token. It blocks meanwhile.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is empty.
+    pub(crate) fn read(&self) -> Result<String, String> {
+        read(&self.path)
+    }
+
+    /// Reads the token on another thread. It is read for each request, because
+    /// the file is replaced when the token is.
+    ///
+    /// # Errors
+    /// The file cannot be read, is empty, or takes too long.
+    pub(super) async fn read_aside(&self) -> Result<String, String> {
+        let path = self.path.clone();
+        let reading = Arc::clone(&self.reading);
+        let read = async move {
+            let only_reader = reading.lock_owned().await;
+            let reader = move || {
+                let token = read(&path);
+                drop(only_reader);
+                token
+            };
+            let token = tokio::task::spawn_blocking(reader).await;
+            token.unwrap_or_else(|error| Err(error.to_string()))
+        };
+        let in_time = tokio::time::timeout(PATIENCE, read).await;
+        in_time.unwrap_or_else(|_| {
+            let path = self.path.display();
+            Err(format!("the token file {path} cannot be read in time"))
+        })
+    }
+}
+
+fn read(path: &std::path::Path) -> Result<String, String> {
+    let shown = path.display();
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text))
+        .map_err(|error| format!("the token file {shown} cannot be read: {error}"))?;
+    match text.trim() {
+        "" => Err(format!("the token file {shown} is empty")),
+        token => Ok(token.to_owned()),
+    }
+}

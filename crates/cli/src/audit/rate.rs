@@ -1,0 +1,58 @@
+//! How many refusals are recorded: whoever may not write must not fill a disk.
+
+use std::time::Instant;
+
+/// Refusals that are recorded at once.
+const BURST: f64 = 100.0;
+/// Refusals that are recorded in a second after that.
+const PER_SECOND: f64 = 10.0;
+
+/// The refusals that may be recorded, and those that were not.
+#[derive(Debug)]
+pub(super) struct Rate {
+    allowed: f64,
+    since: Instant,
+    suppressed: u64,
+}
+
+impl Rate {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            allowed: BURST,
+            since: now,
+            suppressed: 0,
+        }
+    }
+
+    /// Decides whether a refusal is recorded. Returns how many before it were
+    /// not; `None` if this one is not either.
+    pub(super) fn take(&mut self, now: Instant) -> Option<u64> {
+        let elapsed = now.saturating_duration_since(self.since).as_secs_f64();
+        self.allowed = (self.allowed + elapsed * PER_SECOND).min(BURST);
+        self.since = now;
+        if self.allowed < 1.0 {
+            self.suppressed += 1;
+            return None;
+        }
+        self.allowed -= 1.0;
+        Some(std::mem::take(&mut self.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_flood_of_refusals_is_a_bounded_number_of_lines() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        let recorded = (0..10_000).filter(|_| rate.take(start).is_some());
+        assert_eq!(recorded.count(), 100);
+        // The next one that is recorded tells of the others.
+        let later = start + Duration::from_millis(150);
+        assert_eq!(rate.take(later), Some(9_900));
+        assert_eq!(rate.take(later), None);
+    }
+}
