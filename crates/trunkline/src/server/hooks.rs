@@ -102,6 +102,12 @@ pub enum Limit {
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
+    /// A resource with a private key in it was withheld from a client that is
+    /// not one for secrets.
+    Keys,
+    /// The text of a NACK was dropped: the client was sent more secrets than
+    /// the text can be compared with.
+    ErrorText,
 }
 
 impl Limit {
@@ -115,6 +121,8 @@ impl Limit {
             Self::Pushes => "pushes",
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
+            Self::Keys => "keys",
+            Self::ErrorText => "error_text",
         }
     }
 }
@@ -163,9 +171,26 @@ pub struct Connection {
 
 impl Connection {
     /// Whether nobody else can listen: the connection is local, or behind TLS.
+    /// Who is at its other end is another matter.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        self.secure || self.peer.is_some_and(|peer| peer.ip().is_loopback())
+        self.secure || self.is_local()
+    }
+
+    /// Whether the client is on the same machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.peer
+            .is_some_and(|peer| peer.ip().to_canonical().is_loopback())
+    }
+
+    /// Whether secrets may go to a client on this connection, whose identity is
+    /// known or not: it is local; or nobody else can listen, and the client has
+    /// shown who it is, by a certificate or to the hooks. Without that, secrets
+    /// would go to anybody who can reach the port.
+    #[must_use]
+    pub fn is_for_secrets(&self, has_identity: bool) -> bool {
+        self.is_local() || (self.secure && (self.certified || has_identity))
     }
 }
 
