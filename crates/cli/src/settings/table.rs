@@ -57,7 +57,7 @@ sections! {
         "tls_key" "FILE" "Its private key, in PEM" tls_key;
         "tls_client_ca" "FILE" "The authorities of clients, in PEM: clients must show a certificate from one of them" tls_client_ca;
         "admin_token_file" "FILE" "A file with a token: who writes over the admin API must show it, or a client certificate" admin_token_file;
-        "allow_plaintext_secrets" "BOOL" "Whether secrets (SDS) are given to clients that are neither local nor behind TLS" allow_plaintext_secrets;
+        "allow_plaintext_secrets" "BOOL" "Whether secrets (SDS), and resources with a private key in them, are given to clients that are neither local nor behind TLS with a client certificate" allow_plaintext_secrets;
         "audit_log" "FILE" "A file that gets one JSON line for each accepted change; without it the lines go to the log" audit_log;
     }
     "Sending" {
