@@ -5,6 +5,7 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, ReflectMessage as _, Value}
 
 use super::{ANY, DATA_SOURCE, Hider, INLINE, Pair, REDACTED, structs, table, words};
 use crate::canonical::any_parts;
+use crate::path::{Path, Step};
 use crate::{descriptor, vhosts};
 
 /// The secrets in the own fields of a message.
@@ -165,6 +166,23 @@ pub(crate) fn quick_check(message: &str) -> Option<fn(&[u8]) -> bool> {
         (None, true) => Some(map_may_be_secret),
         (None, false) => None,
     }
+}
+
+/// Returns whether no error may quote the value at a path: it is in a secret,
+/// or it may be one, such as the value of a header or of metadata.
+pub(crate) fn is_secret_path(path: &Path) -> bool {
+    path.steps().iter().any(|step| {
+        let Step::Field(field) = step else {
+            return false;
+        };
+        let message = field.parent_message();
+        table::rules(message.full_name()).is_some_and(|rules| {
+            let pair = rules.pair;
+            rules.is_secret(field)
+                || rules.is_map(field)
+                || pair.is_some_and(|pair| pair.values.contains(&field.name()))
+        })
+    })
 }
 
 /// Whether all of a field is secret.
