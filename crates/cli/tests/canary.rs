@@ -119,7 +119,8 @@ async fn no_secret_is_shown_to_people() {
     let config = dir.path().to_str().unwrap();
     let server = Server::start(&["--config", config, "--log-level", "debug"]);
 
-    // Its client gets the secrets, and quotes them.
+    // Its clients get the secrets, and quote them.
+    let mut peers = Vec::new();
     for (kind, name) in [
         (CDS, "keyed"),
         (CDS, "wrapped"),
@@ -133,12 +134,13 @@ async fn no_secret_is_shown_to_people() {
         assert!(sent.contains(CANARY), "{sent}");
         let error = format!("no: {CANARY} {} c3dvcmRmaXNoY2FuYXJ5", &CANARY[2..]);
         peer.answer(&response, Some(&error)).await;
-        until("the NACK", || {
-            let (_, body) = server.get("/api/v1/status");
-            (body.matches("NACKED").count() > 0).then_some(())
-        });
-        shows_nothing(&server).await;
+        peers.push(peer);
     }
+    until("the NACKs", || {
+        let (_, body) = server.get("/api/v1/status");
+        (body.matches("NACKED").count() >= peers.len()).then_some(())
+    });
+    shows_nothing(&server).await;
 
     let before = server.get(SUMMARY).1;
     put(&file, &CONTENTS.replace(CANARY, "swordfishcanary2"));
