@@ -238,4 +238,27 @@ mod tests {
         let many = vec![Bytes::from(vec![b'x'; MAX_SCRUBBED / 2]); 3];
         assert_eq!(scrub("text", &many), None);
     }
+
+    /// Texts of two letters, by a generator that a seed starts.
+    fn letters(seed: &mut u64, length: usize) -> String {
+        let letter = |_| {
+            *seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            ['x', 'y'][(*seed >> 40) as usize % 2]
+        };
+        (0..length).map(letter).collect()
+    }
+
+    #[test]
+    fn no_run_of_a_secret_is_left_in_any_text() {
+        let mut seed = 1;
+        for length in 0..400 {
+            let secret = letters(&mut seed, 8 + length % 40);
+            let left = scrub(&letters(&mut seed, length), &[secret.clone().into()]).unwrap();
+            let runs = secret.as_bytes().windows(RUN);
+            let mut runs = runs.map(|run| std::str::from_utf8(run).unwrap());
+            assert!(!runs.any(|run| left.contains(run)), "{secret} {left}");
+        }
+    }
 }

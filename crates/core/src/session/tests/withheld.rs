@@ -222,3 +222,94 @@ fn the_secrets_that_a_client_was_sent_are_known() {
         assert_eq!(sent(&mut client), ["b"], "{mode:?}");
     }
 }
+
+/// A random number below `below`, of a generator that a seed starts.
+fn next(seed: &mut u64, below: u64) -> u64 {
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % below
+}
+
+const BODIES: [&str; 4] = ["plain 1", "plain 2", "key 1", "key 2"];
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Sends all that is due, and checks that no key is in it. Some responses are
+/// NACKed, and some are left without an acknowledgement.
+fn drive(client: &mut Client, listed: &[&str], seed: &mut u64) {
+    for _ in 0..200 {
+        let Some(response) = client.session.poll(&mut client.db, Moment::START) else {
+            return;
+        };
+        let nonce = response.nonce().clone();
+        let (list, version) = match response {
+            Response::Sotw(r) => (r.resources, Some(r.version)),
+            Response::Delta(r) => (r.resources, None),
+        };
+        let mut bodies = list.iter().filter_map(|wire| wire.resource.body.as_deref());
+        assert!(!bodies.any(|body| body.starts_with(b"key")), "a key");
+        let error = (next(seed, 4) == 0).then(|| ErrorDetail {
+            code: 3,
+            message: "no".to_owned(),
+        });
+        if next(seed, 8) == 0 {
+            return;
+        }
+        let (db, now, type_url) = (&mut client.db, Moment::START, Some(kind::CDS.into()));
+        let names = listed.iter().map(|name| (*name).into()).collect();
+        match client.mode {
+            Mode::Sotw => {
+                let request = SotwRequest {
+                    type_url,
+                    names,
+                    nonce: Some(nonce),
+                    version,
+                    error,
+                    ..SotwRequest::default()
+                };
+                client.session.handle_sotw(db, request, now).unwrap();
+            }
+            Mode::Delta => {
+                let request = DeltaRequest {
+                    type_url,
+                    nonce: Some(nonce),
+                    error,
+                    ..DeltaRequest::default()
+                };
+                client.session.handle_delta(db, request, now).unwrap();
+            }
+        }
+        client.session.check(&mut client.db).unwrap();
+    }
+    panic!("an endless stream of responses");
+}
+
+#[test]
+fn no_key_is_sent_whatever_happens() {
+    for mode in MODES {
+        for start in 0..500 {
+            let mut seed = start;
+            let mut client = Client::new(mode, true, &[("a", "plain 1"), ("b", "key 1")]);
+            let listed: &[&str] = match next(&mut seed, 2) {
+                0 => &[],
+                _ => &NAMES,
+            };
+            client.request(listed, None);
+            for _ in 0..20 {
+                let name = NAMES[next(&mut seed, 3) as usize];
+                match next(&mut seed, 6) {
+                    0 => {
+                        let removal = Change::Remove(kind::CDS.into(), name.into());
+                        client.db.apply(vec![removal]).unwrap();
+                    }
+                    n => {
+                        let other = next(&mut seed, 4) as usize;
+                        let names = [name, NAMES[n as usize % 3]];
+                        client.apply(&names.map(|name| (name, BODIES[other])));
+                    }
+                }
+                drive(&mut client, listed, &mut seed);
+            }
+        }
+    }
+}
