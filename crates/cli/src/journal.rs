@@ -2,11 +2,12 @@
 //! responses and leases that end always, the rest at level debug.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use trunkline::{
     Event, Hooks, Identity, LeaseEvent, Limit, Name, Oversized, Peer, Report, RequestDetails, Sent,
-    TypeUrl, Version,
+    TypeUrl, Version, kind,
 };
 use trunkline_core::message::ErrorDetail;
 use trunkline_proto::redact;
@@ -25,6 +26,9 @@ const MOST_WARNINGS: usize = 10;
 pub(crate) struct Journal {
     rejected: Remembered,
     oversized: Remembered,
+    withheld: Remembered,
+    /// Whether a client was logged that may not have secrets.
+    has_denied: AtomicBool,
 }
 
 /// Logs a request at level debug. Lists of names are short, and say how many
@@ -147,6 +151,47 @@ impl Journal {
         );
     }
 
+    /// Warns of a resource that is withheld because it has a private key in
+    /// it; the next clients without it are logged at level debug.
+    fn log_withheld(&self, peer: Peer<'_>, type_url: &TypeUrl, name: &Name, version: &Version) {
+        let (stream, node) = (peer.stream, peer.node);
+        let (kind, is_new) = (
+            kinds::short(type_url),
+            self.withheld.insert(type_url, name, version),
+        );
+        let name = name.as_str();
+        if !is_new {
+            tracing::debug!(stream, node, "type" = kind, name, "and another one");
+            return;
+        }
+        tracing::warn!(
+            stream,
+            node,
+            "type" = kind,
+            name,
+            "a resource has a private key in it and is withheld from clients that are neither \
+             local nor behind TLS with a client certificate; they keep what they have of it. Put \
+             the key into a Secret or into a file of the client's; or set --tls-client-ca, or \
+             --allow-plaintext-secrets"
+        );
+    }
+
+    /// Warns once of clients that ask for secrets and may not have them.
+    fn log_denied(&self, peer: Peer<'_>, type_url: &TypeUrl) {
+        let is_secret = type_url.as_str() == kind::SDS;
+        if !is_secret || self.has_denied.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        tracing::warn!(
+            stream = peer.stream,
+            node = peer.node,
+            address = peer.connection.peer.map(tracing::field::display),
+            "a client asks for secrets and is told that there are none: it is neither local nor \
+             behind TLS with a client certificate; set --tls-client-ca, or \
+             --allow-plaintext-secrets. Other clients are not logged"
+        );
+    }
+
     /// Logs an event of a session. A NACK of a response is logged at level
     /// debug only: the resource at fault is found by trials, and it is
     /// quarantined and logged then.
@@ -168,6 +213,11 @@ impl Journal {
                 reason = &*redact::quoted(&error.message),
                 "a client rejects a response"
             ),
+            Event::Withheld {
+                type_url,
+                name,
+                version,
+            } => self.log_withheld(peer, type_url, name, version),
             Event::Refused { type_url, reason } => {
                 let kind = kinds::short(type_url);
                 tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");
@@ -200,6 +250,7 @@ impl Hooks for Journal {
             } => log_request(peer, type_url, details),
             Report::Closed => tracing::debug!(stream, node, "a stream ends"),
             Report::Event(event) => self.log_event(peer, event),
+            Report::Denied { type_url } => self.log_denied(peer, type_url),
             Report::Oversized(response) => self.log_oversized(peer, response),
             Report::Refused(refused) => {
                 tracing::debug!(stream, node, ?refused, "a name is refused");

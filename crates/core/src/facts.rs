@@ -50,6 +50,12 @@ pub struct RareFacts {
     pub vhds_version: Option<Version>,
     /// Whether a route configuration ignores the port when it matches hosts.
     pub ignores_port: bool,
+    /// Whether the body, or the metadata beside it, has something that must not
+    /// be shown to people.
+    pub holds_secrets: bool,
+    /// Whether the body has a private key in it, or anything else that is
+    /// mostly a resource of its own (SDS).
+    pub holds_keys: bool,
 }
 
 impl RareFacts {
@@ -93,6 +99,20 @@ impl Facts {
     pub(crate) fn ignores_port(&self) -> bool {
         let rare = self.rare.as_ref();
         rare.is_some_and(|rare| rare.ignores_port)
+    }
+
+    /// Returns whether there is something that must not be shown to people.
+    #[must_use]
+    pub fn holds_secrets(&self) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.holds_secrets)
+    }
+
+    /// Returns whether the body has a private key in it, or the like.
+    #[must_use]
+    pub fn holds_keys(&self) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.holds_keys)
     }
 
     /// Facts with nothing in them.

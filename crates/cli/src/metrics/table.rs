@@ -30,7 +30,7 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 7] = [
+const LIMITS: [Limit; 9] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
@@ -38,6 +38,8 @@ const LIMITS: [Limit; 7] = [
     Limit::Bytes,
     Limit::NotReady,
     Limit::Memory,
+    Limit::Keys,
+    Limit::ErrorText,
 ];
 
 /// All metrics but the constant ones.

@@ -8,8 +8,8 @@
 use std::cell::OnceCell;
 
 use trunkline_proto::descriptor;
-use trunkline_proto::redact::{is_secret_name, resembles_secret_name};
-use trunkline_proto::text::{Format, Limits, Node, Position, Value, parse};
+use trunkline_proto::redact::{is_secret_name, resembles_secret_name, sounds_secret};
+use trunkline_proto::text::{Entry, Format, Limits, Node, Position, Value, parse};
 
 /// The key of the type of a message.
 const TYPE: &str = "@type";
@@ -84,10 +84,10 @@ fn add_starts(node: &Node, is_secret: bool, starts: &mut Vec<Start>) {
             }
         }
         Value::Map(entries) => {
-            let is_hidden = has_hidden_type(node);
+            let is_hidden = has_hidden_type(node) || is_secret_pair(entries);
             for entry in entries {
                 let is_type = entry.key == TYPE;
-                let is_secret = is_secret || (is_hidden && !is_type) || is_secret_name(&entry.key);
+                let is_secret = is_secret || (is_hidden && !is_type) || is_secret_entry(entry);
                 let at = entry.at;
                 starts.push(Start { at, is_secret });
                 add_starts(&entry.node, is_secret, starts);
@@ -95,6 +95,25 @@ fn add_starts(node: &Node, is_secret: bool, starts: &mut Vec<Start>) {
         }
         _ => {}
     }
+}
+
+/// Returns whether the value of an entry may be secret: its key is the name of a
+/// secret field, or sounds secret. One that is the name of another field says
+/// nothing of the mapping under it, such as `token_bucket`.
+fn is_secret_entry(entry: &Entry) -> bool {
+    let is_text = matches!(entry.node.value, Value::String(_));
+    let sounds = sounds_secret(&entry.key) && (is_text || !descriptor::is_field_name(&entry.key));
+    is_secret_name(&entry.key) || sounds
+}
+
+/// Returns whether a mapping is a pair, such as a header, whose name sounds
+/// secret.
+fn is_secret_pair(entries: &[Entry]) -> bool {
+    let mut names = entries.iter().filter(|entry| entry.key == "key");
+    names.any(|entry| match &entry.node.value {
+        Value::String(name) => sounds_secret(name),
+        _ => false,
+    })
 }
 
 /// Returns whether a mapping is a secret resource, or of a type of which nothing
@@ -142,6 +161,7 @@ fn begins_line(at: Position, line: &str) -> bool {
 /// certificate in it, or something of an unknown type.
 fn mentions_secret(text: &str) -> bool {
     words(text).any(is_secret_name)
+        || text.lines().any(sounds_secret)
         || text.contains(PEM)
         || text.contains(descriptor::full_name(descriptor::types::SECRET))
         || text.contains("TypedStruct")
@@ -189,6 +209,27 @@ mod tests {
         assert_eq!(hidden("a.yaml", &broken), Vec::from_iter(2..=12));
         let broken = "a: [\nb: c\npassword: swordfish\nd: e\n";
         assert_eq!(hidden("a.yaml", broken), [3, 4]);
+    }
+
+    #[test]
+    fn headers_and_metadata_that_sound_secret_are_hidden() {
+        let text = r#"request_headers_to_add:
+- header:
+    key: Authorization
+    value: swordfish
+- header: {key: x-plain, value: shown}
+metadata:
+  filter_metadata:
+    mine: {shown: 1}
+    other:
+      apiToken: swordfish
+    credentials:
+      a: swordfish
+token_bucket:
+  max_tokens: 1
+  fill_interval: 1s
+"#;
+        assert_eq!(hidden("a.yaml", text), [3, 4, 10, 11, 12]);
     }
 
     #[test]

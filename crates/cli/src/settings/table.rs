@@ -61,7 +61,7 @@ sections! {
         "admin_allow" "NAME" "An operator who may write: the name in the certificate as spiffe://..., dns:NAME or cn:NAME, a star for any text; without any, all that --admin-tls-client-ca vouches for" admin_allow;
         "admin_token_file" "FILE" "A file with a token: whoever writes over the admin API must show it, with a certificate or without" admin_token_file;
         "admin_auth_reads" "BOOL" "Whether reading over the admin API needs what writing needs; /ready and /metrics do not" admin_auth_reads;
-        "allow_plaintext_secrets" "BOOL" "Whether secrets (SDS) are given to clients that are neither local nor behind TLS" allow_plaintext_secrets;
+        "allow_plaintext_secrets" "BOOL" "Whether secrets (SDS), and resources with a private key in them, are given to clients that are neither local nor behind TLS with a client certificate" allow_plaintext_secrets;
         "audit_log" "FILE" "A file that gets one JSON line for each change, and for each write that is refused; without it the lines go to the log" audit_log;
         "audit_required" "BOOL" "Whether a change that cannot be written to --audit-log is refused; each is on the disk before it is made" audit_required;
     }

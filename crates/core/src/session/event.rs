@@ -35,6 +35,16 @@ pub enum Event {
         /// The client's error, cut to the limit.
         error: ErrorDetail,
     },
+    /// A resource is withheld, because it has a private key in it: the client
+    /// keeps what it has of the name, or is told that there is nothing.
+    Withheld {
+        /// The type.
+        type_url: TypeUrl,
+        /// The name of the resource.
+        name: Name,
+        /// The version of the resource.
+        version: Version,
+    },
     /// An acknowledgement of a response that is no longer the newest (S6, S7).
     Stale {
         /// The type.

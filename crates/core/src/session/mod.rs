@@ -58,6 +58,9 @@ pub struct Config {
     pub base_subscriptions: BaseSubscriptions,
     /// Whether the client understands `resource_errors` (TP3).
     pub supports_resource_errors: bool,
+    /// Whether resources with a private key in them are withheld: others may
+    /// listen, or nobody knows who the client is.
+    pub withholds_keys: bool,
     /// Whether a changed cluster gets its endpoints again although those did
     /// not change (S53). An Envoy that caches endpoints does not need it.
     pub repeat_endpoints: bool,
@@ -85,6 +88,7 @@ impl Config {
             params: Params::default(),
             base_subscriptions: BaseSubscriptions::default(),
             supports_resource_errors: false,
+            withholds_keys: false,
             repeat_endpoints: true,
             ack_timeout: Duration::from_secs(5),
             dependency_timeout: Duration::from_secs(15),
@@ -275,6 +279,12 @@ impl Session {
             self.events = VecDeque::new();
         }
         event
+    }
+
+    /// Whether there are events to poll.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Whether the last poll ended before it evaluated everything: it should be

@@ -1,6 +1,6 @@
 //! Polls the type streams of a session for the next response.
 
-use super::{Session, cross_type};
+use super::{Event, MAX_EVENTS, Session, cross_type};
 use crate::database::Database;
 use crate::message::{Mode, Response};
 use crate::moment::Moment;
@@ -143,6 +143,16 @@ impl Session {
         }
 
         let push = type_stream.select_push(db, &context);
+        for (name, version) in type_stream.withheld.take_unreported() {
+            if self.events.len() < MAX_EVENTS {
+                let type_url = type_stream.type_url.clone();
+                self.events.push_back(Event::Withheld {
+                    type_url,
+                    name,
+                    version,
+                });
+            }
+        }
         let may_be_empty = type_stream.owes_response && is_complete;
         if push.is_empty() && !may_be_empty {
             self.has_silent_progress |= push.has_more(db);

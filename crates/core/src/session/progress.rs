@@ -130,7 +130,8 @@ impl<'s> TypeProgress<'s> {
     }
 
     /// The names of which the client does not have the desired resource: sent
-    /// without an acknowledgement, to be evaluated or tried, deferred, NACKed.
+    /// without an acknowledgement, to be evaluated or tried, deferred, NACKed,
+    /// withheld.
     fn outstanding_names(&self) -> HashSet<Name> {
         let type_stream = self.type_stream;
         let pending_acks = type_stream.client_cache.pending_acks().iter();
@@ -141,6 +142,7 @@ impl<'s> TypeProgress<'s> {
             .chain(type_stream.suspects.keys());
         let mut names: HashSet<Name> = sent.map(|resource| resource.name.clone()).collect();
         names.extend(nacked.map(|(name, _)| name.clone()));
+        names.extend(type_stream.withheld.names().cloned());
         names.extend(type_stream.dirty.iter().cloned());
         names.extend(type_stream.deferred_additions().cloned());
         names

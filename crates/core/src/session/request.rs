@@ -284,6 +284,7 @@ impl Session {
             dialect: self.dialect(),
             supports_resource_errors: self.config.supports_resource_errors,
             denied: self.denied.contains(url),
+            withholds_keys: self.config.withholds_keys,
             params: self.params_of(url),
         };
         let type_id = self.type_id_for(db, url);

@@ -294,12 +294,14 @@ impl TypeStream {
             nacked.map(|(_, requested_name)| requested_name).collect();
         let (dirty, deferred) = (&self.dirty, &self.deferred);
         let (subscriptions, type_id) = (&self.subscriptions, self.type_id);
+        let withheld = &self.withheld;
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
             let is_subscribed = |entry| subscriptions.of_entry(entry).next().is_some();
             let entry = db.find(type_id, name);
             dirty.contains(name)
                 || deferred.contains(name)
                 || nacked.contains(name)
+                || withheld.contains(name)
                 || entry.is_some_and(is_subscribed)
         });
     }

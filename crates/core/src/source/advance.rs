@@ -118,7 +118,8 @@ impl TypeStream {
             }
 
             advance.range.end = index + 1;
-            let is_taken = takes_all || self.takes_item(db, cursor, item);
+            let is_withheld = item.1.as_ref().is_some_and(|r| self.is_withheld(r));
+            let is_taken = !is_withheld && (takes_all || self.takes_item(db, cursor, item));
             if is_taken && !self.must_defer_item(db, context, item) {
                 *budget = budget.saturating_sub(size);
                 continue;

@@ -15,7 +15,8 @@ use crate::resource::Resource;
 pub(crate) enum DependencyState {
     /// The client is not subscribed to it.
     NotSubscribed,
-    /// There is nothing to send: it does not exist, or is in quarantine.
+    /// There is nothing to send: it does not exist, is in quarantine, or is
+    /// withheld.
     Unavailable,
     /// The client ACKed it, in this or an earlier version.
     Held,
@@ -45,7 +46,7 @@ impl TypeStream {
         }
         match choice {
             Choice::Unknown => DependencyState::Pending,
-            Choice::Resource(resource) if !self.is_quarantined(&resource) => {
+            Choice::Resource(resource) if !self.is_undeliverable(&resource) => {
                 DependencyState::Pending
             }
             _ => DependencyState::Unavailable,

@@ -105,6 +105,7 @@ impl TypeStream {
         }
 
         let desired = desired_by(&matching);
+        self.note_withheld(name, &desired);
         let nothing_nacked = self.quarantine.is_empty() && self.suspects.is_empty();
         let all_desired = match nothing_nacked {
             true => Vec::new(),
@@ -217,8 +218,9 @@ impl TypeStream {
     }
 
     /// Evaluates one desired resource: adds its upsert and the answers, or
-    /// defers it. Returns whether the client NACKed it, so that it cannot be
-    /// delivered and the resource that it would replace has to stay.
+    /// defers it. Returns whether the client NACKed it, or may not have it, so
+    /// that it cannot be delivered and the resource that it would replace has
+    /// to stay.
     fn evaluate_resource(
         &self,
         db: &mut Database,
@@ -232,7 +234,7 @@ impl TypeStream {
             evaluation.awaits_trial = true;
             return true;
         }
-        if self.is_quarantined(resource) {
+        if self.is_undeliverable(resource) {
             self.answer_quarantined(db, name, resource, resolving, evaluation);
             return true;
         }

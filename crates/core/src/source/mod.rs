@@ -42,6 +42,7 @@ mod surplus;
 mod trials;
 mod ttl;
 mod wildcard;
+mod withheld;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -68,6 +69,7 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::timer::Timers;
+use withheld::Withheld;
 
 /// One resource type on one stream.
 #[derive(Debug)]
@@ -81,6 +83,8 @@ pub(crate) struct TypeStream {
     pub(crate) supports_resource_errors: bool,
     /// Whether the client may not see the type.
     pub(crate) denied: bool,
+    /// The resources that the client may not have.
+    pub(crate) withheld: Withheld,
     pub(crate) subscriber: SubscriberId,
     /// The parameters of plain names, and of cursors.
     pub(crate) params: ParamsId,
@@ -168,6 +172,7 @@ pub(crate) struct TypeStreamConfig {
     pub(crate) dialect: Dialect,
     pub(crate) supports_resource_errors: bool,
     pub(crate) denied: bool,
+    pub(crate) withholds_keys: bool,
     pub(crate) params: ParamsId,
 }
 
@@ -186,6 +191,7 @@ impl TypeStream {
             dialect,
             supports_resource_errors,
             denied,
+            withholds_keys,
             params,
         } = config;
         Self {
@@ -196,6 +202,7 @@ impl TypeStream {
             dialect,
             supports_resource_errors,
             denied,
+            withheld: Withheld::new(withholds_keys),
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
             scope_params: None,
@@ -405,6 +412,7 @@ impl TypeStream {
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
         self.ttl_timers.cancel(name);
+        self.withheld.forget(name);
     }
 
     /// Forgets the NACKs of a requested name (S83), but for those of `desired`

@@ -13,7 +13,7 @@ use crate::params::ParamsId;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// Answers subscriptions whose resource is in quarantine. Each gets the
+    /// Answers subscriptions whose resource cannot be delivered. Each gets the
     /// resource that the client accepted before; if there is none it gets a
     /// negative answer, unless the client may hold something of unknown body
     /// (S12).
@@ -28,7 +28,7 @@ impl TypeStream {
         let held = self.held_instead(db, name, resource, resolving);
         // A removal of the name would remove other variants that the client may
         // hold.
-        let may_use = |held: &CachedResource| !self.is_quarantined(&held.resource);
+        let may_use = |held: &CachedResource| !self.is_undeliverable(&held.resource);
         let has_others = !self.kind.on_demand && held.iter().any(may_use);
         let subscribed_params = self.subscribed_params(db, name);
         // Each of several subscriptions gets the resource that matches it.
@@ -104,7 +104,9 @@ impl TypeStream {
         resource: &Resource,
         held: &'h [CachedResource],
     ) -> Option<&'h CachedResource> {
-        let mut resumed = held.iter().filter(|held| is_known_resumed(held));
+        let is_resumed =
+            |held: &&CachedResource| is_known_resumed(held) && !self.is_withheld(&held.resource);
+        let mut resumed = held.iter().filter(is_resumed);
         let first = resumed.clone().next().filter(|_| self.sends_whole_sets())?;
         let same = resumed.find(|held| same_variant(&held.resource, resource));
         Some(same.unwrap_or(first))
@@ -125,10 +127,10 @@ impl TypeStream {
         same.or_else(|| accepted.find(|held| matches(held)))
     }
 
-    /// Whether the client accepted a resource once, and it is not in quarantine
+    /// Whether the client accepted a resource once, and it may be sent again
     /// now.
     fn is_restorable(&self, held: &CachedResource) -> bool {
-        held.was_accepted() && !self.is_quarantined(&held.resource)
+        held.was_accepted() && !self.is_undeliverable(&held.resource)
     }
 
     /// Resends a resource that the client accepted (`restored`), and removes

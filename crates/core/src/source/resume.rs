@@ -263,7 +263,9 @@ impl TypeStream {
             return false;
         };
 
-        let is_current = Version::of_hash(db.fingerprint_sum(id)) == *version;
+        // Nobody is sent again what is withheld, whatever it says that it holds.
+        let is_current =
+            Version::of_hash(db.fingerprint_sum(id)) == *version && !self.withholds_any_of(db, id);
         if is_current && let Some(cursor) = self.client_cache.cursor_mut(id) {
             cursor.move_to_head(db);
             self.acked_version = Some(version.clone());

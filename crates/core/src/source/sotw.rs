@@ -289,6 +289,7 @@ impl TypeStream {
             set.entry((name.clone(), None))
                 .or_insert_with(|| negative::invalid_cluster(&name));
         }
+        set.retain(|_, resource| !self.is_withheld(resource));
         set
     }
 
@@ -388,7 +389,9 @@ impl TypeStream {
             // A response with some variants of a name replaces all of them
             // (TP2), so each of them is listed.
             if !after.is_empty() {
-                let accepted = after.into_iter().filter(CachedResource::was_accepted);
+                let accepted = after
+                    .into_iter()
+                    .filter(|held| held.was_accepted() && !self.is_withheld(&held.resource));
                 accepted.for_each(|held| _ = add(held.resource));
             } else if self.absence_as_error(true).is_none() {
                 self.negative_resource(true, update.name()).map(&mut add);

@@ -32,6 +32,7 @@ fn type_stream(db: &mut Database, mode: Mode) -> TypeStream {
         dialect: Dialect::Standard,
         supports_resource_errors: false,
         denied: false,
+        withholds_keys: false,
         params: db.intern_params(Params::default()),
     };
     let (stream, type_id) = (db.open_stream(), db.type_id(&url));

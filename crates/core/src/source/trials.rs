@@ -245,8 +245,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether a desired variant of a name is neither a suspect nor in
-    /// quarantine, and was not sent yet.
+    /// Whether a desired variant of a name is no suspect, can be delivered, and
+    /// was not sent yet.
     fn desires_new_variant(&self, db: &mut Database, name: &Name) -> bool {
         let after = self.client_cache.held_after_acks(db, name);
         let is_new = |new: &Arc<Resource>| {
@@ -255,7 +255,7 @@ impl TypeStream {
                 same && same_variant(&held.resource, new)
             };
             let is_suspect = self.suspects.contains_key(&variant_of(new));
-            !is_suspect && !self.is_quarantined(new) && !after.iter().any(is_sent)
+            !is_suspect && !self.is_undeliverable(new) && !after.iter().any(is_sent)
         };
         self.desired_resources(db, name).iter().any(is_new)
     }

@@ -16,7 +16,8 @@ pub mod types;
 
 pub use extend::{DescriptorFile, ExtendError, extend};
 
-use std::sync::OnceLock;
+use std::collections::HashSet;
+use std::sync::{LazyLock, OnceLock};
 
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
@@ -53,6 +54,22 @@ pub fn pool() -> &'static DescriptorPool {
 #[must_use]
 pub fn message(type_url: &str) -> Option<MessageDescriptor> {
     pool().get_message_by_name(full_name(type_url))
+}
+
+/// Returns whether some message has a field of this name, in the spelling of
+/// YAML or of JSON.
+#[must_use]
+pub fn is_field_name(name: &str) -> bool {
+    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let fields = pool().all_messages().flat_map(|message| {
+            let fields = message.fields();
+            let names =
+                fields.flat_map(|field| [field.name().to_owned(), field.json_name().into()]);
+            names.collect::<Vec<String>>()
+        });
+        fields.collect()
+    });
+    NAMES.contains(name)
 }
 
 /// The full name of the message in a type URL.

@@ -32,5 +32,8 @@ types! {
     TYPED_EXTENSION_CONFIG = "envoy.config.core.v3.TypedExtensionConfig";
 }
 
+/// Metadata, in a resource or in its wrapper.
+pub const METADATA: &str = "type.googleapis.com/envoy.config.core.v3.Metadata";
+
 /// The wrapper of a resource, with name, version and TTL (S58).
 pub const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";

@@ -66,6 +66,12 @@ pub struct Facts {
     /// Whether a route configuration matches hosts without regard to their
     /// port.
     pub ignores_port: bool,
+    /// Whether it holds something that is never shown: see
+    /// [`redact`](crate::redact).
+    pub holds_secrets: bool,
+    /// Whether it has a private key inline, or anything else that a `Secret`
+    /// may hold.
+    pub holds_keys: bool,
 }
 
 /// Why there are no facts.
@@ -123,12 +129,19 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
 /// of a virtual host are no list of names.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let of = message.descriptor();
-    let references::Found { references, leaves } = references::find(message)?;
+    let references::Found {
+        references,
+        leaves,
+        holds_secrets,
+        holds_keys,
+    } = references::find(message)?;
 
     let mut facts = Facts {
         name: name_field(of.full_name()).and_then(|field| text(message, field)),
         references,
         leaves,
+        holds_secrets,
+        holds_keys,
         ..Facts::default()
     };
 

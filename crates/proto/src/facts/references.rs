@@ -18,6 +18,7 @@ use super::{FactsError, MAX_REFERENCES, text, texts};
 use crate::{
     canonical::{MAX_DEPTH, any_parts},
     descriptor::{self, full_name, types},
+    redact,
 };
 
 /// Messages and the field in which they name a cluster, or a list of them.
@@ -106,6 +107,8 @@ pub(super) struct Found {
     pub(super) references: Vec<(&'static str, String)>,
     /// Route configurations inside the message that have VHDS.
     pub(super) leaves: Vec<String>,
+    pub(super) holds_secrets: bool,
+    pub(super) holds_keys: bool,
 }
 
 /// Finds the references of a message and of everything inside it, and the
@@ -120,6 +123,8 @@ pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
     Ok(Found {
         references: walk.found.into_iter().collect(),
         leaves: walk.leaves.into_iter().collect(),
+        holds_secrets: walk.holds_secrets,
+        holds_keys: walk.holds_keys,
     })
 }
 
@@ -174,6 +179,10 @@ pub(super) fn decode(
 struct Walk {
     found: BTreeSet<(&'static str, String)>,
     leaves: BTreeSet<String>,
+    /// There is something that is never shown.
+    holds_secrets: bool,
+    /// There is something inline that a `Secret` may hold.
+    holds_keys: bool,
 }
 
 impl Walk {
@@ -190,6 +199,9 @@ impl Walk {
         }
 
         self.add_own_references(of.full_name(), message);
+        let secrets = redact::own_secrets(message);
+        self.holds_secrets |= secrets.any;
+        self.holds_keys |= secrets.keys;
         let is_inside = depth > 0;
         if is_inside && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
             self.add_leaf(message);

@@ -222,3 +222,80 @@ proptest::proptest! {
         }
     }
 }
+
+/// Whether a resource holds secrets, and keys, by the descriptors; the quick
+/// look has to leave it to them.
+fn secrets(yaml: &str) -> (bool, bool) {
+    let read = text::read("a.yaml", yaml, &Options::default());
+    assert_eq!(read.errors, []);
+    let resource = &read.resources[0];
+    let facts = of_message(&resource.message).unwrap();
+    if let Some(quick) = crate::quick::look(&resource.type_url, &resource.body) {
+        assert_eq!(quick, facts);
+    }
+    (facts.holds_secrets, facts.holds_keys)
+}
+
+#[test]
+fn keys_and_other_secrets_of_a_resource_are_known() {
+    let tls = |key: &str| {
+        secrets(&format!(
+            r#"
+"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+name: c
+transport_socket:
+  name: tls
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+    common_tls_context: {{tls_certificates: [{{private_key: {key}}}]}}
+"#
+        ))
+    };
+    assert_eq!(tls("{inline_string: swordfish}"), (true, true));
+    assert_eq!(tls("{inline_bytes: c3dvcmRmaXNo}"), (true, true));
+    assert_eq!(tls("{filename: /key.pem}"), (false, false));
+
+    let host = |rest: &str| {
+        secrets(&format!(
+            r#"
+"@type": type.googleapis.com/envoy.config.route.v3.VirtualHost
+name: v
+domains: [d]
+{rest}
+"#
+        ))
+    };
+    let header = |name: &str, value: &str| {
+        host(&format!(
+            "request_headers_to_add: [{{header: {{key: {name}, value: {value}}}}}]"
+        ))
+    };
+    assert_eq!(header("authorization", "swordfish"), (true, false));
+    assert_eq!(header("x-a", "Bearer swordfish"), (true, false));
+    assert_eq!(header("x-a", "swordfish"), (false, false));
+    let metadata = |values: &str| host(&format!("metadata: {{filter_metadata: {{m: {values}}}}}"));
+    assert_eq!(metadata("{a: {token: x}}"), (true, false));
+    assert_eq!(metadata("{a: Bearer x}"), (true, false));
+    assert_eq!(metadata("{a: 1, b: true, c: [x]}"), (false, false));
+}
+
+#[test]
+fn a_key_in_a_typed_struct_is_known() {
+    let listener = |key: &str| {
+        secrets(&format!(
+            r#"
+"@type": type.googleapis.com/envoy.config.listener.v3.Listener
+name: l
+address: {{socket_address: {{address: 127.0.0.1, port_value: 80}}}}
+filter_chains:
+- transport_socket:
+    name: tls
+    typed_config:
+      "@type": type.googleapis.com/xds.type.v3.TypedStruct
+      type_url: type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+      value: {{common_tls_context: {{tls_certificates: [{{private_key: {key}}}]}}}}
+"#
+        ))
+    };
+    assert_eq!(listener("{inline_string: swordfish}"), (true, true));
+}

@@ -10,6 +10,7 @@ use prost_reflect::{
 
 use crate::descriptor::pool;
 use crate::facts::references;
+use crate::redact;
 use crate::validate::{self, Quick, Rules};
 
 /// The plans of all messages.
@@ -27,6 +28,9 @@ pub(super) struct Plan {
     pub(super) required: u64,
     /// Whether Envoy can build what a body describes, as far as that is certain.
     pub(super) is_constructible: Option<fn(&[u8]) -> bool>,
+    /// Whether a body may hold a secret, by a name in it: then it is left to
+    /// the descriptors.
+    pub(super) may_be_secret: Option<fn(&[u8]) -> bool>,
     /// Whether the walk leaves it to the descriptors.
     pub(super) odd: bool,
 }
@@ -137,6 +141,7 @@ impl Plan {
             fields: fields.into(),
             required,
             is_constructible,
+            may_be_secret: redact::quick_check(of.full_name()),
             odd: is_left || is_odd_message(of),
         }
     }
@@ -150,13 +155,14 @@ impl Plan {
 }
 
 /// Returns whether the walk leaves a message to the descriptors, because of its
-/// syntax, of more oneofs than there are bits, or of references that only they
-/// can find.
+/// syntax, of more oneofs than there are bits, or of references or secrets that
+/// only they can find.
 fn is_odd_message(of: &MessageDescriptor) -> bool {
     of.parent_file().syntax() != Syntax::Proto3
         || of.oneofs().len() > u64::BITS as usize
         || of.is_map_entry()
         || references::is_odd(of.full_name())
+        || redact::is_typed_struct(of.full_name())
 }
 
 /// Returns the bit of the oneof that a field is in: the first oneof of its
@@ -213,13 +219,14 @@ fn shape_and_kind(field: &FieldDescriptor) -> (Shape, Kind) {
 }
 
 /// Returns whether the walk leaves a field to the descriptors, because of its
-/// form, of the messages in it that are not validated, or of references that
-/// only they can find.
+/// form, of the messages in it that are not validated, or of references or
+/// secrets that only they can find.
 fn is_odd_field(field: &FieldDescriptor, rules: Option<&Rules>) -> bool {
     field.is_group()
         || rules.is_some_and(|rules| rules.skip)
         || references::ODD_FIELDS.contains(&field.name())
         || has_odd_keys(field)
+        || redact::is_secret_field(field)
 }
 
 /// Returns whether a field is a map whose keys are no texts.

@@ -56,7 +56,9 @@ impl<'a> Walk<'a> {
         if plan.odd || depth > DEEPEST {
             return None;
         }
-        if plan.is_constructible.is_some_and(|check| !check(left)) {
+        if plan.is_constructible.is_some_and(|check| !check(left))
+            || plan.may_be_secret.is_some_and(|check| check(left))
+        {
             return None;
         }
         match plan.special {

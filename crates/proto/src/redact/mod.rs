@@ -1,18 +1,24 @@
 //! Messages without their secrets, to be shown.
 //!
-//! Secret are the fields that Envoy's files mark as sensitive, and a few that
-//! they should (see `table`), wherever they are, through every `Any` and
-//! `TypedStruct`. A text becomes [`REDACTED`], any other part of a secret
-//! becomes empty; where a secret comes from a file or a variable of the
-//! environment, the place is kept.
+//! Secret are the fields that Envoy's files mark as sensitive, a few that they
+//! should, and headers and metadata whose names say so (see `table`), wherever
+//! they are, through every `Any`, `Struct` and `TypedStruct`. A text becomes
+//! [`REDACTED`], any other part of a secret becomes empty; where a secret comes
+//! from a file or a variable of the environment, the place is kept.
+//!
+//! The same table tells whether a body holds secrets (its facts), and
+//! [`scrub`] takes the secrets of resources out of a client's words.
 //!
 //! An unknown field cannot be known to be harmless, so bodies of unknown types
 //! and unknown fields are not shown either.
 
+mod find;
+mod scrub;
 mod structs;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::borrow::Cow;
 
@@ -24,12 +30,20 @@ use crate::{
     canonical::{ANY_VALUE, MAX_DEPTH, any_parts},
     descriptor, text,
 };
+pub use find::values;
+pub(crate) use find::{is_secret_field, is_secret_path, is_typed_struct, own_secrets, quick_check};
+pub use scrub::{MAX_SCRUBBED, scrub};
+use table::Pair;
+pub use words::sounds_secret;
 
 /// The text in place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
 const ANY: &str = "google.protobuf.Any";
 const DATA_SOURCE: &str = "envoy.config.core.v3.DataSource";
+const VALUE: &str = "google.protobuf.Value";
+/// The fields of a `DataSource` that have its contents.
+const INLINE: [&str; 2] = ["inline_bytes", "inline_string"];
 
 /// Why a body cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,7 +85,7 @@ pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError
 /// Takes the secrets out of a message, and everything that is not known to be
 /// harmless: unknown fields, and bodies of unknown types.
 pub fn redact_message(message: &mut DynamicMessage) {
-    hide_secrets(message, 0);
+    Hider::default().hide_secrets(message, 0);
 }
 
 /// Cuts a client's text where it begins to quote a secret, and marks the cut
@@ -103,103 +117,202 @@ pub fn resembles_secret_name(name: &str) -> bool {
     is_secret_name(name) || (name.len() >= SHORTEST && text::nearest(name, long.cloned()).is_some())
 }
 
-/// Hides the secrets in a message and in the messages inside it, and removes
-/// unknown fields. `depth` counts the messages around it, through every `Any`;
-/// a message that is too deep is hidden as a whole.
-fn hide_secrets(message: &mut DynamicMessage, depth: usize) {
-    if depth >= MAX_DEPTH {
-        return hide_all(message, depth);
-    }
+/// Hides secrets, and collects them.
+#[derive(Debug, Default)]
+struct Hider {
+    /// The secrets that were hidden, if they are wanted.
+    values: Option<Vec<Bytes>>,
+    /// Whether one of them is a key that a `Secret` may hold.
+    has_key: bool,
+}
 
-    message.take_unknown_fields().for_each(drop);
-    match message.descriptor().full_name() {
-        ANY => return change_body(message, |inner| hide_secrets(inner, depth + 1)),
-        name if structs::is_typed_struct(name) => return structs::hide_secrets(message, depth),
-        _ => {}
-    }
+impl Hider {
+    /// Hides the secrets in a message and in the messages inside it, and removes
+    /// unknown fields. `depth` counts the messages around it, through every
+    /// `Any`; a message that is too deep is hidden as a whole.
+    fn hide_secrets(&mut self, message: &mut DynamicMessage, depth: usize) {
+        if depth >= MAX_DEPTH {
+            return self.hide_all(message, depth);
+        }
 
-    for (field, value) in message.fields_mut() {
-        match table::is_secret(&field) {
-            true => hide(value, depth),
-            false => each_message(value, &mut |inner| hide_secrets(inner, depth + 1)),
+        message.take_unknown_fields().for_each(drop);
+        let of = message.descriptor();
+        match of.full_name() {
+            ANY => {
+                return self.change_body(message, |hider, inner| {
+                    hider.hide_secrets(inner, depth + 1);
+                });
+            }
+            name if structs::is_typed_struct(name) => {
+                return structs::hide_secrets(self, message, depth);
+            }
+            VALUE => structs::hide_credential(self, message),
+            DATA_SOURCE => self.hide_secret_source(message),
+            _ => {}
+        }
+
+        let rules = table::rules(of.full_name());
+        if let Some(pair) = rules.and_then(|rules| rules.pair) {
+            self.hide_pair(pair, message, depth);
+        }
+        for (field, value) in message.fields_mut() {
+            match rules {
+                Some(rules) if rules.is_secret(&field) => {
+                    self.has_key |= rules.is_key(&field) && find::reveals(value);
+                    self.hide(value, depth);
+                }
+                Some(rules) if rules.is_map(&field) => self.hide_in_map(value, depth),
+                _ => self.hide_in_value(value, depth),
+            }
         }
     }
-}
 
-/// Calls `each` with the messages in a value, one by one: itself, the items of
-/// a list or the values of a map. It is not called for the messages inside
-/// those.
-fn each_message(value: &mut Value, each: &mut impl FnMut(&mut DynamicMessage)) {
-    match value {
-        Value::Message(message) => each(message),
-        Value::List(list) => list.iter_mut().for_each(|value| each_message(value, each)),
-        Value::Map(map) => map.values_mut().for_each(|value| each_message(value, each)),
-        _ => {}
-    }
-}
-
-/// Changes the body of an `Any` with `change`, and encodes it again. A body of
-/// an unknown type, or one that is not of its type, is hidden as a whole,
-/// unless it is empty.
-fn change_body(any: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
-    let Some((type_url, body)) = any_parts(any) else {
-        return;
-    };
-    let of = descriptor::message(&type_url);
-    let decoded = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
-    let changed: Bytes = match decoded {
-        Some(mut message) => {
-            change(&mut message);
-            message.encode_to_vec().into()
+    /// Hides the secrets in a value that is not secret itself: a text that is
+    /// one by its form, and the messages in the value, in the items of a list
+    /// or in the values of a map.
+    fn hide_in_value(&mut self, value: &mut Value, depth: usize) {
+        match value {
+            Value::String(text) if words::is_secret_text(text) => self.hide(value, depth),
+            Value::Message(message) => self.hide_secrets(message, depth + 1),
+            Value::List(list) => {
+                let items = list.iter_mut();
+                items.for_each(|value| self.hide_in_value(value, depth));
+            }
+            Value::Map(map) => {
+                let values = map.values_mut();
+                values.for_each(|value| self.hide_in_value(value, depth));
+            }
+            _ => {}
         }
-        None if body.is_empty() => return,
-        None => REDACTED.into(),
-    };
-    any.set_field_by_number(ANY_VALUE, Value::Bytes(changed));
-}
-
-/// Hides a value that is secret as a whole: texts and bytes become
-/// [`REDACTED`], numbers zero, and messages are hidden value by value. `depth`
-/// counts the messages around the value.
-fn hide(value: &mut Value, depth: usize) {
-    match value {
-        Value::String(text) => REDACTED.clone_into(text),
-        Value::Bytes(bytes) => *bytes = REDACTED.into(),
-        Value::Message(message) => hide_all(message, depth + 1),
-        Value::List(list) => list.iter_mut().for_each(|value| hide(value, depth)),
-        Value::Map(map) => map.values_mut().for_each(|value| hide(value, depth)),
-        Value::Bool(value) => *value = false,
-        Value::I32(value) | Value::EnumNumber(value) => *value = 0,
-        Value::I64(value) => *value = 0,
-        Value::U32(value) => *value = 0,
-        Value::U64(value) => *value = 0,
-        Value::F32(value) => *value = 0.0,
-        Value::F64(value) => *value = 0.0,
     }
-}
 
-/// Hides every value of a message that is secret as a whole, and removes its
-/// unknown fields. A message that is too deep becomes empty.
-fn hide_all(message: &mut DynamicMessage, depth: usize) {
-    message.take_unknown_fields().for_each(drop);
-    if depth >= MAX_DEPTH {
-        message.take_fields().for_each(drop);
-        return;
+    /// Hides the values of a map whose keys sound secret, and the secrets in
+    /// the others.
+    fn hide_in_map(&mut self, value: &mut Value, depth: usize) {
+        let Value::Map(map) = value else { return };
+        for (key, value) in map {
+            match key.as_str().is_some_and(sounds_secret) {
+                true => self.hide(value, depth),
+                false => self.hide_in_value(value, depth),
+            }
+        }
     }
-    match message.descriptor().full_name() {
-        ANY => change_body(message, |inner| hide_all(inner, depth + 1)),
-        DATA_SOURCE => hide_inline(message),
-        _ => message
-            .fields_mut()
-            .for_each(|(_, value)| hide(value, depth)),
-    }
-}
 
-/// Hides the secret of a `DataSource` that has it inline. The name of a file or
-/// a variable that holds the secret is kept.
-fn hide_inline(source: &mut DynamicMessage) {
-    let inline = ["inline_bytes", "inline_string"];
-    if inline.iter().any(|field| source.has_field_by_name(field)) {
-        source.set_field_by_name("inline_string", Value::String(REDACTED.to_owned()));
+    /// Hides the value of a pair whose name sounds secret, or which is a
+    /// credential by itself. A command operator of Envoy is shown.
+    fn hide_pair(&mut self, pair: &Pair, message: &mut DynamicMessage, depth: usize) {
+        let is_secret = find::has_secret_name(pair, message);
+        for field in pair.values {
+            if message.has_field_by_name(field)
+                && let Some(value) = message.get_field_by_name_mut(field)
+                && find::is_secret_value(value, is_secret)
+            {
+                self.hide(value, depth);
+            }
+        }
+    }
+
+    /// Changes the body of an `Any` with `change`, and encodes it again. A body
+    /// of an unknown type, or one that is not of its type, is hidden as a
+    /// whole, unless it is empty.
+    fn change_body(
+        &mut self,
+        any: &mut DynamicMessage,
+        change: impl FnOnce(&mut Self, &mut DynamicMessage),
+    ) {
+        let Some((type_url, body)) = any_parts(any) else {
+            return;
+        };
+        let of = descriptor::message(&type_url);
+        let decoded = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+        let changed: Bytes = match decoded {
+            Some(mut message) => {
+                change(self, &mut message);
+                message.encode_to_vec().into()
+            }
+            None if body.is_empty() => return,
+            None => REDACTED.into(),
+        };
+        any.set_field_by_number(ANY_VALUE, Value::Bytes(changed));
+    }
+
+    /// Hides a value that is secret as a whole: texts and bytes become
+    /// [`REDACTED`], numbers zero, and messages are hidden value by value.
+    /// `depth` counts the messages around the value.
+    fn hide(&mut self, value: &mut Value, depth: usize) {
+        match value {
+            Value::String(text) => {
+                self.collect(text.as_bytes());
+                REDACTED.clone_into(text);
+            }
+            Value::Bytes(bytes) => {
+                self.collect(bytes);
+                *bytes = REDACTED.into();
+            }
+            Value::Message(message) => self.hide_all(message, depth + 1),
+            Value::List(list) => list.iter_mut().for_each(|value| self.hide(value, depth)),
+            Value::Map(map) => map.values_mut().for_each(|value| self.hide(value, depth)),
+            Value::Bool(value) => *value = false,
+            Value::I32(value) | Value::EnumNumber(value) => *value = 0,
+            Value::I64(value) => *value = 0,
+            Value::U32(value) => *value = 0,
+            Value::U64(value) => *value = 0,
+            Value::F32(value) => *value = 0.0,
+            Value::F64(value) => *value = 0.0,
+        }
+    }
+
+    /// Hides every value of a message that is secret as a whole, and removes
+    /// its unknown fields. A message that is too deep becomes empty.
+    fn hide_all(&mut self, message: &mut DynamicMessage, depth: usize) {
+        message.take_unknown_fields().for_each(drop);
+        if depth >= MAX_DEPTH {
+            message.take_fields().for_each(drop);
+            return;
+        }
+        match message.descriptor().full_name() {
+            ANY => self.change_body(message, |hider, inner| hider.hide_all(inner, depth + 1)),
+            DATA_SOURCE => self.hide_inline(message),
+            VALUE => structs::hide(self, message),
+            _ => message
+                .fields_mut()
+                .for_each(|(_, value)| self.hide(value, depth)),
+        }
+    }
+
+    /// Hides the contents of a `DataSource` that are a secret by their form,
+    /// wherever the source stands.
+    fn hide_secret_source(&mut self, source: &mut DynamicMessage) {
+        let is_secret = |field: &&str| {
+            let value = source.get_field_by_name(field);
+            value.is_some_and(|value| find::is_secret_form(&value))
+        };
+        if INLINE.iter().any(is_secret) {
+            self.hide_inline(source);
+        }
+    }
+
+    /// Hides the secret of a `DataSource` that has it inline. The name of a
+    /// file or a variable that holds the secret is kept.
+    fn hide_inline(&mut self, source: &mut DynamicMessage) {
+        for field in INLINE {
+            if source.has_field_by_name(field)
+                && let Some(value) = source.get_field_by_name_mut(field)
+            {
+                self.hide(value, 0);
+                source.set_field_by_name("inline_string", Value::String(REDACTED.to_owned()));
+                return;
+            }
+        }
+    }
+
+    /// Collects a secret, if they are wanted. The text in place of one is none.
+    fn collect(&mut self, value: &[u8]) {
+        if let Some(values) = &mut self.values
+            && !value.is_empty()
+            && value != REDACTED.as_bytes()
+        {
+            values.push(Bytes::copy_from_slice(value));
+        }
     }
 }

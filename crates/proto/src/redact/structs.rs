@@ -3,7 +3,7 @@
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value};
 
-use super::{ANY, REDACTED, hide_all, table};
+use super::{ANY, Hider, REDACTED, sounds_secret, table, words};
 use crate::{canonical::MAX_DEPTH, descriptor};
 
 const STRUCT: &str = "struct_value";
@@ -24,7 +24,7 @@ pub(super) fn is_typed_struct(name: &str) -> bool {
 
 /// Hides the secrets in the value of a `TypedStruct`; all of the value, if its
 /// type is not known. `depth` counts the messages around it.
-pub(super) fn hide_secrets(message: &mut DynamicMessage, depth: usize) {
+pub(super) fn hide_secrets(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
     let url = message.get_field_by_name(TYPE_URL);
     let url = url.as_deref().and_then(Value::as_str);
     let of = url.and_then(descriptor::message);
@@ -36,45 +36,88 @@ pub(super) fn hide_secrets(message: &mut DynamicMessage, depth: usize) {
         return;
     };
     match of {
-        Some(of) => hide_in_struct(&of, value, depth + 1),
-        None => hide_all(value, depth + 1),
+        Some(of) => hide_in_struct(hider, &of, value, depth + 1),
+        None => hider.hide_all(value, depth + 1),
     }
 }
 
 /// Hides the secrets in a `Struct` that stands for the message `of`. The value
 /// of a key that is no field of it is hidden as well. `depth` counts the
 /// messages around it; a `Struct` that is too deep is hidden as a whole.
-fn hide_in_struct(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usize) {
+fn hide_in_struct(
+    hider: &mut Hider,
+    of: &MessageDescriptor,
+    message: &mut DynamicMessage,
+    depth: usize,
+) {
     if depth >= MAX_DEPTH {
-        return hide_all(message, depth);
+        return hider.hide_all(message, depth);
     }
 
     match of.full_name() {
         ANY => match text_at(message, ANY_TYPE).and_then(|url| descriptor::message(&url)) {
             // The depth bounds an `Any` in an `Any`.
-            Some(inner) => hide_in_struct(&inner, message, depth + 1),
-            None => hide_all(message, depth),
+            Some(inner) => hide_in_struct(hider, &inner, message, depth + 1),
+            None => hider.hide_all(message, depth),
         },
-        name if is_typed_struct(name) => hide_in_typed_struct(message, depth),
-        // No message of this package has a secret field.
-        name if name.starts_with("google.protobuf.") => {}
-        _ => each_entry(message, |key, value| match find_field(of, key) {
-            Some(field) if !table::is_secret(&field) => hide_in_field(&field, value, depth),
-            // The type of an `Any` stands among its fields.
-            None if key == ANY_TYPE => {}
-            _ => hide(value),
-        }),
+        name if is_typed_struct(name) => hide_in_typed_struct(hider, message, depth),
+        // These are written as they are: what people chose is in a `Struct`.
+        name if name.starts_with("google.protobuf.") => hider.hide_secrets(message, depth + 1),
+        _ => hide_in_fields(hider, of, message, depth),
     }
+}
+
+/// Hides the secrets among the entries of a `Struct` that stand for the fields
+/// of the message `of`.
+fn hide_in_fields(
+    hider: &mut Hider,
+    of: &MessageDescriptor,
+    message: &mut DynamicMessage,
+    depth: usize,
+) {
+    let rules = table::rules(of.full_name());
+    let pair = rules.and_then(|rules| rules.pair);
+    let is_secret_pair = pair.is_some_and(|pair| {
+        let name = text_at(message, pair.name);
+        name.is_some_and(|name| sounds_secret(&name))
+    });
+
+    each_entry(message, |key, value| match find_field(of, key) {
+        Some(field) if rules.is_some_and(|rules| rules.is_secret(&field)) => {
+            hider.has_key |= rules.is_some_and(|rules| rules.is_key(&field));
+            hide(hider, value);
+        }
+        Some(field) if rules.is_some_and(|rules| rules.is_map(&field)) => {
+            change_struct(value, |map| {
+                each_entry(map, |key, value| match sounds_secret(key) {
+                    true => hide(hider, value),
+                    false => hider.hide_secrets(value, depth + 1),
+                });
+            });
+        }
+        Some(field) if pair.is_some_and(|pair| pair.values.contains(&field.name())) => {
+            match is_secret_pair {
+                true => hide(hider, value),
+                false => hide_credential(hider, value),
+            }
+        }
+        Some(field) => hide_in_field(hider, &field, value, depth),
+        // The type of an `Any` stands among its fields.
+        None if key == ANY_TYPE => {}
+        None => hide(hider, value),
+    });
 }
 
 /// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`;
 /// all of its value, if its type is not known.
-fn hide_in_typed_struct(message: &mut DynamicMessage, depth: usize) {
+fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
     let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
     let of = url.and_then(|url| descriptor::message(&url));
     each_entry(message, |key, value| match (key, &of) {
-        (VALUE, Some(of)) => change_struct(value, |inner| hide_in_struct(of, inner, depth + 1)),
-        (VALUE, None) => hide(value),
+        (VALUE, Some(of)) => {
+            change_struct(value, |inner| hide_in_struct(hider, of, inner, depth + 1));
+        }
+        (VALUE, None) => hide(hider, value),
         _ => {}
     });
 }
@@ -86,19 +129,29 @@ fn find_field(of: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
 }
 
 /// Hides the secrets in the value of a field that is not secret itself: in a
-/// message, in each item of a list, or in each value of a map.
-fn hide_in_field(field: &FieldDescriptor, value: &mut DynamicMessage, depth: usize) {
+/// text, in a message, in each item of a list, or in each value of a map.
+fn hide_in_field(
+    hider: &mut Hider,
+    field: &FieldDescriptor,
+    value: &mut DynamicMessage,
+    depth: usize,
+) {
     let Kind::Message(of) = field.kind() else {
+        if text_of(value).is_some_and(|text| words::is_secret_text(&text)) {
+            hide(hider, value);
+        }
         return;
     };
-    let hide_in_value = |of: &MessageDescriptor, value: &mut DynamicMessage| {
-        change_struct(value, |message| hide_in_struct(of, message, depth + 1));
+    let mut hide_in_value = |of: &MessageDescriptor, value: &mut DynamicMessage| {
+        change_struct(value, |message| {
+            hide_in_struct(hider, of, message, depth + 1);
+        });
     };
 
     if field.is_map() {
         if let Kind::Message(of) = of.map_entry_value_field().kind() {
             change_struct(value, |map| {
-                each_entry(map, |_, value| hide_in_value(&of, value))
+                each_entry(map, |_, value| hide_in_value(&of, value));
             });
         }
         return;
@@ -147,14 +200,43 @@ fn text_at(message: &mut DynamicMessage, wanted: &str) -> Option<String> {
     let mut found = None;
     each_entry(message, |key, value| {
         if key == wanted {
-            let text = value.get_field_by_name(TEXT);
-            found = text.and_then(|text| Some(text.as_str()?.to_owned()));
+            found = text_of(value);
         }
     });
     found
 }
 
-/// Makes a `google.protobuf.Value` the text that stands for a secret.
-fn hide(value: &mut DynamicMessage) {
+/// Returns the text in a `google.protobuf.Value`; `None` if it holds something
+/// else.
+fn text_of(value: &DynamicMessage) -> Option<String> {
+    let text = value.get_field_by_name(TEXT);
+    text.and_then(|text| Some(text.as_str()?.to_owned()))
+}
+
+/// Hides a `google.protobuf.Value` that is a credential by itself. Others stay.
+pub(super) fn hide_credential(hider: &mut Hider, value: &mut DynamicMessage) {
+    if text_of(value).is_some_and(|text| words::is_credential(&text)) {
+        hide(hider, value);
+    }
+}
+
+/// Makes a `google.protobuf.Value` the text that stands for a secret, and
+/// collects the texts in it.
+pub(super) fn hide(hider: &mut Hider, value: &mut DynamicMessage) {
+    collect(hider, value, 0);
     value.set_field_by_name(TEXT, Value::String(REDACTED.to_owned()));
+}
+
+/// Collects all texts in a `google.protobuf.Value`, down to some depth.
+fn collect(hider: &mut Hider, value: &mut DynamicMessage, depth: usize) {
+    if hider.values.is_none() || depth >= MAX_DEPTH {
+        return;
+    }
+    if let Some(text) = text_of(value) {
+        hider.collect(text.as_bytes());
+    }
+    each_item(value, |item| collect(hider, item, depth + 1));
+    change_struct(value, |inner| {
+        each_entry(inner, |_, value| collect(hider, value, depth + 1));
+    });
 }

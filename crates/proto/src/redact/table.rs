@@ -1,7 +1,18 @@
-//! The fields that are secret, read from the descriptors once.
+//! The table of secrets: which fields hold them, read from the descriptors once.
+//!
+//! | where | what is secret |
+//! |---|---|
+//! | a field that Envoy's files mark as sensitive | all of it |
+//! | [`UNMARKED`] | all of it |
+//! | [`PAIRS`]: a value beside a name, such as a header | the value, if the name or the value says so |
+//! | [`MAPS`]: values under keys that people choose | the value, if the key says so |
+//! | any text | all of it, if it is a private key or a web token |
+//!
+//! Names and texts are judged by `words`. Where one of these is a `DataSource`
+//! that names a file or a variable, the place is no secret.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
@@ -18,11 +29,149 @@ pub(super) const UNMARKED: &[&str] = &[
     "envoy.config.trace.v3.LightstepConfig.access_token",
     "envoy.extensions.filters.http.aws_lambda.v3.Credentials.secret_access_key",
     "envoy.extensions.filters.http.aws_lambda.v3.Credentials.session_token",
+    // Symmetric keys stand among public ones.
+    "envoy.extensions.filters.common.jwks.v3.JwtHandshakeValidator.local_jwks",
+    "envoy.extensions.filters.http.jwt_authn.v3.JwtProvider.local_jwks",
     "envoy.extensions.grpc_service.call_credentials.access_token.v3.AccessTokenCredentials.token",
     "envoy.extensions.grpc_service.call_credentials.google_iam.v3.GoogleIamCredentials.authorization_token",
     "envoy.extensions.grpc_service.call_credentials.google_refresh_token.v3.GoogleRefreshTokenCredentials.token",
     "envoy.extensions.grpc_service.call_credentials.service_account_jwt_access.v3.ServiceAccountJwtAccessCredentials.json_key",
 ];
+
+/// Fields that hold what a `Secret` may hold: private keys, their passwords,
+/// session ticket keys. A resource with one of them inline goes only where
+/// secrets may go.
+pub(super) const KEYS: &[&str] = &[
+    "envoy.config.core.v3.GrpcService.GoogleGrpc.SslCredentials.private_key",
+    "envoy.extensions.common.aws.v3.IAMRolesAnywhereCredentialProvider.private_key",
+    "envoy.extensions.transport_sockets.tls.v3.GenericSecret.secret",
+    "envoy.extensions.transport_sockets.tls.v3.GenericSecret.secrets",
+    "envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider.typed_config",
+    "envoy.extensions.transport_sockets.tls.v3.TlsCertificate.password",
+    "envoy.extensions.transport_sockets.tls.v3.TlsCertificate.pkcs12",
+    "envoy.extensions.transport_sockets.tls.v3.TlsCertificate.private_key",
+    "envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys.keys",
+];
+
+/// A message that puts a value beside its name.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) message: &'static str,
+    /// The field that has the name.
+    pub(super) name: &'static str,
+    /// The fields of which one has the value.
+    pub(super) values: &'static [&'static str],
+}
+
+/// Headers to add, and what is written like them.
+pub(super) const PAIRS: &[Pair] = &[
+    Pair {
+        message: "envoy.config.core.v3.HeaderValue",
+        name: "key",
+        values: &["value", "raw_value"],
+    },
+    Pair {
+        message: "envoy.config.core.v3.KeyValue",
+        name: "key",
+        values: &["value"],
+    },
+    Pair {
+        message: "envoy.config.core.v3.KeyValuePair",
+        name: "key",
+        values: &["value"],
+    },
+    Pair {
+        message: "envoy.config.core.v3.QueryParameter",
+        name: "key",
+        values: &["value"],
+    },
+];
+
+/// Maps whose keys are names that people choose. Metadata is shown but for
+/// values whose key sounds secret: subsets and routes are understood by it, and
+/// `edit` has to give back what it was given.
+pub(super) const MAPS: &[&str] = &[
+    "envoy.config.core.v3.Metadata.filter_metadata",
+    "envoy.config.core.v3.Metadata.typed_filter_metadata",
+    "envoy.extensions.wasm.v3.EnvironmentVariables.key_values",
+    "google.protobuf.Struct.fields",
+];
+
+/// Messages that can hold a secret in their own fields, by full name.
+static RULES: LazyLock<HashMap<String, Rules>> = LazyLock::new(|| {
+    let rules = pool().all_messages().filter_map(|message| {
+        let rules = Rules::of(&message);
+        (!rules.is_empty()).then(|| (message.full_name().to_owned(), rules))
+    });
+    rules.collect()
+});
+
+/// What is secret among the own fields of a message.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// The numbers of fields that are secret as a whole.
+    secret: Vec<u32>,
+    /// Those of them that hold keys.
+    keys: Vec<u32>,
+    /// The numbers of maps in which a key tells whether its value is secret.
+    maps: Vec<u32>,
+    pub(super) pair: Option<&'static Pair>,
+}
+
+impl Rules {
+    fn of(message: &MessageDescriptor) -> Self {
+        let mut rules = Self {
+            pair: PAIRS
+                .iter()
+                .find(|pair| pair.message == message.full_name()),
+            ..Self::default()
+        };
+        for field in message.fields() {
+            let (name, number) = (field.full_name(), field.number());
+            if SECRET.contains(name) {
+                rules.secret.push(number);
+            }
+            if KEYS.contains(&name) {
+                rules.keys.push(number);
+            }
+            if MAPS.contains(&name) {
+                rules.maps.push(number);
+            }
+        }
+        rules
+    }
+
+    fn is_empty(&self) -> bool {
+        self.secret.is_empty() && self.maps.is_empty() && self.pair.is_none()
+    }
+
+    /// Whether there are maps in which a key tells whether its value is secret.
+    pub(super) fn has_maps(&self) -> bool {
+        !self.maps.is_empty()
+    }
+
+    /// Whether all of a field is secret.
+    pub(super) fn is_secret(&self, field: &FieldDescriptor) -> bool {
+        self.secret.contains(&field.number())
+    }
+
+    /// Whether a field holds a key.
+    pub(super) fn is_key(&self, field: &FieldDescriptor) -> bool {
+        self.keys.contains(&field.number())
+    }
+
+    /// Whether a field is a map in which a key tells whether its value is
+    /// secret.
+    pub(super) fn is_map(&self, field: &FieldDescriptor) -> bool {
+        self.maps.contains(&field.number())
+    }
+}
+
+/// Finds what is secret among the own fields of a message, by its full name;
+/// `None` if nothing can be.
+pub(super) fn rules(message: &str) -> Option<&'static Rules> {
+    RULES.get(message)
+}
 
 /// The full names of all secret fields, marked or not. The marks are options,
 /// which the descriptors keep encoded: reading them for each message costs too

@@ -24,10 +24,22 @@ fn shown(yaml: &str) -> String {
 
 #[test]
 fn every_name_in_the_table_is_a_field() {
-    for name in table::UNMARKED {
-        let (message, field) = name.rsplit_once('.').unwrap();
+    let is_field = |message: &str, field: &str| {
         let message = descriptor::message(message).unwrap_or_else(|| panic!("{message}"));
-        assert!(message.get_field_by_name(field).is_some(), "{name}");
+        assert!(
+            message.get_field_by_name(field).is_some(),
+            "{message:?} {field}"
+        );
+    };
+    for name in [table::UNMARKED, table::KEYS, table::MAPS].concat() {
+        let (message, field) = name.rsplit_once('.').unwrap();
+        is_field(message, field);
+    }
+    for pair in table::PAIRS {
+        is_field(pair.message, pair.name);
+        pair.values
+            .iter()
+            .for_each(|field| is_field(pair.message, field));
     }
     assert!(table::count() > UNMARKED_AND_SOME, "the marks are not seen");
 }
@@ -206,4 +218,133 @@ fn secret_fields_are_known_by_name_in_both_spellings() {
         assert!(!is_secret_name(slip), "{slip}");
         assert!(resembles_secret_name(slip), "{slip}");
     }
+}
+
+const ROUTE: &str = r#"
+"@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+name: r
+"#;
+
+#[test]
+fn headers_to_add_are_hidden_by_their_names_and_values() {
+    let shown = shown(&format!(
+        r#"{ROUTE}
+request_headers_to_add:
+- header: {{key: Authorization, value: "Bearer hunter2"}}
+- header: {{key: X-Api-Key, raw_value: aHVudGVyMg==}}
+- header: {{key: x-who, value: "Basic hunter2"}}
+- header: {{key: proxy-authorization, value: "%REQ(x-other)%"}}
+- header: {{key: x-plain, value: visible}}
+response_headers_to_add:
+- header: {{key: set-cookie, value: id=hunter2}}
+"#
+    ));
+    assert_eq!(shown.matches(REDACTED).count(), 3, "{shown}");
+    assert!(
+        shown.contains("visible") && shown.contains("%REQ(x-other)%"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn metadata_is_hidden_where_a_key_or_a_value_says_so() {
+    let shown = shown(&format!(
+        r#"{ROUTE}
+metadata:
+  filter_metadata:
+    trunkline: {{base_sets: [a]}}
+    envoy.lb: {{canary: true, weight: 3, stage: [prod]}}
+    mine:
+      api_token: hunter2
+      nested: {{list: [{{dbPassword: 12345}}], plain: visible}}
+      header: Bearer hunter2
+      secrets: {{deep: {{one: hunter2, two: [hunter2]}}}}
+    credentials: {{all: hunter2}}
+  typed_filter_metadata:
+    some.token: {{"@type": type.googleapis.com/google.protobuf.StringValue, value: hunter2}}
+"#
+    ));
+    for visible in [
+        "base_sets",
+        "canary: true",
+        "weight: 3",
+        "prod",
+        "plain: visible",
+    ] {
+        assert!(shown.contains(visible), "{visible}: {shown}");
+    }
+    assert!(!shown.contains("12345"), "{shown}");
+    assert_eq!(shown.matches(REDACTED).count(), 6, "{shown}");
+}
+
+#[test]
+fn keys_of_web_tokens_are_hidden_unless_they_are_in_a_file() {
+    let jwks = |source: &str| {
+        shown(&format!(
+            r#"
+"@type": type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig
+name: jwt
+typed_config:
+  "@type": type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication
+  providers: {{p: {{issuer: i, local_jwks: {source}}}}}
+"#
+        ))
+    };
+    let inline = jwks(r#"{inline_string: '{"keys":[{"kty":"oct","k":"hunter2"}]}'}"#);
+    assert!(inline.contains(REDACTED), "{inline}");
+    assert!(jwks("{filename: /etc/jwks.json}").contains("/etc/jwks.json"));
+}
+
+#[test]
+fn a_private_key_is_hidden_wherever_it_stands() {
+    let shown = shown(
+        r#"
+"@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret
+name: ca
+validation_context:
+  trusted_ca: {inline_string: "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"}
+"#,
+    );
+    assert!(shown.contains(REDACTED), "{shown}");
+}
+
+#[test]
+fn headers_and_metadata_in_a_typed_struct_are_hidden() {
+    let shown = shown(&format!(
+        r#"{LISTENER}
+      "@type": type.googleapis.com/xds.type.v3.TypedStruct
+      type_url: type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+      value:
+        name: visible
+        request_headers_to_add:
+        - header: {{key: authorization, value: hunter2}}
+        - header: {{key: x-b, value: Bearer hunter2}}
+        - header: {{key: x-c, value: plain}}
+        metadata: {{filter_metadata: {{mine: {{token: hunter2, other: open}}}}}}
+"#
+    ));
+    assert_eq!(shown.matches(REDACTED).count(), 3, "{shown}");
+    for visible in ["visible", "plain", "open", "authorization"] {
+        assert!(shown.contains(visible), "{visible}: {shown}");
+    }
+}
+
+#[test]
+fn all_that_is_hidden_is_collected() {
+    let text = format!(
+        r#"{LISTENER}
+      "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+      common_tls_context:
+        tls_certificates:
+        - private_key: {{inline_string: hunter2}}
+          password: {{inline_bytes: aHVudGVyMw==}}
+metadata: {{filter_metadata: {{mine: {{secret: {{a: hunter4, b: [hunter5]}}}}}}}}
+"#
+    );
+    let read = text::read("a.yaml", &text, &text::Options::default());
+    assert_eq!(read.errors, []);
+    let resource = &read.resources[0];
+    let mut found = values(&resource.type_url, resource.body.clone()).unwrap();
+    found.sort();
+    assert_eq!(found, ["hunter2", "hunter3", "hunter4", "hunter5"]);
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::{slip::Slip, stranger::Stranger, tree::Position};
+use crate::redact::REDACTED;
 use crate::validate::Broken;
 
 /// One mistake at one place.
@@ -246,6 +247,24 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Takes out what is quoted of the text, for a mistake in a secret. A slip
+    /// for a field is quoted all the same.
+    pub(super) fn without_quotes(mut self) -> Self {
+        let quoted = match &mut self {
+            Self::UnknownField {
+                name, near: None, ..
+            }
+            | Self::UnknownType { name, .. }
+            | Self::UnknownEnumValue { name, .. } => Some(name),
+            Self::OutOfRange { value, .. } => Some(value),
+            _ => None,
+        };
+        if let Some(quoted) = quoted {
+            REDACTED.clone_into(quoted);
+        }
+        self
+    }
+
     /// Makes the problem of a text that holds nothing but comments.
     pub(super) fn of_empty(text: &str) -> Self {
         Self::Empty(match text.contains('#') {

@@ -103,7 +103,7 @@ fn mistakes_name_file_line_column_field_and_fix() {
         ),
         (
             "  metadata: {filter_metadata: {a: 3}}",
-            "f.yaml:4:35: resources[0].metadata.filter_metadata[\"a\"]: expected a mapping, found the number 3",
+            "f.yaml:4:35: resources[0].metadata.filter_metadata[\"a\"]: expected a mapping, found a number",
         ),
         (
             "  x: &a [*a]",

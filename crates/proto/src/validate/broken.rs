@@ -1,6 +1,7 @@
 //! The ways to break a rule, each a sentence with its remedy.
 
 use super::construction::Rejected;
+use crate::redact::REDACTED;
 
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,4 +86,20 @@ pub enum Broken {
     /// Bodies nest too deep.
     #[error("nests deeper than {0} messages")]
     TooDeep(usize),
+}
+
+impl Broken {
+    /// Takes out the value that breaks the rule, for one in a secret.
+    pub(super) fn without_value(mut self) -> Self {
+        match &mut self {
+            Self::Range { found, .. }
+            | Self::In { found, .. }
+            | Self::Text { found, .. }
+            | Self::Rejected(Rejected::Regex { found, .. } | Rejected::NoIp { found, .. }) => {
+                REDACTED.clone_into(found);
+            }
+            _ => {}
+        }
+        self
+    }
 }

@@ -21,6 +21,7 @@ use crate::{
     canonical::{MAX_DEPTH, any_parts},
     descriptor,
     path::{Path, Step, key_text},
+    redact,
     text::{MAX_SECONDS, print_duration},
 };
 
@@ -44,11 +45,15 @@ impl Walk {
         self.violations.is_empty()
     }
 
-    /// Reports a broken rule of the part where the walk is. Beyond the limit of
-    /// reports, it is dropped.
+    /// Reports a broken rule of the part where the walk is, without its value
+    /// if that is in a secret. Beyond the limit of reports, it is dropped.
     pub(super) fn report(&mut self, broken: Broken) {
         if self.violations.len() < MAX_VIOLATIONS {
             let path = self.path.clone();
+            let broken = match redact::is_secret_path(&path) {
+                true => broken.without_value(),
+                false => broken,
+            };
             self.violations.push(Violation { path, broken });
         }
     }

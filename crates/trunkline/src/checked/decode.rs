@@ -229,8 +229,12 @@ impl Decoded {
     /// it: that must not replace the secret.
     fn add_redacted(&mut self) {
         let redacted = self.document.items.iter().filter(|item| {
-            let body = item.resource.body.as_deref().unwrap_or_default();
-            REDACTED_TEXT.find(body).is_some()
+            let resource = &item.resource;
+            let rare = resource.facts().rare.as_deref();
+            let metadata = rare.and_then(|rare| rare.metadata.as_deref());
+            let parts = [resource.body.as_deref(), metadata];
+            let mut parts = parts.into_iter().flatten();
+            parts.any(|part| REDACTED_TEXT.find(part).is_some())
         });
         let findings = redacted.map(|item| self.document.finding(item, Fault::Redacted));
         let room = MOST_FINDINGS.saturating_sub(self.errors.len());

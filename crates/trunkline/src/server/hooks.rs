@@ -134,6 +134,12 @@ pub enum Limit {
     /// A stream or a large answer was refused: the process is near its memory
     /// limit.
     Memory,
+    /// A resource with a private key in it was withheld from a client that is
+    /// not one for secrets.
+    Keys,
+    /// The text of a NACK was dropped: the client was sent more secrets than
+    /// the text can be compared with.
+    ErrorText,
 }
 
 impl Limit {
@@ -148,6 +154,8 @@ impl Limit {
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
             Self::Memory => "memory",
+            Self::Keys => "keys",
+            Self::ErrorText => "error_text",
         }
     }
 }
@@ -203,9 +211,19 @@ impl Connection {
     }
 
     /// Whether nobody else can listen: the connection is local, or behind TLS.
+    /// Who is at its other end is another matter.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        self.secure || self.peer.is_some_and(|peer| peer.ip().is_loopback())
+        self.secure || self.is_local()
+    }
+
+    /// Whether secrets may go to a client on this connection, whose identity is
+    /// known or not: it is local; or nobody else can listen, and the client has
+    /// shown who it is, by a certificate or to the hooks. Without that, secrets
+    /// would go to anybody who can reach the port.
+    #[must_use]
+    pub fn is_for_secrets(&self, has_identity: bool) -> bool {
+        self.is_local() || (self.secure && (self.certified || has_identity))
     }
 }
 

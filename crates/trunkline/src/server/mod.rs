@@ -57,6 +57,7 @@ mod request_details;
 mod request_outcome;
 mod requests;
 mod revisions;
+mod scrub;
 mod service;
 mod services;
 mod set;

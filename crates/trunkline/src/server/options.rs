@@ -41,8 +41,9 @@ pub struct Options {
     pub named_only: Vec<TypeUrl>,
     /// Whether endpoints are resent after their cluster changed (S53).
     pub repeat_endpoints: bool,
-    /// Whether secrets are sent to clients that are neither local nor behind
-    /// TLS.
+    /// Whether secrets, and resources with a private key in them, are sent to
+    /// every client: not only to one that is local, or behind TLS with a
+    /// certificate or another identity.
     pub secrets_in_clear: bool,
     /// Streams at once; one more is refused before its first response (S78).
     pub streams: usize,

@@ -12,14 +12,14 @@ use trunkline_core::kind::Kind;
 use trunkline_core::message::{self, Mode, SotwResponse};
 use trunkline_core::resource::Version;
 use trunkline_core::resource_list::ResourceList;
-use trunkline_core::session::Session;
+use trunkline_core::session::{Event, Session};
 
 use super::admit::{self, Admitted};
 use super::hooks::Call;
 use super::paths::StreamForm;
 use super::report::{Report, Sent};
 use super::shared::Shared;
-use super::stream::Stream;
+use super::stream::{Stream, take_withheld};
 use crate::rest::{self, RestError, RestLimits};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -127,7 +127,11 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
         .ok()
         .and_then(|()| shared.poll_to_end(&mut session, now))
         .and_then(message::Response::into_sotw);
+    let withheld = take_withheld(&mut session);
     shared.close(session);
+    for event in withheld.iter().filter(|event| is_withheld(event)) {
+        stream.report_withheld(event);
+    }
 
     // A stream would be sent nothing, but every poll needs a response.
     response.unwrap_or_else(|| SotwResponse {
@@ -138,6 +142,10 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
         errors: Vec::new(),
         removed: Vec::new(),
     })
+}
+
+fn is_withheld(event: &Event) -> bool {
+    matches!(event, Event::Withheld { .. })
 }
 
 /// Writes a response as JSON, and reports it as sent. Refuses a whole set with

@@ -104,8 +104,8 @@ pub struct RequestDetails {
     pub nonce: Option<Nonce>,
     /// The version that the client has accepted last, in state of the world.
     pub version: Option<Version>,
-    /// The error, if it is a NACK, cut to some length. It may quote the
-    /// resource, with secrets.
+    /// The error, if it is a NACK, cut to some length, without the secrets
+    /// that the client was sent.
     pub error: Option<String>,
 }
 
@@ -134,7 +134,7 @@ pub struct Acknowledged<'a> {
     /// Its nonce.
     pub nonce: &'a Nonce,
     /// The client's error, cut to the limit, if it is a NACK. It may quote the
-    /// resource, with secrets.
+    /// resource, without the secrets in it.
     pub error: Option<&'a ErrorDetail>,
     /// The revision of the contents that the response was built from; `None`
     /// if the response is too old to know.

@@ -9,15 +9,16 @@ use trunkline_core::Moment;
 use trunkline_core::kind;
 use trunkline_core::message::{Mode, Request, Response};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::session::{Config, ProtocolError, Session};
+use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::convergence::{Convergence, Convergences};
-use super::hooks::Connection;
+use super::hooks::{Connection, Limit};
 use super::paths::StreamForm;
 use super::report::{Peer, Report, RequestDetails, Sent};
 use super::request_outcome::{RequestOutcome, names_on_demand, take_demand_changes};
+use super::scrub;
 use super::shared::Shared;
 use super::stream_state::StreamState;
 use crate::hub::Watcher;
@@ -84,6 +85,8 @@ struct PolledSession {
     next: NextPoll,
     /// Whether everything was evaluated, and every response is acknowledged.
     is_settled: bool,
+    /// The resources that are withheld from the client.
+    withheld: Vec<Event>,
 }
 
 /// A response that is not written yet.
@@ -174,12 +177,17 @@ impl Stream {
         let now = self.shared.hub.now();
         let mut state = self.lock();
         let Read {
-            request,
+            mut request,
             node,
             refused,
         } = state.reader.read(self.mode, raw)?;
         outcome.refused = refused;
         outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
+        if let Some(error) = scrub::error_of(&mut request) {
+            // Nobody gets to see the words of the client as they came.
+            let type_url = outcome.type_url.as_ref();
+            self.scrub_error(state.session.as_ref(), type_url, error);
+        }
         if self.shared.hooks.has_any() {
             outcome.asked = names_on_demand(outcome.type_url.as_ref(), &request);
             let reads = self.shared.hooks.reads_requests();
@@ -245,14 +253,20 @@ impl Stream {
     }
 
     /// Whether the client may see a type: hooks authorise it, and secrets are
-    /// sent on private connections only, unless an option allows more.
+    /// sent only where they may go.
     pub(super) fn may_see(&self, type_url: &TypeUrl) -> bool {
         let is_secret = type_url.as_str() == kind::SDS;
-        let may_see_secrets = self.connection.is_private() || self.shared.options.secrets_in_clear;
-        if is_secret && !may_see_secrets {
+        if is_secret && !self.is_for_secrets() {
             return false;
         }
         self.shared.hooks.authorise(self.peer(), type_url)
+    }
+
+    /// Whether secrets may go to the client, by its connection and identity, or
+    /// because an option lets them go to all.
+    fn is_for_secrets(&self) -> bool {
+        let has_identity = self.identity.is_some();
+        self.connection.is_for_secrets(has_identity) || self.shared.options.secrets_in_clear
     }
 
     /// The configuration of the session, by the options of the server.
@@ -262,6 +276,7 @@ impl Stream {
             single_type: self.only.clone(),
             named_only: options.named_only.clone(),
             limits: options.limits.clone(),
+            withholds_keys: !self.is_for_secrets(),
             repeat_endpoints: options.repeat_endpoints,
             ..Config::new(self.mode)
         }
@@ -276,6 +291,9 @@ impl Stream {
         let now = self.shared.hub.now();
 
         let polled = self.poll_session(now);
+        for event in &polled.withheld {
+            self.report_withheld(event);
+        }
         if polled.is_settled && polled.built.is_none() {
             self.convergences.drop_acknowledged(change_count);
         }
@@ -326,10 +344,12 @@ impl Stream {
             let soon = self.shared.hub.instant(now) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
+        let is_settled = session.is_acknowledged() && !has_more;
         PolledSession {
             built,
             next,
-            is_settled: session.is_acknowledged() && !has_more,
+            is_settled,
+            withheld: take_withheld(session),
         }
     }
 
@@ -418,12 +438,27 @@ impl Stream {
         }
     }
 
+    /// Counts and reports a resource that is withheld from the client.
+    pub(super) fn report_withheld(&self, event: &Event) {
+        self.shared.hooks.limited(Limit::Keys);
+        self.report(Report::Event(event));
+    }
+
     /// Reports an event of the stream to the hooks. Not to be called with the
     /// state locked.
     pub(super) fn report(&self, report: Report<'_>) {
         if self.shared.hooks.has_any() {
             self.shared.hooks.report(self.peer(), report);
         }
+    }
+}
+
+/// Takes the events of a session that was polled, which are all of resources
+/// that are withheld. Mostly there are none.
+pub(super) fn take_withheld(session: &mut Session) -> Vec<Event> {
+    match session.has_events() {
+        true => std::iter::from_fn(|| session.poll_event()).collect(),
+        false => Vec::new(),
     }
 }
 

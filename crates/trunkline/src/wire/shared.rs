@@ -7,7 +7,8 @@ use trunkline_core::facts::{Facts, RareFacts, Reference};
 use trunkline_core::hosts::Domains;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{TypeUrl, Version};
-use trunkline_proto::{descriptor, facts};
+use trunkline_proto::descriptor::types;
+use trunkline_proto::{descriptor, facts, redact};
 
 /// The maximum of remembered names; where all of them differ there is nothing
 /// to share.
@@ -77,6 +78,8 @@ impl Shared {
         rare.inline_vhds_routes = found.leaves.iter().map(|name| Name::new(name)).collect();
         rare.vhds_version = found.vhds.map(|vhds| Version::of_body(&vhds));
         rare.ignores_port = found.ignores_port;
+        rare.holds_keys = found.holds_keys;
+        rare.holds_secrets = found.holds_secrets || has_secret_metadata(&rare);
 
         let facts = Facts {
             references: references.into(),
@@ -85,6 +88,14 @@ impl Shared {
         };
         (facts != Facts::default()).then(|| Box::new(facts))
     }
+}
+
+/// Returns whether the metadata beside a body has something that is never
+/// shown.
+fn has_secret_metadata(rare: &RareFacts) -> bool {
+    let metadata = rare.metadata.clone();
+    let values = metadata.and_then(|metadata| redact::values(types::METADATA, metadata));
+    values.is_some_and(|values| !values.is_empty())
 }
 
 #[cfg(test)]

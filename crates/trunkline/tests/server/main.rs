@@ -12,6 +12,7 @@ mod hooks;
 mod junk;
 mod limits;
 mod params;
+mod secrets;
 mod services;
 mod streams;
 mod support;

@@ -23,8 +23,8 @@ use prost_reflect::DynamicMessage;
 
 use crate::{
     canonical,
-    descriptor::pool,
     path::{Path, Step},
+    redact,
 };
 
 /// One walk.
@@ -69,8 +69,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes a mistake at a place of the text, with the path of the walk.
+    /// Makes a mistake at a place of the text, with the path of the walk. What
+    /// is in a secret is not quoted.
     fn error_at(&self, at: Position, problem: Problem) -> TextError {
+        let problem = match redact::is_secret_path(&self.path) {
+            true => problem.without_quotes(),
+            false => problem,
+        };
         TextError {
             file: self.file.to_owned(),
             at,
@@ -109,25 +114,10 @@ impl<'a> Walk<'a> {
     /// is a secret. Always `None`, for the caller to return.
     fn report_wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
         let expected = expected.into();
-        let found = match is_sensitive(&self.path) {
+        let found = match redact::is_secret_path(&self.path) {
             true => node.kind().to_owned(),
             false => node.describe(),
         };
         self.report(node.at, Problem::WrongKind { expected, found })
     }
-}
-
-/// Returns whether the value at a path is a secret by Envoy's own mark, so that
-/// no error may quote it. Without the mark in the descriptors, every value is.
-fn is_sensitive(path: &Path) -> bool {
-    let Some(mark) = pool().get_extension_by_name("udpa.annotations.sensitive") else {
-        return true;
-    };
-    path.steps().iter().any(|step| match step {
-        Step::Field(field) => {
-            let options = field.options();
-            options.get_extension(&mark).as_bool() == Some(true)
-        }
-        _ => false,
-    })
 }

@@ -87,6 +87,9 @@ fn describe(event: &Event, bodies: &Bodies) -> Vec<String> {
             let body = bodies.get(version).map_or("?", String::as_str);
             vec!["parked".into(), short(type_url), format!("{name}@{body}")]
         }
+        Event::Withheld { type_url, name, .. } => {
+            vec!["withheld".into(), short(type_url), name.to_string()]
+        }
         Event::Stale { type_url, .. } => vec!["stale".into(), short(type_url)],
         Event::Refused { type_url, reason } => vec![
             "refused".into(),

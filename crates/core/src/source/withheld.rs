@@ -1,0 +1,93 @@
+//! Resources that the client may not have: they have a private key in them, and
+//! the connection is not one for secrets.
+//!
+//! To the client such a resource is one that it NACKed: it keeps what it
+//! accepted of the name, or is told that there is nothing. So a resource that
+//! gets a key is not removed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::TypeStream;
+use crate::database::{CursorId, Database};
+use crate::name::Name;
+use crate::resource::{Resource, Version};
+
+/// The names of which something is withheld; `None` for a client that may have
+/// everything, as most.
+#[derive(Debug)]
+pub(crate) struct Withheld(Option<Box<Names>>);
+
+#[derive(Debug, Default)]
+struct Names {
+    /// By requested name, the version that is withheld.
+    versions: BTreeMap<Name, Version>,
+    /// Those that were not reported yet.
+    unreported: Vec<(Name, Version)>,
+}
+
+impl Withheld {
+    /// Nothing is withheld yet; nothing ever is unless `is_on`.
+    pub(super) fn new(is_on: bool) -> Self {
+        Self(is_on.then(Box::default))
+    }
+
+    /// Whether something of a name is withheld.
+    pub(super) fn contains(&self, name: &Name) -> bool {
+        let names = self.0.as_ref();
+        names.is_some_and(|names| names.versions.contains_key(name))
+    }
+
+    /// The names of which something is withheld.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.0.iter().flat_map(|names| names.versions.keys())
+    }
+
+    /// Forgets a name in which the client has no interest any more.
+    pub(super) fn forget(&mut self, name: &Name) {
+        if let Some(names) = &mut self.0 {
+            names.versions.remove(name);
+        }
+    }
+
+    /// Takes what was not reported yet.
+    pub(crate) fn take_unreported(&mut self) -> Vec<(Name, Version)> {
+        let names = self.0.as_mut();
+        names.map_or_else(Vec::new, |names| std::mem::take(&mut names.unreported))
+    }
+}
+
+impl TypeStream {
+    /// Whether the client may not have a resource.
+    pub(crate) fn is_withheld(&self, resource: &Resource) -> bool {
+        self.withheld.0.is_some() && resource.facts().holds_keys()
+    }
+
+    /// Whether a resource is not sent, however long the client waits: it was
+    /// NACKed alone in this version (S12), or is withheld.
+    pub(crate) fn is_undeliverable(&self, resource: &Resource) -> bool {
+        self.is_withheld(resource) || self.is_quarantined(resource)
+    }
+
+    /// Notes what of the desired resources of a name is withheld, each version
+    /// once.
+    pub(super) fn note_withheld(&mut self, name: &Name, desired: &[Arc<Resource>]) {
+        let Some(names) = &mut self.withheld.0 else {
+            return;
+        };
+        let Some(resource) = desired.iter().find(|r| r.facts().holds_keys()) else {
+            names.versions.remove(name);
+            return;
+        };
+        let version = resource.version.clone();
+        let before = names.versions.insert(name.clone(), version.clone());
+        if before.as_ref() != Some(&version) {
+            names.unreported.push((name.clone(), version));
+        }
+    }
+
+    /// Whether the view of a cursor lists something that is withheld.
+    pub(super) fn withholds_any_of(&self, db: &mut Database, cursor: CursorId) -> bool {
+        self.withheld.0.is_some() && db.list(cursor).iter().any(|r| self.is_withheld(r))
+    }
+}

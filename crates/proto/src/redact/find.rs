@@ -1,0 +1,228 @@
+//! Whether a message holds secrets, and which.
+
+use bytes::Bytes;
+use prost_reflect::{DynamicMessage, FieldDescriptor, ReflectMessage as _, Value};
+
+use super::{ANY, DATA_SOURCE, Hider, INLINE, Pair, REDACTED, structs, table, words};
+use crate::canonical::any_parts;
+use crate::path::{Path, Step};
+use crate::{descriptor, vhosts};
+
+/// The secrets in the own fields of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnSecrets {
+    /// There is something that is never shown.
+    pub(crate) any: bool,
+    /// There is a key inline that a `Secret` may hold.
+    pub(crate) keys: bool,
+}
+
+/// Returns the secrets in an encoded body: the texts and bytes that
+/// [`redact`](super::redact) hides, without their places. Those in a body of an
+/// unknown type are not known. `None` if the body itself cannot be read.
+#[must_use]
+pub fn values(type_url: &str, body: Bytes) -> Option<Vec<Bytes>> {
+    let of = descriptor::message(type_url)?;
+    let mut message = DynamicMessage::decode(of, body).ok()?;
+    let mut hider = collecting();
+    hider.hide_secrets(&mut message, 0);
+    hider.values
+}
+
+fn collecting() -> Hider {
+    Hider {
+        values: Some(Vec::new()),
+        has_key: false,
+    }
+}
+
+/// Returns whether a message is written as a `Struct`, so that only a walk by
+/// its type can tell its secrets.
+pub(crate) fn is_typed_struct(message: &str) -> bool {
+    structs::is_typed_struct(message)
+}
+
+/// Finds the secrets in the own fields of a message, but not in the messages
+/// inside it, unless it is a `TypedStruct`.
+pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
+    let of = message.descriptor();
+    if structs::is_typed_struct(of.full_name()) {
+        let mut hider = collecting();
+        hider.hide_secrets(&mut message.clone(), 0);
+        return OwnSecrets {
+            any: hider.values.is_some_and(|values| !values.is_empty()),
+            keys: hider.has_key,
+        };
+    }
+    let Some(rules) = table::rules(of.full_name()) else {
+        return OwnSecrets::default();
+    };
+
+    let mut found = OwnSecrets::default();
+    for (field, value) in message.fields() {
+        if rules.is_secret(&field) && reveals(value) {
+            found.any = true;
+            found.keys |= rules.is_key(&field);
+        }
+        found.any |= rules.is_map(&field) && has_secret_entry(value);
+    }
+    if let Some(pair) = rules.pair {
+        let is_named = has_secret_name(pair, message);
+        let values = pair
+            .values
+            .iter()
+            .filter_map(|field| message.get_field_by_name(field));
+        found.any |= values
+            .into_iter()
+            .any(|value| is_secret_value(&value, is_named));
+    }
+    found
+}
+
+/// Whether the name of a pair sounds secret.
+pub(super) fn has_secret_name(pair: &Pair, message: &DynamicMessage) -> bool {
+    let name = message.get_field_by_name(pair.name);
+    name.is_some_and(|name| name.as_str().is_some_and(words::sounds_secret))
+}
+
+/// Whether the value of a pair is secret: because of its name, or by itself.
+pub(super) fn is_secret_value(value: &Value, is_named: bool) -> bool {
+    let text = match value {
+        Value::String(text) => Some(text.as_str()),
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
+        _ => return is_named,
+    };
+    match text {
+        Some(text) if text.is_empty() || words::is_operator(text) => false,
+        Some(text) => is_named || words::is_credential(text),
+        None => is_named,
+    }
+}
+
+/// Whether a text, or bytes that are one, are a secret by their form.
+pub(super) fn is_secret_form(value: &Value) -> bool {
+    match value {
+        Value::String(text) => words::is_secret_text(text),
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).is_ok_and(words::is_secret_text),
+        _ => false,
+    }
+}
+
+/// Whether a map has a value whose key sounds secret, or a credential among
+/// its values.
+fn has_secret_entry(value: &Value) -> bool {
+    let Value::Map(map) = value else {
+        return false;
+    };
+    map.iter().any(|(key, value)| {
+        let text = match value {
+            Value::Message(value) => value.get_field_by_name("string_value"),
+            _ => None,
+        };
+        let text = text.as_ref().and_then(|text| text.as_str());
+        key.as_str().is_some_and(words::sounds_secret) || text.is_some_and(words::is_credential)
+    })
+}
+
+/// Whether a value that is secret as a whole is there to be seen, and is not
+/// only the place where it can be found.
+pub(super) fn reveals(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty() && text != REDACTED,
+        Value::Bytes(bytes) => !bytes.is_empty(),
+        Value::List(list) => list.iter().any(reveals),
+        Value::Map(map) => map.values().any(reveals),
+        Value::Message(message) => message_reveals(message),
+        _ => false,
+    }
+}
+
+fn message_reveals(message: &DynamicMessage) -> bool {
+    match message.descriptor().full_name() {
+        DATA_SOURCE => {
+            let inline = INLINE.iter();
+            let mut inline = inline.filter_map(|field| message.get_field_by_name(field));
+            inline.any(|value| reveals(&value))
+        }
+        ANY => any_parts(message).is_some_and(|(type_url, body)| {
+            let of = descriptor::message(&type_url);
+            let inner = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+            match inner {
+                Some(inner) => message_reveals(&inner),
+                None => !body.is_empty(),
+            }
+        }),
+        _ => message.fields().any(|(_, value)| reveals(value)),
+    }
+}
+
+/// Returns a check of the encoded bytes of a message: whether
+/// [`own_secrets`] may find something by a name or by the form of a text.
+/// `None` if nothing of that kind is in the message.
+pub(crate) fn quick_check(message: &str) -> Option<fn(&[u8]) -> bool> {
+    let rules = table::rules(message)?;
+    match (rules.pair, rules.has_maps()) {
+        (Some(_), _) => Some(pair_may_be_secret),
+        (None, true) => Some(map_may_be_secret),
+        (None, false) => None,
+    }
+}
+
+/// Returns whether no error may quote the value at a path: it is in a secret,
+/// or it may be one, such as the value of a header or of metadata.
+pub(crate) fn is_secret_path(path: &Path) -> bool {
+    path.steps().iter().any(|step| {
+        let Step::Field(field) = step else {
+            return false;
+        };
+        let message = field.parent_message();
+        table::rules(message.full_name()).is_some_and(|rules| {
+            let pair = rules.pair;
+            rules.is_secret(field)
+                || rules.is_map(field)
+                || pair.is_some_and(|pair| pair.values.contains(&field.name()))
+        })
+    })
+}
+
+/// Whether all of a field is secret.
+pub(crate) fn is_secret_field(field: &FieldDescriptor) -> bool {
+    table::is_secret(field)
+}
+
+/// The check of a pair: a name, and then its value.
+fn pair_may_be_secret(pair: &[u8]) -> bool {
+    const NAME: u32 = 1;
+    vhosts::fields(pair).any(|field| {
+        let Ok(field) = field else { return true };
+        let text = std::str::from_utf8(field.value).unwrap_or_default();
+        match field.number {
+            NAME => words::sounds_secret(text),
+            _ => words::is_credential(text),
+        }
+    })
+}
+
+/// The check of a message that is a map: entries of a key, and then a value,
+/// which has a text in one place only.
+fn map_may_be_secret(map: &[u8]) -> bool {
+    const KEY: u32 = 1;
+    // `google.protobuf.Value.string_value`.
+    const TEXT: u32 = 3;
+    let is_secret_value = |value: &[u8]| {
+        let mut fields = vhosts::fields(value).filter_map(Result::ok);
+        fields.any(|field| {
+            let text = std::str::from_utf8(field.value).unwrap_or_default();
+            field.number == TEXT && words::is_credential(text)
+        })
+    };
+    let is_secret_entry = |entry: &[u8]| {
+        let mut fields = vhosts::fields(entry).filter_map(Result::ok);
+        fields.any(|field| match field.number {
+            KEY => words::sounds_secret(std::str::from_utf8(field.value).unwrap_or_default()),
+            _ => is_secret_value(field.value),
+        })
+    };
+    let mut entries = vhosts::fields(map).filter_map(Result::ok);
+    entries.any(|entry| is_secret_entry(entry.value))
+}
