@@ -14,7 +14,7 @@ use trunkline::checked;
 use trunkline::events::EventLog;
 use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
-use trunkline::{Builder, Server};
+use trunkline::{Builder, Hooks as _, Server};
 use trunkline_store::FilesStatus;
 
 use crate::admin::{self, Admin, Guard};
@@ -82,7 +82,11 @@ impl Running {
             ..Listening::default()
         };
         let api_stopped = listening.stopped.clone();
-        let api = tokio::spawn(listening.serve(admin_listener, admin::router(api), || {}));
+        // Its connections are counted apart from those of xDS, so a fleet that
+        // takes all of its own leaves these alone.
+        let count = Count(Arc::clone(&api.metrics));
+        let met = move |limit| count.limited(limit);
+        let api = tokio::spawn(listening.serve(admin_listener, admin::router(api), met));
         let serving = tokio::spawn(serve(server.clone(), xds, tls));
         Ok(Self {
             server,

@@ -30,13 +30,15 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 6] = [
+const LIMITS: [Limit; 8] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
-    Limit::Pushes,
     Limit::Bytes,
     Limit::NotReady,
+    Limit::ConnectionsPerAddress,
+    Limit::SilentConnections,
+    Limit::SendTimeout,
 ];
 
 /// All metrics but the constant ones.

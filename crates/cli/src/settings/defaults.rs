@@ -93,10 +93,9 @@ impl Limits {
     fn fill(&self, options: &mut trunkline::Options) {
         options.streams = self.streams;
         options.connections = self.connections;
+        options.connections_per_address = self.connections_per_address;
         options.request_bytes = self.request.0;
         options.requests_per_second = self.requests_per_second;
-        options.pushes = self.pushes;
-        options.bytes_in_flight = self.bytes_in_flight.0;
 
         let stream = &mut options.limits;
         stream.subscriptions = self.subscriptions;
@@ -118,6 +117,7 @@ impl Times {
         options.drain = self.drain;
         options.ready_patience = self.ready_patience;
         options.refusal_delay = self.refusal_delay;
+        options.send_timeout = self.send_timeout;
         options.keep_alive = self.keep_alive;
         options.keep_alive_timeout = self.keep_alive_timeout;
         let age = self.max_connection_age;
@@ -145,6 +145,7 @@ fn default_limits(options: trunkline::Options) -> Limits {
     Limits {
         streams: options.streams,
         connections: options.connections,
+        connections_per_address: options.connections_per_address,
         subscriptions: stream.subscriptions,
         hosts: stream.hosts,
         globs: stream.globs,
@@ -156,8 +157,6 @@ fn default_limits(options: trunkline::Options) -> Limits {
         request: ByteSize(options.request_bytes),
         response: ByteSize(stream.response_bytes),
         requests_per_second: options.requests_per_second,
-        pushes: options.pushes,
-        bytes_in_flight: ByteSize(options.bytes_in_flight),
         admin_body: ADMIN_BODY,
     }
 }
@@ -169,6 +168,7 @@ fn default_times(options: &trunkline::Options) -> Times {
         drain: options.drain,
         ready_patience: options.ready_patience,
         refusal_delay: options.refusal_delay,
+        send_timeout: options.send_timeout,
         keep_alive: options.keep_alive,
         keep_alive_timeout: options.keep_alive_timeout,
         max_connection_age: options.max_age.unwrap_or_default(),

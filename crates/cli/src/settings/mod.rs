@@ -88,6 +88,7 @@ pub(crate) struct Sending {
 pub(crate) struct Limits {
     pub(crate) streams: usize,
     pub(crate) connections: usize,
+    pub(crate) connections_per_address: usize,
     pub(crate) subscriptions: usize,
     pub(crate) hosts: usize,
     pub(crate) globs: usize,
@@ -99,8 +100,6 @@ pub(crate) struct Limits {
     pub(crate) request: ByteSize,
     pub(crate) response: ByteSize,
     pub(crate) requests_per_second: u32,
-    pub(crate) pushes: usize,
-    pub(crate) bytes_in_flight: ByteSize,
     pub(crate) admin_body: ByteSize,
 }
 
@@ -110,6 +109,7 @@ pub(crate) struct Times {
     pub(crate) drain: Duration,
     pub(crate) ready_patience: Duration,
     pub(crate) refusal_delay: Duration,
+    pub(crate) send_timeout: Duration,
     pub(crate) keep_alive: Duration,
     pub(crate) keep_alive_timeout: Duration,
     pub(crate) max_connection_age: Duration,

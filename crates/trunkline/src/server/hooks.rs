@@ -92,16 +92,22 @@ pub trait Hooks: Send + Sync + 'static {
 pub enum Limit {
     /// A stream was refused: there are too many.
     Streams,
-    /// A connection had to wait: there are too many.
+    /// A connection was closed: there are too many. The one that was closed is
+    /// a new one, or one without a request.
     Connections,
     /// Requests had to wait: the stream makes too many in a second.
     RequestRate,
-    /// A response had to wait for others.
-    Pushes,
-    /// A response had to wait for the bytes of others.
+    /// A response had to wait: the client has not taken earlier ones of the
+    /// same connection.
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
+    /// A connection was closed: its address has too many.
+    ConnectionsPerAddress,
+    /// A connection was closed: it made no request.
+    SilentConnections,
+    /// A connection was closed: its peer took nothing of what waited for it.
+    SendTimeout,
 }
 
 impl Limit {
@@ -112,9 +118,11 @@ impl Limit {
             Self::Streams => "streams",
             Self::Connections => "connections",
             Self::RequestRate => "request_rate",
-            Self::Pushes => "pushes",
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
+            Self::ConnectionsPerAddress => "connections_per_address",
+            Self::SilentConnections => "silent_connections",
+            Self::SendTimeout => "send_timeout",
         }
     }
 }

@@ -22,7 +22,6 @@ use super::hook_set::HookSet;
 use super::leases::Leases;
 use super::options::Options;
 use super::precondition::RecentChanges;
-use super::push_budget::PushBudget;
 use super::services;
 use super::stream::Stream;
 use crate::checked::ContentSet;
@@ -61,7 +60,6 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
-    pub(super) push_budget: Arc<PushBudget>,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -110,7 +108,6 @@ impl Shared {
             ready: watch::Sender::new(is_ready),
             known_versions: Arc::default(),
             rules: node_rules(&options),
-            push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
             load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
             hooks: Arc::new(hooks),
             options,

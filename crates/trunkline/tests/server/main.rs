@@ -12,6 +12,8 @@ mod hooks;
 mod junk;
 mod limits;
 mod params;
+mod quotas;
 mod services;
+mod slow_peers;
 mod streams;
 mod support;
