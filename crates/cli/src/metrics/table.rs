@@ -30,7 +30,7 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 8] = [
+const LIMITS: [Limit; 10] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
@@ -39,6 +39,8 @@ const LIMITS: [Limit; 8] = [
     Limit::ConnectionsPerAddress,
     Limit::SilentConnections,
     Limit::SendTimeout,
+    Limit::UnfinishedRequests,
+    Limit::RequestTimeout,
 ];
 
 /// All metrics but the constant ones.

@@ -199,10 +199,14 @@ where
     }
 
     /// Handles the earliest deadline if it has passed, and returns true: that
-    /// of the next poll, or of the rate limit. Returns false if there is none, or it has not passed; then the timer wakes the task.
+    /// of the next poll, of a request, or of the rate limit. Returns false if
+    /// there is none, or it has not passed; then the timer wakes the task.
     fn handle_deadline(&mut self) -> bool {
         let next_poll = self.next_poll.filter(|_| !self.poll_due);
-        let deadlines = [next_poll, self.pace.next_request_at()];
+        let paced = self.pace.next_request_at();
+        // Requests that wait because of the rate limit are not polled.
+        let request = self.requests.due().filter(|_| paced.is_none());
+        let deadlines = [next_poll, request, paced];
         let Some(earliest) = deadlines.into_iter().flatten().min() else {
             return false;
         };

@@ -108,6 +108,11 @@ pub enum Limit {
     SilentConnections,
     /// A connection was closed: its peer took nothing of what waited for it.
     SendTimeout,
+    /// A long request had to wait: other requests of the same connection or
+    /// address, or of all, are not complete.
+    UnfinishedRequests,
+    /// A stream ended: a request did not come, or not all of it.
+    RequestTimeout,
 }
 
 impl Limit {
@@ -123,6 +128,8 @@ impl Limit {
             Self::ConnectionsPerAddress => "connections_per_address",
             Self::SilentConnections => "silent_connections",
             Self::SendTimeout => "send_timeout",
+            Self::UnfinishedRequests => "unfinished_requests",
+            Self::RequestTimeout => "request_timeout",
         }
     }
 }

@@ -15,7 +15,7 @@
 //! | `services`, `poll` | the services beside discovery, and REST |
 //! | `admit` | admission of streams |
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
-//! | `requests` | messages cut out of the request's body |
+//! | `requests`, `unfinished` | messages cut out of the request's body, and the memory that they take |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
 //! | `stream`, `stream_state`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
@@ -64,6 +64,7 @@ mod shared;
 mod status;
 mod stream;
 mod stream_state;
+mod unfinished;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -60,6 +60,10 @@ pub struct Options {
     pub request_bytes: usize,
     /// Requests per second that a stream may make; further ones wait.
     pub requests_per_second: u32,
+    /// Bytes of requests that have begun to arrive and are not complete, of all
+    /// clients; one address may have half of them. A long request beyond its
+    /// share waits, and small ones never do.
+    pub unfinished_bytes: usize,
     /// Bytes of responses of one connection that its client has not taken.
     /// Beyond them its streams wait for their own client; one response may
     /// always be on its way.
@@ -112,6 +116,7 @@ impl Default for Options {
             connections_per_address: 0,
             request_bytes: 64 << 20,
             requests_per_second: 2_000,
+            unfinished_bytes: 256 << 20,
             unsent_bytes: 64 << 20,
             send_timeout: Duration::from_secs(60),
             debounce: Duration::from_millis(1),

@@ -96,7 +96,7 @@ where
         Activity::new(call.connection.peer.map(ClientAddress::of))
     });
     let body = request.into_body();
-    let requests = Requests::new(body, shared.options.request_bytes);
+    let requests = Requests::new(body, Arc::clone(&shared), Arc::clone(&connection));
     let driver = start_driver(shared, stream_form, call, closing, connection, requests);
     let body = Body::stream(Box::pin(driver));
 

@@ -24,6 +24,7 @@ use super::options::Options;
 use super::precondition::RecentChanges;
 use super::services;
 use super::stream::Stream;
+use super::unfinished::Unfinished;
 use crate::checked::ContentSet;
 use crate::health::Health;
 use crate::hub::Hub;
@@ -60,6 +61,7 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
+    pub(super) unfinished: Arc<Unfinished>,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -108,6 +110,10 @@ impl Shared {
             ready: watch::Sender::new(is_ready),
             known_versions: Arc::default(),
             rules: node_rules(&options),
+            unfinished: Arc::new(Unfinished::new(
+                options.request_bytes,
+                options.unfinished_bytes,
+            )),
             load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
             hooks: Arc::new(hooks),
             options,

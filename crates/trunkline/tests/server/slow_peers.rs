@@ -1,11 +1,18 @@
 //! Peers that do not read, or do not finish what they send.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use bytes::Bytes;
+use http::Request;
+use http_body::{Body, Frame};
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -99,4 +106,90 @@ async fn an_http1_response_that_is_not_read_ends_its_connection() {
     socket.write_all(request).await.unwrap();
     let limit = tokio::time::timeout(PATIENCE, limits.recv()).await;
     assert_eq!(limit.unwrap(), Some(Limit::SendTimeout));
+}
+
+/// The body of a request of which a test sends what it likes.
+struct Piped(mpsc::UnboundedReceiver<Bytes>);
+
+impl Body for Piped {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.0.poll_recv(cx);
+        piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+/// A stream on which bytes are sent as they are.
+struct Raw {
+    pieces: mpsc::UnboundedSender<Bytes>,
+    _response: http::Response<hyper::body::Incoming>,
+}
+
+async fn connect_raw(fixture: &Fixture) -> SendRequest<Piped> {
+    let socket = TcpStream::connect(fixture.address).await.unwrap();
+    let handshake =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(socket));
+    let (sender, connection) = handshake.await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+async fn open_raw(fixture: &Fixture, sender: &mut SendRequest<Piped>) -> Raw {
+    let service = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+    let uri = format!(
+        "http://{}/{service}/DeltaAggregatedResources",
+        fixture.address
+    );
+    let (pieces, body) = mpsc::unbounded_channel();
+    let request = Request::post(uri).body(Piped(body)).unwrap();
+    Raw {
+        pieces,
+        _response: sender.send_request(request).await.unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn unfinished_requests_stay_within_their_share_and_others_go_on() {
+    const LENGTH: usize = 1 << 20;
+    const STREAMS: usize = 20;
+    let waited = Arc::new(AtomicUsize::new(0));
+    let builder = Server::builder()
+        .hooks(Count(Limit::UnfinishedRequests, Arc::clone(&waited)))
+        .options(|o| {
+            o.request_bytes = LENGTH + 100;
+            o.unfinished_bytes = 16 * LENGTH;
+        });
+    let fixture = build(builder).await;
+    fixture.server.apply(vec![put("a", b"1")]).unwrap();
+
+    let mut sender = connect_raw(&fixture).await;
+    let mut hostile = Vec::new();
+    for _ in 0..STREAMS {
+        let stream = open_raw(&fixture, &mut sender).await;
+        let prefix = [&[0][..], &(LENGTH as u32).to_be_bytes()].concat();
+        stream.pieces.send(prefix.into()).unwrap();
+        hostile.push(stream);
+    }
+    // There is a share for one of them; the others are not read on.
+    while waited.load(Ordering::SeqCst) < STREAMS - 1 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for stream in &hostile {
+        stream.pieces.send(vec![0; LENGTH / 2].into()).unwrap();
+    }
+
+    // Too long for one piece, as that of an Envoy that reconnects.
+    let mut honest = Delta::open_on(fixture.connect().await).await;
+    let names: Vec<String> = (0..10_000).map(|n| format!("a-name-{n:020}")).collect();
+    let mut names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    names.push("a");
+    honest.ask(&names).await;
+    let response = honest.next().await;
+    assert_eq!(bodies(&response), [("a", &b"1"[..])]);
+    assert_eq!(waited.load(Ordering::SeqCst), STREAMS - 1);
 }
