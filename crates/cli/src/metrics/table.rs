@@ -30,13 +30,14 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 10] = [
+const LIMITS: [Limit; 11] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
     Limit::Bytes,
     Limit::NotReady,
     Limit::ConnectionsPerAddress,
+    Limit::StreamsPerPeer,
     Limit::SilentConnections,
     Limit::SendTimeout,
     Limit::UnfinishedRequests,

@@ -92,6 +92,7 @@ impl Limits {
     /// admin API is not one of the library.
     fn fill(&self, options: &mut trunkline::Options) {
         options.streams = self.streams;
+        options.streams_per_peer = self.streams_per_peer;
         options.connections = self.connections;
         options.connections_per_address = self.connections_per_address;
         options.request_bytes = self.request.0;
@@ -144,6 +145,7 @@ fn default_limits(options: trunkline::Options) -> Limits {
 
     Limits {
         streams: options.streams,
+        streams_per_peer: options.streams_per_peer,
         connections: options.connections,
         connections_per_address: options.connections_per_address,
         subscriptions: stream.subscriptions,

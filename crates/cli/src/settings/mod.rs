@@ -87,6 +87,7 @@ pub(crate) struct Sending {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limits {
     pub(crate) streams: usize,
+    pub(crate) streams_per_peer: usize,
     pub(crate) connections: usize,
     pub(crate) connections_per_address: usize,
     pub(crate) subscriptions: usize,

@@ -68,6 +68,7 @@ sections! {
     }
     "Limits: what is beyond them is refused or waits, and is counted in trunkline_limits_total or trunkline_refused_names_total" {
         "max_streams" "N" "Streams at once; one more is refused" limits.streams;
+        "max_streams_per_peer" "N" "Streams at once of one address, and of one identity; 0 is half of all" limits.streams_per_peer;
         "max_connections" "N" "Connections at once; one more is closed, or one without a request of the address that has the most" limits.connections;
         "max_connections_per_address" "N" "Connections at once of one address, behind which there may be a fleet; one more is closed; 0 is half of all" limits.connections_per_address;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;

@@ -104,6 +104,8 @@ pub enum Limit {
     NotReady,
     /// A connection was closed: its address has too many.
     ConnectionsPerAddress,
+    /// A stream was refused: its address or its identity has too many.
+    StreamsPerPeer,
     /// A connection was closed: it made no request.
     SilentConnections,
     /// A connection was closed: its peer took nothing of what waited for it.
@@ -126,6 +128,7 @@ impl Limit {
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
             Self::ConnectionsPerAddress => "connections_per_address",
+            Self::StreamsPerPeer => "streams_per_peer",
             Self::SilentConnections => "silent_connections",
             Self::SendTimeout => "send_timeout",
             Self::UnfinishedRequests => "unfinished_requests",

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `service`, `paths` | the stream that an HTTP request opens |
 //! | `services`, `poll` | the services beside discovery, and REST |
-//! | `admit` | admission of streams |
+//! | `admit`, `quotas` | admission of streams |
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
 //! | `requests`, `unfinished` | messages cut out of the request's body, and the memory that they take |
 //! | `ending` | the end of a stream by the server |
@@ -51,6 +51,7 @@ mod pace;
 mod paths;
 mod poll;
 mod precondition;
+mod quotas;
 mod report;
 mod request_details;
 mod request_outcome;

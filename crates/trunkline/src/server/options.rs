@@ -46,6 +46,10 @@ pub struct Options {
     pub secrets_in_clear: bool,
     /// Streams at once; one more is refused before its first response (S78).
     pub streams: usize,
+    /// Streams at once of one address, and of one identity; zero is half of
+    /// [`Self::streams`]. One more is refused before its first response. A fleet
+    /// may be behind one address, or share one identity.
+    pub streams_per_peer: usize,
     /// Streams at once on one connection; HTTP/2 keeps further ones with the
     /// client. Envoy opens another connection then.
     pub streams_per_connection: usize,
@@ -111,6 +115,7 @@ impl Default for Options {
             repeat_endpoints: true,
             secrets_in_clear: false,
             streams: 100_000,
+            streams_per_peer: 0,
             streams_per_connection: 1_000,
             connections: 100_000,
             connections_per_address: 0,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ use super::hook_set::HookSet;
 use super::leases::Leases;
 use super::options::Options;
 use super::precondition::RecentChanges;
+use super::quotas::Quotas;
 use super::services;
 use super::stream::Stream;
 use super::unfinished::Unfinished;
@@ -47,8 +48,9 @@ pub(super) struct Shared {
     /// The origins whose resources stay only as long as they are renewed.
     pub(super) leases: Leases,
     numbers: AtomicU64,
-    /// Streams that were admitted and have not ended.
-    pub(super) admitted: AtomicUsize,
+    /// Streams that were admitted and have not ended, and refused ones that are
+    /// held.
+    pub(super) quotas: Quotas,
     /// Cancelled to end the streams one by one (S79).
     pub(super) draining: CancellationToken,
     /// Cancelled to end all streams at once.
@@ -104,7 +106,7 @@ impl Shared {
             recent: Mutex::default(),
             leases: Leases::default(),
             numbers: AtomicU64::new(0),
-            admitted: AtomicUsize::new(0),
+            quotas: Quotas::new(&options),
             draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
             ready: watch::Sender::new(is_ready),

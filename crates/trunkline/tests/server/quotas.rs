@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tonic::Code;
 use trunkline::tls::{Tls, TlsFiles};
 use trunkline::{Limit, Server};
 
@@ -123,6 +125,25 @@ async fn silent_connections_that_take_all_places_keep_nobody_out() {
     let other = Delta::open_on(fixture.connect_from(OTHER).await).await;
     // The newest of the greediest address.
     wait_for_close(&mut silent.pop().unwrap()).await;
+    assert!(is_served(&fixture, other).await);
+    assert!(is_served(&fixture, first).await);
+}
+
+#[tokio::test]
+async fn an_address_has_its_quota_of_streams() {
+    let refused = Arc::new(AtomicUsize::new(0));
+    let builder = Server::builder()
+        .hooks(Count(Limit::StreamsPerPeer, Arc::clone(&refused)))
+        .options(|o| {
+            o.streams_per_peer = 1;
+            o.refusal_delay = Duration::ZERO;
+        });
+    let fixture = build(builder).await;
+    let first = Delta::open(&fixture).await;
+    let mut second = Delta::open(&fixture).await;
+    assert_eq!(second.end().await, Code::ResourceExhausted);
+    assert_eq!(refused.load(Ordering::SeqCst), 1);
+    let other = Delta::open_on(fixture.connect_from(OTHER).await).await;
     assert!(is_served(&fixture, other).await);
     assert!(is_served(&fixture, first).await);
 }
