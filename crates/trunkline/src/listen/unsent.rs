@@ -30,17 +30,16 @@ impl Unsent {
         bytes == 0 || bytes < max_bytes
     }
 
-    /// Waits until one more message may be built.
+    /// Waits until one more message may be built. A message that is taken wakes
+    /// one stream, and each that finds room wakes the next: if each message
+    /// woke all, a client with many streams could keep the server busy.
     pub(crate) async fn wait_for_room(&self, max_bytes: usize) {
         let _waiting = Waiting::new(&self.waiting);
-        loop {
-            // Registered before the check, so that no notification is missed.
-            let taken = self.taken.notified();
-            if self.has_room(max_bytes) {
-                return;
-            }
-            taken.await;
+        while !self.has_room(max_bytes) {
+            // One that comes between the check and this call is kept.
+            self.taken.notified().await;
         }
+        self.taken.notify_one();
     }
 
     /// Counts a message of so many bytes until the result is dropped. It counts
@@ -62,12 +61,12 @@ pub(crate) struct UnsentMessage {
 }
 
 impl Drop for UnsentMessage {
-    /// Counts the message no longer, and wakes the streams that wait for room.
+    /// Counts the message no longer, and wakes a stream that waits for room.
     fn drop(&mut self) {
         let unsent = &self.unsent;
         unsent.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
         if unsent.waiting.load(Ordering::SeqCst) > 0 {
-            unsent.taken.notify_waiters();
+            unsent.taken.notify_one();
         }
     }
 }
@@ -100,14 +99,17 @@ mod tests {
         assert!(unsent.has_room(100));
         let second = unsent.count(60);
         assert!(!unsent.has_room(100));
-        let waiting = tokio::spawn({
+        let waiting = [(); 3].map(|()| {
             let unsent = Arc::clone(&unsent);
-            async move { unsent.wait_for_room(100).await }
+            tokio::spawn(async move { unsent.wait_for_room(100).await })
         });
         tokio::task::yield_now().await;
-        assert!(!waiting.is_finished());
+        assert!(!waiting.iter().any(tokio::task::JoinHandle::is_finished));
+        waiting[0].abort();
         drop(first);
-        waiting.await.unwrap();
+        for waiting in waiting.into_iter().skip(1) {
+            waiting.await.unwrap();
+        }
         drop(second);
         // A message is sent although it is beyond the bound by itself.
         assert!(unsent.has_room(0));
