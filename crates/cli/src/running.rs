@@ -14,7 +14,7 @@ use trunkline::checked;
 use trunkline::events::EventLog;
 use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
-use trunkline::{Builder, Server};
+use trunkline::{Builder, Hooks as _, Server};
 use trunkline_store::FilesStatus;
 
 use crate::admin::{self, Admin, Guard};
@@ -99,6 +99,10 @@ impl Running {
             ..Listening::default()
         };
         let apis_stopped = listening.stopped.clone();
+        // Their connections are counted apart from those of xDS, so a fleet that
+        // takes all of its own leaves these alone.
+        let count = Count(Arc::clone(&api.metrics));
+        let met = move |limit| count.limited(limit);
         let mut apis = JoinSet::new();
         let health_address = health.as_ref().map(|(address, _)| *address);
         if let Some((_, listener)) = health {
@@ -109,9 +113,9 @@ impl Running {
                 ..Listening::default()
             };
             let pages = admin::health_router(Arc::clone(&api));
-            apis.spawn(listening.serve(listener, pages, || {}));
+            apis.spawn(listening.serve(listener, pages, met.clone()));
         }
-        apis.spawn(listening.serve(admin_listener, admin::router(api), || {}));
+        apis.spawn(listening.serve(admin_listener, admin::router(api), met));
         let serving = tokio::spawn(serve(server.clone(), xds, tls));
         Ok(Self {
             server,

@@ -10,12 +10,20 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// larger descriptors.
 pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // If it fails, connections beyond the limit wait to be accepted.
+    // If it fails, there can be fewer connections.
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
     let _ = setrlimit(Resource::Nofile, raised);
+}
+
+/// How many descriptors connections of one listener may have: three quarters of
+/// those of the process. Its files, and its other listeners, need some too.
+pub(crate) fn for_connections() -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    let most = limit.and_then(|limit| usize::try_from(limit).ok());
+    most.map_or(usize::MAX, |most| most / 4 * 3)
 }
 
 #[cfg(test)]

@@ -38,10 +38,11 @@ pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
     tokio::spawn(control::serve(control, Arc::clone(&floor)));
     let listening = Listening {
         connections: 100_000,
+        connections_per_address: 100_000,
         streams: 100_000,
         ..Listening::default()
     };
-    listening.serve(xds, Service(floor), || {}).await;
+    listening.serve(xds, Service(floor), |_| {}).await;
 }
 
 #[derive(Default)]

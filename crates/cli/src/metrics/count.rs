@@ -12,6 +12,7 @@ use super::{Metrics, lock};
 use crate::kinds;
 
 /// Hooks that count.
+#[derive(Clone)]
 pub(crate) struct Count(pub(crate) Arc<Metrics>);
 
 /// Counts one event of a type.

@@ -30,16 +30,21 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 9] = [
+const LIMITS: [Limit; 14] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
-    Limit::Pushes,
     Limit::Bytes,
     Limit::NotReady,
     Limit::Memory,
     Limit::Keys,
     Limit::ErrorText,
+    Limit::ConnectionsPerAddress,
+    Limit::StreamsPerPeer,
+    Limit::SilentConnections,
+    Limit::SendTimeout,
+    Limit::UnfinishedRequests,
+    Limit::RequestTimeout,
 ];
 
 /// All metrics but the constant ones.

@@ -97,12 +97,12 @@ impl Limits {
     /// admin API is not one of the library.
     fn fill(&self, options: &mut trunkline::Options) {
         options.streams = self.streams;
+        options.streams_per_peer = self.streams_per_peer;
         options.connections = self.connections;
         options.memory_limit = self.memory.bytes();
+        options.connections_per_address = self.connections_per_address;
         options.request_bytes = self.request.0;
         options.requests_per_second = self.requests_per_second;
-        options.pushes = self.pushes;
-        options.bytes_in_flight = self.bytes_in_flight.0;
 
         let stream = &mut options.limits;
         stream.subscriptions = self.subscriptions;
@@ -124,6 +124,7 @@ impl Times {
         options.drain = self.drain;
         options.ready_patience = self.ready_patience;
         options.refusal_delay = self.refusal_delay;
+        options.send_timeout = self.send_timeout;
         options.keep_alive = self.keep_alive;
         options.keep_alive_timeout = self.keep_alive_timeout;
         let age = self.max_connection_age;
@@ -150,8 +151,10 @@ fn default_limits(options: trunkline::Options) -> Limits {
 
     Limits {
         streams: options.streams,
+        streams_per_peer: options.streams_per_peer,
         connections: options.connections,
         memory: MemoryLimit::Cgroup,
+        connections_per_address: options.connections_per_address,
         subscriptions: stream.subscriptions,
         hosts: stream.hosts,
         globs: stream.globs,
@@ -163,8 +166,6 @@ fn default_limits(options: trunkline::Options) -> Limits {
         request: ByteSize(options.request_bytes),
         response: ByteSize(stream.response_bytes),
         requests_per_second: options.requests_per_second,
-        pushes: options.pushes,
-        bytes_in_flight: ByteSize(options.bytes_in_flight),
         admin_body: ADMIN_BODY,
     }
 }
@@ -176,6 +177,7 @@ fn default_times(options: &trunkline::Options) -> Times {
         drain: options.drain,
         ready_patience: options.ready_patience,
         refusal_delay: options.refusal_delay,
+        send_timeout: options.send_timeout,
         keep_alive: options.keep_alive,
         keep_alive_timeout: options.keep_alive_timeout,
         max_connection_age: options.max_age.unwrap_or_default(),

@@ -94,8 +94,10 @@ pub(crate) struct Sending {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limits {
     pub(crate) streams: usize,
+    pub(crate) streams_per_peer: usize,
     pub(crate) connections: usize,
     pub(crate) memory: MemoryLimit,
+    pub(crate) connections_per_address: usize,
     pub(crate) subscriptions: usize,
     pub(crate) hosts: usize,
     pub(crate) globs: usize,
@@ -107,8 +109,6 @@ pub(crate) struct Limits {
     pub(crate) request: ByteSize,
     pub(crate) response: ByteSize,
     pub(crate) requests_per_second: u32,
-    pub(crate) pushes: usize,
-    pub(crate) bytes_in_flight: ByteSize,
     pub(crate) admin_body: ByteSize,
 }
 
@@ -118,6 +118,7 @@ pub(crate) struct Times {
     pub(crate) drain: Duration,
     pub(crate) ready_patience: Duration,
     pub(crate) refusal_delay: Duration,
+    pub(crate) send_timeout: Duration,
     pub(crate) keep_alive: Duration,
     pub(crate) keep_alive_timeout: Duration,
     pub(crate) max_connection_age: Duration,

@@ -72,8 +72,10 @@ sections! {
         "named_only" "TYPE" "A type of which an empty first request asks for nothing, instead of for all" sending.named_only;
     }
     "Limits: what is beyond them is refused or waits, and is counted in trunkline_limits_total or trunkline_refused_names_total" {
-        "max_streams" "N" "Streams at once" limits.streams;
-        "max_connections" "N" "Connections at once; one more waits" limits.connections;
+        "max_streams" "N" "Streams at once; one more is refused" limits.streams;
+        "max_streams_per_peer" "N" "Streams at once of one address, and of one identity; 0 is half of all" limits.streams_per_peer;
+        "max_connections" "N" "Connections at once; one more is closed, or one without a request of the address that has the most" limits.connections;
+        "max_connections_per_address" "N" "Connections at once of one address, behind which there may be a fleet; one more is closed; 0 is half of all" limits.connections_per_address;
         "memory_limit" "SIZE" "Memory of the process: near it, new streams and large answers are refused, and contents stay; `cgroup` is the limit that the system sets, 0 is none" limits.memory;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
         "max_hosts" "N" "Hosts of one stream that no virtual host names: junk, and those that get a copy of a wildcard; more are told not to exist" limits.hosts;
@@ -86,14 +88,13 @@ sections! {
         "max_request_bytes" "SIZE" "Bytes in a request; an Envoy that reconnects names all that it holds" limits.request;
         "max_response_bytes" "SIZE" "Bytes of bodies in a response that can be split, unless one body is larger; gRPC clients take 4 MiB by default" limits.response;
         "max_requests_per_second" "N" "Requests of one stream in a second; what is more waits" limits.requests_per_second;
-        "max_pushes" "N" "Responses on their way at once; 0 is no bound" limits.pushes;
-        "max_bytes_in_flight" "SIZE" "Bytes of responses on their way at once; 0 is no bound" limits.bytes_in_flight;
         "max_admin_body" "SIZE" "Bytes in the body of a request to the admin API" limits.admin_body;
     }
     "Times" {
         "drain_time" "TIME" "After SIGTERM, over how long streams are ended one by one while the server goes on serving" times.drain;
         "ready_patience" "TIME" "How long a stream waits for the first contents before it is told UNAVAILABLE" times.ready_patience;
         "refusal_delay" "TIME" "How long a stream that is refused is held, so that its client does not come back at once" times.refusal_delay;
+        "send_timeout" "TIME" "How long a client may take nothing of a response that waits for it before it counts as broken and its connection is closed; 0s is for ever" times.send_timeout;
         "keep_alive" "TIME" "How often a silent connection is asked whether it is still there" times.keep_alive;
         "keep_alive_timeout" "TIME" "How long it may take to answer" times.keep_alive_timeout;
         "max_connection_age" "TIME" "How old a connection may become, give or take a tenth, so that a fleet spreads over replicas; 0s is for ever" times.max_connection_age;

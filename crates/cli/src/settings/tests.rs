@@ -122,7 +122,10 @@ fn every_limit_reaches_the_library() {
     let before = format!("{:?}", trunkline::Options::default());
     for (key, value) in [
         ("max_streams", "7"),
-        ("max_pushes", "7"),
+        ("max_streams_per_peer", "7"),
+        ("max_connections", "7"),
+        ("max_connections_per_address", "7"),
+        ("send_timeout", "7s"),
         ("max_name_bytes", "7"),
         ("max_subscriptions", "7"),
         ("max_hosts", "7"),

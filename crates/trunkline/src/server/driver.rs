@@ -14,11 +14,10 @@ use tonic::Status;
 use super::admit::Admission;
 use super::hooks::{BoxFuture, Limit};
 use super::pace::Pace;
-use super::push_budget::{self, PushPermit};
 use super::requests::Requests;
 use super::shared::Shared;
 use super::stream::{NEWS, NextPoll, Stream};
-use crate::listen::BoxError;
+use crate::listen::{Activity, BoxError, UnsentMessage};
 use crate::wake::{BY_WAKER, WakeListener};
 
 /// See the module's documentation.
@@ -36,11 +35,13 @@ pub(super) struct Driver<B> {
     is_paced: bool,
     /// Whether there may be something to push.
     poll_due: bool,
-    /// Ready when the push budget has room.
-    room: Option<BoxFuture<'static, Option<Limit>>>,
-    /// The permit of the message that the transport has not taken yet, and
-    /// until when it counts.
-    permit: Option<(PushPermit, Instant)>,
+    /// The connection of the stream.
+    connection: Arc<Activity>,
+    /// Ready when the client has taken enough of the earlier messages of the
+    /// connection.
+    room: Option<BoxFuture<'static, ()>>,
+    /// The message that the transport has not taken yet.
+    unsent: Option<UnsentMessage>,
     /// Fires at the next deadline, or before: deadlines are moved more often
     /// than they pass, and resetting the timer each time costs more. It comes
     /// after its own deadline, which is compared for every message.
@@ -61,6 +62,7 @@ where
         shared: Arc<Shared>,
         stream: Stream,
         requests: Requests<B>,
+        connection: Arc<Activity>,
         ending: BoxFuture<'static, Status>,
         admission: Admission,
     ) -> Self {
@@ -73,8 +75,9 @@ where
             ending,
             is_paced: false,
             poll_due: false,
+            connection,
             room: None,
-            permit: None,
+            unsent: None,
             timer: None,
             next_poll: None,
             _admission: admission,
@@ -90,7 +93,7 @@ where
         cx: &mut Context<'_>,
         out: &mut VecDeque<Bytes>,
     ) -> Poll<Result<(), Status>> {
-        self.permit = None;
+        self.unsent = None;
         loop {
             let raised = self.flags.take_raised(cx);
             if raised & BY_WAKER != 0 {
@@ -155,25 +158,24 @@ where
         is_paced
     }
 
-    /// Whether the push budget has room for a message; otherwise the task is
-    /// woken when it has. Reports a limit that was waited for.
+    /// Whether the client has taken enough of the earlier messages of its
+    /// connection for one more; otherwise the task is woken when it has. Reports
+    /// a message that has to wait.
     fn has_room(&mut self, cx: &mut Context<'_>) -> bool {
-        let is_waiting = self.room.is_some();
-        if !is_waiting && self.shared.push_budget.reached_limit().is_none() {
+        let max_bytes = self.shared.options.unsent_bytes;
+        if self.room.is_none() && self.connection.unsent.has_room(max_bytes) {
             return true;
         }
 
         let room = self.room.get_or_insert_with(|| {
-            let budget = Arc::clone(&self.shared.push_budget);
-            Box::pin(async move { budget.wait_for_room().await })
+            self.shared.hooks.limited(Limit::Bytes);
+            let unsent = Arc::clone(&self.connection.unsent);
+            Box::pin(async move { unsent.wait_for_room(max_bytes).await })
         });
-        let Poll::Ready(waited_for) = room.as_mut().poll(cx) else {
+        if room.as_mut().poll(cx).is_pending() {
             return false;
-        };
-        self.room = None;
-        if let Some(limit) = waited_for {
-            self.shared.hooks.limited(limit);
         }
+        self.room = None;
         true
     }
 
@@ -184,8 +186,8 @@ where
         self.next_poll = next.due;
     }
 
-    /// Adds the next message to `out`, and counts it in the push budget.
-    /// Returns false if there is nothing to push.
+    /// Adds the next message to `out`, and counts it among those of the
+    /// connection. Returns false if there is nothing to push.
     fn push_next(&mut self, out: &mut VecDeque<Bytes>) -> bool {
         self.poll_due = false;
         let polled = self.stream.poll();
@@ -193,19 +195,20 @@ where
         let Some(message) = polled.message else {
             return false;
         };
-        let permit = self.shared.push_budget.count_push(message.len());
-        self.permit = Some((permit, polled.at + push_budget::TIMEOUT));
+        self.unsent = Some(self.connection.unsent.count(message.len()));
         out.extend(message);
         true
     }
 
     /// Handles the earliest deadline if it has passed, and returns true: that
-    /// of the next poll, of a permit, or of the rate limit. Returns false if
+    /// of the next poll, of a request, or of the rate limit. Returns false if
     /// there is none, or it has not passed; then the timer wakes the task.
     fn handle_deadline(&mut self) -> bool {
         let next_poll = self.next_poll.filter(|_| !self.poll_due);
-        let permit = self.permit.as_ref().map(|(_, until)| *until);
-        let deadlines = [next_poll, permit, self.pace.next_request_at()];
+        let paced = self.pace.next_request_at();
+        // Requests that wait because of the rate limit are not polled.
+        let request = self.requests.due().filter(|_| paced.is_none());
+        let deadlines = [next_poll, request, paced];
         let Some(earliest) = deadlines.into_iter().flatten().min() else {
             return false;
         };
@@ -213,11 +216,6 @@ where
             return false;
         }
 
-        if permit == Some(earliest) {
-            // A message that the transport does not take in time no longer
-            // counts.
-            self.permit = None;
-        }
         if next_poll == Some(earliest) {
             self.next_poll = None;
             self.poll_due = true;

@@ -121,13 +121,13 @@ pub trait Hooks: Send + Sync + 'static {
 pub enum Limit {
     /// A stream was refused: there are too many.
     Streams,
-    /// A connection had to wait: there are too many.
+    /// A connection was closed: there are too many. The one that was closed is
+    /// a new one, or one without a request.
     Connections,
     /// Requests had to wait: the stream makes too many in a second.
     RequestRate,
-    /// A response had to wait for others.
-    Pushes,
-    /// A response had to wait for the bytes of others.
+    /// A response had to wait: the client has not taken earlier ones of the
+    /// same connection.
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
@@ -140,6 +140,19 @@ pub enum Limit {
     /// The text of a NACK was dropped: the client was sent more secrets than
     /// the text can be compared with.
     ErrorText,
+    /// A connection was closed: its address has too many.
+    ConnectionsPerAddress,
+    /// A stream was refused: its address or its identity has too many.
+    StreamsPerPeer,
+    /// A connection was closed: it made no request.
+    SilentConnections,
+    /// A connection was closed: its peer took nothing of what waited for it.
+    SendTimeout,
+    /// A long request had to wait: other requests of the same connection or
+    /// address, or of all, are not complete.
+    UnfinishedRequests,
+    /// A stream ended: a request did not come, or not all of it.
+    RequestTimeout,
 }
 
 impl Limit {
@@ -150,12 +163,17 @@ impl Limit {
             Self::Streams => "streams",
             Self::Connections => "connections",
             Self::RequestRate => "request_rate",
-            Self::Pushes => "pushes",
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
             Self::Memory => "memory",
             Self::Keys => "keys",
             Self::ErrorText => "error_text",
+            Self::ConnectionsPerAddress => "connections_per_address",
+            Self::StreamsPerPeer => "streams_per_peer",
+            Self::SilentConnections => "silent_connections",
+            Self::SendTimeout => "send_timeout",
+            Self::UnfinishedRequests => "unfinished_requests",
+            Self::RequestTimeout => "request_timeout",
         }
     }
 }

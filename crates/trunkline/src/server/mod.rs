@@ -13,9 +13,9 @@
 //! |---|---|
 //! | `service`, `paths` | the stream that an HTTP request opens |
 //! | `services`, `poll` | the services beside discovery, and REST |
-//! | `admit` | admission of streams |
+//! | `admit`, `quotas` | admission of streams |
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
-//! | `requests` | messages cut out of the request's body |
+//! | `requests`, `unfinished` | messages cut out of the request's body, and the memory that they take |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
 //! | `stream`, `stream_state`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
@@ -24,7 +24,7 @@
 //! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `arrival` | which clients have answered all that was sent for a change |
-//! | `push_budget`, `pace` | how much at once, how fast |
+//! | `pace` | how fast requests are read |
 //! | `builder`, `contents`, `set`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
 //!
 //! A response is built when the transport has taken the one before, so a slow
@@ -51,7 +51,7 @@ mod pace;
 mod paths;
 mod poll;
 mod precondition;
-mod push_budget;
+mod quotas;
 mod report;
 mod request_details;
 mod request_outcome;
@@ -66,6 +66,7 @@ mod shared;
 mod status;
 mod stream;
 mod stream_state;
+mod unfinished;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -299,7 +300,9 @@ impl Server {
         let listening = Listening {
             tls,
             connections: options.connections,
-            streams: options.streams,
+            connections_per_address: options.connections_per_address,
+            streams: options.streams_per_connection,
+            send_timeout: options.send_timeout,
             keep_alive: options.keep_alive,
             keep_alive_timeout: options.keep_alive_timeout,
             max_age: options.max_age,
@@ -307,8 +310,9 @@ impl Server {
             stopped: self.shared.stopped.clone(),
         };
 
-        let full = || self.shared.hooks.limited(Limit::Connections);
-        listening.serve(listener, self.service(), full).await;
+        let hooks = Arc::clone(&self.shared.hooks);
+        let met = move |limit| hooks.limited(limit);
+        listening.serve(listener, self.service(), met).await;
     }
 
     /// The server as an HTTP service, to be mounted on another listener.

@@ -47,19 +47,39 @@ pub struct Options {
     pub secrets_in_clear: bool,
     /// Streams at once; one more is refused before its first response (S78).
     pub streams: usize,
-    /// Connections at once; one more waits to be accepted.
+    /// Streams at once of one address, and of one identity; zero is half of
+    /// [`Self::streams`]. One more is refused before its first response. A fleet
+    /// may be behind one address, or share one identity.
+    pub streams_per_peer: usize,
+    /// Streams at once on one connection; HTTP/2 keeps further ones with the
+    /// client. Envoy opens another connection then.
+    pub streams_per_connection: usize,
+    /// Connections at once. One more is closed, unless an address that has more
+    /// of them has one without a request, which is closed in its place.
     pub connections: usize,
     /// Bytes of memory; near them, new streams and large answers are refused
     /// ([`memory`](crate::memory)). `None` is no limit.
     pub memory_limit: Option<u64>,
+    /// Connections at once of one address; zero is half of
+    /// [`Self::connections`]. One more is closed at once. A fleet may be behind
+    /// one address.
+    pub connections_per_address: usize,
     /// Bytes of one request: an Envoy that reconnects names all it holds (S80).
     pub request_bytes: usize,
     /// Requests per second that a stream may make; further ones wait.
     pub requests_per_second: u32,
-    /// Responses on their way to transports at once; 0 is no bound.
-    pub pushes: usize,
-    /// Bytes on their way to transports at once; 0 is no bound.
-    pub bytes_in_flight: usize,
+    /// Bytes of requests that have begun to arrive and are not complete, of all
+    /// clients; one address may have half of them. A long request beyond its
+    /// share waits, and small ones never do.
+    pub unfinished_bytes: usize,
+    /// Bytes of responses of one connection that its client has not taken.
+    /// Beyond them its streams wait for their own client; one response may
+    /// always be on its way.
+    pub unsent_bytes: usize,
+    /// How long a client may take nothing of a response that waits for it. Then
+    /// its connection is closed: it is broken, although its transport may
+    /// answer pings. Zero is for ever.
+    pub send_timeout: Duration,
     /// How long a change waits for others, so that a burst is one response.
     pub debounce: Duration,
     /// How long a refused stream is held before it ends, so that the client
@@ -99,12 +119,16 @@ impl Default for Options {
             repeat_endpoints: true,
             secrets_in_clear: false,
             streams: 100_000,
+            streams_per_peer: 0,
+            streams_per_connection: 1_000,
             connections: 100_000,
             memory_limit: None,
+            connections_per_address: 0,
             request_bytes: 64 << 20,
             requests_per_second: 2_000,
-            pushes: 0,
-            bytes_in_flight: 1 << 30,
+            unfinished_bytes: 256 << 20,
+            unsent_bytes: 64 << 20,
+            send_timeout: Duration::from_secs(60),
             debounce: Duration::from_millis(1),
             refusal_delay: Duration::from_secs(2),
             ready_patience: Duration::from_secs(2),

@@ -2,78 +2,227 @@
 //!
 //! A message that arrives in one piece is a slice of it, not a copy; a stream
 //! that is silent keeps no buffer.
+//!
+//! ```text
+//!   opened ── 30 s ──▶ ends: no request
+//!   a message is incomplete ── takes a share of memory, or is not read on
+//!     read on ── too slow ──▶ ends: the request did not arrive
+//! ```
+//!
+//! Both ends are for a broken peer: one that opens a stream and says nothing,
+//! or that stops in the middle of a word. No limit ends a stream here but the
+//! length of a message.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
+use tokio::time::Instant;
 use tonic::Status;
 
-use crate::listen::BoxError;
+use super::hooks::Limit;
+use super::shared::Shared;
+use super::unfinished::Share;
+use crate::listen::{Activity, BoxError};
 
 /// The bytes that gRPC puts before a message: one that says whether the message
 /// is compressed, and four of its length.
 const PREFIX: usize = 5;
 
+/// How long a stream may be without its first request.
+const FIRST_REQUEST: Duration = Duration::from_secs(30);
+
+/// How long an incomplete message may bring nothing.
+const NEXT_PIECE: Duration = Duration::from_secs(30);
+
+/// How many bytes of an incomplete message have to arrive in a second, after
+/// [`NEXT_PIECE`] is used up.
+const LEAST_RATE: f64 = 65_536.0;
+
+/// How long a message waits for its share before it tries again: at first, and
+/// at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Requests<B> {
     body: B,
-    limit: usize,
+    shared: Arc<Shared>,
+    connection: Arc<Activity>,
     arrived: Arrived,
+    state: State,
+    /// The share of the message that was taken last, until the next one is
+    /// asked for: the message is read meanwhile.
+    taken: Option<Share>,
+}
+
+/// What the next message waits for.
+#[derive(Debug)]
+enum State {
+    /// Nothing was polled.
+    New,
+    /// No message was there yet.
+    First { until: Instant },
+    /// A message begins with the next piece.
+    Between,
+    /// A message is incomplete, and has no share: nothing more is read.
+    Waiting { retry: Instant, delay: Duration },
+    /// A message is incomplete and has its share.
+    Reading {
+        share: Share,
+        /// With its prefix.
+        length: usize,
+        until: Instant,
+    },
 }
 
 impl<B> Requests<B>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// A message that is longer than the limit ends the stream.
-    pub(super) fn new(body: B, limit: usize) -> Self {
+    /// The requests of a stream on a connection.
+    pub(super) fn new(body: B, shared: Arc<Shared>, connection: Arc<Activity>) -> Self {
         Self {
             body,
-            limit,
+            shared,
+            connection,
             arrived: Arrived::default(),
+            state: State::New,
+            taken: None,
         }
     }
 
     /// Polls for the next message; `None` if the client has closed its half of
     /// the stream. After an error the stream has to end: nothing says where the
-    /// next message begins.
+    /// next message begins. Pending until [`Self::due`] at most, after which it
+    /// has to be polled again.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+        self.taken = None;
         loop {
-            if let Some(message) = self.next_message().transpose() {
-                return Poll::Ready(Some(message));
+            match self.next_message().transpose() {
+                Some(message) => return Poll::Ready(Some(message)),
+                None if matches!(self.state, State::Waiting { .. }) => return Poll::Pending,
+                None => {}
             }
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => {
+            match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
-                        self.arrived.add(data);
+                        self.add(data);
                     }
                 }
-                Some(Err(error)) => {
+                Poll::Ready(Some(Err(error))) => {
                     return Poll::Ready(Some(Err(Status::from_error(error.into()))));
                 }
-                None if self.arrived.as_slice().is_empty() => return Poll::Ready(None),
-                None => {
+                Poll::Ready(None) if self.arrived.as_slice().is_empty() => {
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(None) => {
                     let status = Status::invalid_argument("the stream ended within a message");
                     return Poll::Ready(Some(Err(status)));
                 }
+                Poll::Pending => return self.poll_time().map(|status| Some(Err(status))),
             }
         }
     }
 
+    /// When the requests have to be polled although nothing arrives.
+    pub(super) fn due(&self) -> Option<Instant> {
+        match &self.state {
+            State::New | State::Between => None,
+            State::First { until } | State::Reading { until, .. } => Some(*until),
+            State::Waiting { retry, .. } => Some(*retry),
+        }
+    }
+
+    /// Returns the status of a stream whose client has brought nothing for too
+    /// long. Pending until then.
+    fn poll_time(&mut self) -> Poll<Status> {
+        let (until, why) = match &self.state {
+            State::Between | State::Waiting { .. } => return Poll::Pending,
+            State::New => {
+                let until = Instant::now() + FIRST_REQUEST;
+                self.state = State::First { until };
+                return Poll::Pending;
+            }
+            State::First { until } => (*until, "the stream was opened and made no request"),
+            State::Reading { until, .. } => (*until, "a request began and did not arrive"),
+        };
+        if Instant::now() < until {
+            return Poll::Pending;
+        }
+        self.shared.hooks.limited(Limit::RequestTimeout);
+        Poll::Ready(Status::deadline_exceeded(why))
+    }
+
+    /// Adds a piece of the body. It gives an incomplete message time to arrive.
+    fn add(&mut self, piece: Bytes) {
+        let mut most = usize::MAX;
+        if let State::Reading { until, length, .. } = &mut self.state {
+            most = *length;
+            let now = Instant::now();
+            let earned = Duration::from_secs_f64(piece.len() as f64 / LEAST_RATE);
+            // Later than that, it was not read in time.
+            *until = match now > *until {
+                true => now + NEXT_PIECE,
+                false => (*until + earned).min(now + NEXT_PIECE),
+            };
+        }
+        self.arrived.add(piece, most);
+    }
+
     /// Takes the first message off the bytes that arrived; `None` while it is
-    /// incomplete.
+    /// incomplete. What is there of it is kept as a copy then: a slice would
+    /// keep all that arrived with it.
     fn next_message(&mut self) -> Result<Option<Bytes>, Status> {
         let arrived = self.arrived.as_slice();
-        let Some(length) = message_length(arrived, self.limit)? else {
+        let Some(length) = message_length(arrived, self.shared.options.request_bytes)? else {
+            self.arrived.copy();
             return Ok(None);
         };
-        if arrived.len() - PREFIX < length {
-            return Ok(None);
+        if arrived.len() - PREFIX >= length {
+            if let State::Reading { share, .. } = std::mem::replace(&mut self.state, State::Between)
+            {
+                self.taken = Some(share);
+            }
+            return Ok(Some(self.arrived.take_message(length)));
         }
-        Ok(Some(self.arrived.take_message(length)))
+        self.arrived.copy();
+        self.take_share(length);
+        Ok(None)
+    }
+
+    /// Takes the share of an incomplete message of this length, unless it has
+    /// one or it is too early to try again. Reports the first one that has to
+    /// wait.
+    fn take_share(&mut self, length: usize) {
+        let delay = match &self.state {
+            State::Reading { .. } => return,
+            State::Waiting { retry, .. } if Instant::now() < *retry => return,
+            State::Waiting { delay, .. } => Some(*delay),
+            State::New | State::First { .. } | State::Between => None,
+        };
+        let now = Instant::now();
+        let shares = &self.shared.unfinished;
+        let length = PREFIX + length;
+        if let Some(share) = shares.try_share(&self.connection, length) {
+            self.state = State::Reading {
+                share,
+                length,
+                until: now + NEXT_PIECE,
+            };
+            return;
+        }
+
+        if delay.is_none() {
+            self.shared.hooks.limited(Limit::UnfinishedRequests);
+        }
+        let (first, most) = RETRY;
+        let delay = delay.map_or(first, |delay| (2 * delay).min(most));
+        let retry = now + delay;
+        self.state = State::Waiting { retry, delay };
     }
 }
 
@@ -120,19 +269,36 @@ impl Arrived {
         }
     }
 
-    /// Adds a piece of the body. It is copied only if an incomplete message is
-    /// before it.
-    fn add(&mut self, piece: Bytes) {
-        match self {
-            Self::Whole(whole) if whole.is_empty() => *whole = piece,
-            Self::Whole(whole) => {
-                let mut pieces = BytesMut::with_capacity(whole.len() + piece.len());
-                pieces.extend_from_slice(whole);
-                pieces.extend_from_slice(&piece);
-                *self = Self::Pieces(pieces);
-            }
-            Self::Pieces(pieces) => pieces.extend_from_slice(&piece),
+    /// Keeps a copy of what arrived, in the place of a slice.
+    fn copy(&mut self) {
+        if let Self::Whole(whole) = self
+            && !whole.is_empty()
+        {
+            *self = Self::Pieces(BytesMut::from(&whole[..]));
         }
+    }
+
+    /// Adds a piece of the body. It is copied only if an incomplete message is
+    /// before it, into a buffer that doubles as it fills, up to `most` bytes if
+    /// no more are expected: never by what a client has only announced.
+    fn add(&mut self, piece: Bytes, most: usize) {
+        let before = self.as_slice().len();
+        if before == 0 {
+            *self = Self::Whole(piece);
+            return;
+        }
+        let length = before + piece.len();
+        if let Self::Pieces(pieces) = self
+            && pieces.capacity() >= length
+        {
+            pieces.extend_from_slice(&piece);
+            return;
+        }
+        let capacity = (2 * before).min(most).max(length);
+        let mut pieces = BytesMut::with_capacity(capacity);
+        pieces.extend_from_slice(self.as_slice());
+        pieces.extend_from_slice(&piece);
+        *self = Self::Pieces(pieces);
     }
 
     /// Takes a message of this length off the front, without its prefix. Both
@@ -154,9 +320,11 @@ impl Arrived {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Server;
     use super::*;
     use http_body::Frame;
     use std::convert::Infallible;
+    use tokio::sync::mpsc;
 
     /// What arrives in these pieces.
     struct Pieces(Vec<Bytes>);
@@ -173,10 +341,15 @@ mod tests {
         }
     }
 
+    fn shared(limit: usize) -> Arc<Shared> {
+        let options = |options: &mut super::super::Options| options.request_bytes = limit;
+        Server::builder().options(options).build().shared
+    }
+
     fn requests(pieces: &[&[u8]], limit: usize) -> Requests<Pieces> {
         let backwards = pieces.iter().rev().copied();
         let pieces = backwards.map(Bytes::copy_from_slice).collect();
-        Requests::new(Pieces(pieces), limit)
+        Requests::new(Pieces(pieces), shared(limit), Activity::new(None))
     }
 
     async fn all(mut requests: Requests<Pieces>) -> Result<Vec<Bytes>, Status> {
@@ -207,5 +380,120 @@ mod tests {
         assert_eq!(code(&[b"\0\0\0\0\x03on"]).await, Code::InvalidArgument);
         assert_eq!(code(&[b"\0\0"]).await, Code::InvalidArgument);
         assert_eq!(code(&[b"\x01\0\0\0\x03one"]).await, Code::Unimplemented);
+    }
+
+    /// What a test sends.
+    struct Piped(mpsc::Receiver<Bytes>);
+
+    impl Body for Piped {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            self.0
+                .poll_recv(cx)
+                .map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+        }
+    }
+
+    /// A stream whose client sends what a test says.
+    fn channel(
+        shared: &Arc<Shared>,
+        connection: &Arc<Activity>,
+    ) -> (mpsc::Sender<Bytes>, Requests<Piped>) {
+        let (sender, body) = mpsc::channel(8);
+        let requests = Requests::new(Piped(body), Arc::clone(shared), Arc::clone(connection));
+        (sender, requests)
+    }
+
+    /// Polls as a driver does: when something arrives, and when it is due.
+    async fn next<B>(requests: &mut Requests<B>) -> Option<Result<Bytes, Status>>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+    {
+        loop {
+            let polled = std::future::poll_fn(|cx| match requests.poll(cx) {
+                Poll::Pending => Poll::Ready(Err(())),
+                Poll::Ready(message) => Poll::Ready(Ok(message)),
+            });
+            match polled.await {
+                Ok(message) => return message,
+                Err(()) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+
+    fn code(message: Option<Result<Bytes, Status>>) -> tonic::Code {
+        message.unwrap().unwrap_err().code()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_without_a_request_ends() {
+        let (shared, connection) = (shared(100), Activity::new(None));
+        let (sender, mut requests) = channel(&shared, &connection);
+        sender
+            .send(Bytes::from_static(b"\0\0\0\0\0"))
+            .await
+            .unwrap();
+        assert_eq!(next(&mut requests).await.unwrap().unwrap(), "");
+        // After its first request a stream may be silent for ever.
+        let silence = tokio::time::timeout(Duration::from_secs(300), next(&mut requests));
+        assert!(silence.await.is_err());
+
+        let (_sender, mut requests) = channel(&shared, &connection);
+        assert_eq!(
+            code(next(&mut requests).await),
+            tonic::Code::DeadlineExceeded
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_stops_in_the_middle_ends_its_stream() {
+        let (shared, connection) = (shared(1000), Activity::new(None));
+        let (sender, mut requests) = channel(&shared, &connection);
+        let dripping = tokio::spawn(async move {
+            sender
+                .send(Bytes::from_static(b"\0\0\0\x02\0"))
+                .await
+                .unwrap();
+            // A byte a second would keep the memory for minutes.
+            while sender.send(Bytes::from_static(b"x")).await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        assert_eq!(
+            code(next(&mut requests).await),
+            tonic::Code::DeadlineExceeded
+        );
+        drop(requests);
+        dripping.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_request_waits_for_others_of_its_connection_and_arrives() {
+        const LENGTH: usize = 200_000;
+        let (shared, connection) = (shared(LENGTH + PREFIX), Activity::new(None));
+        let prefix = Bytes::from([&[0][..], &(LENGTH as u32).to_be_bytes()].concat());
+        let body = Bytes::from(vec![7; LENGTH]);
+        let mut open = [(); 2].map(|()| channel(&shared, &connection));
+        for (sender, requests) in &mut open {
+            sender.send(prefix.clone()).await.unwrap();
+            let cx = &mut Context::from_waker(std::task::Waker::noop());
+            assert!(requests.poll(cx).is_pending());
+        }
+        let [(first, mut reading), (second, mut waiting)] = open;
+        second.send(body.clone()).await.unwrap();
+        let waited = tokio::time::timeout(Duration::from_secs(20), next(&mut waiting));
+        assert!(waited.await.is_err(), "there is memory for one");
+
+        first.send(body.clone()).await.unwrap();
+        assert_eq!(next(&mut reading).await.unwrap().unwrap(), body);
+        // The message is being read until the next one is asked for.
+        let cx = &mut Context::from_waker(std::task::Waker::noop());
+        assert!(reading.poll(cx).is_pending());
+        assert_eq!(next(&mut waiting).await.unwrap().unwrap(), body);
     }
 }

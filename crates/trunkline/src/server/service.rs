@@ -19,7 +19,7 @@ use super::requests::Requests;
 use super::services;
 use super::shared::Shared;
 use super::stream::Stream;
-use crate::listen::{BoxError, Closing};
+use crate::listen::{Activity, BoxError, ClientAddress, Closing};
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -90,8 +90,14 @@ where
 {
     let call = Call::of(&request);
     let closing = request.extensions().get::<Closing>().cloned();
-    let requests = Requests::new(request.into_body(), shared.options.request_bytes);
-    let driver = start_driver(shared, stream_form, call, closing, requests);
+    let connection = request.extensions().get::<Arc<Activity>>().cloned();
+    let connection = connection.unwrap_or_else(|| {
+        // Another server accepted it: each stream counts as a connection.
+        Activity::new(call.connection.peer.map(ClientAddress::of))
+    });
+    let body = request.into_body();
+    let requests = Requests::new(body, Arc::clone(&shared), Arc::clone(&connection));
+    let driver = start_driver(shared, stream_form, call, closing, connection, requests);
     let body = Body::stream(Box::pin(driver));
 
     let mut response = Response::new(body);
@@ -107,6 +113,7 @@ async fn start_driver<B>(
     stream_form: StreamForm,
     call: Call,
     closing: Option<Closing>,
+    connection: Arc<Activity>,
     requests: Requests<B>,
 ) -> Result<Box<Driver<B>>, Status>
 where
@@ -118,6 +125,7 @@ where
     } = admit::admit(&shared, &call).await?;
     let stream = Stream::new(Arc::clone(&shared), stream_form, call.connection, identity);
     let ending = ending::wait_for_end(Arc::clone(&shared), closing, stream.number);
-    let driver = Driver::new(shared, stream, requests, Box::pin(ending), admission);
+    let ending = Box::pin(ending);
+    let driver = Driver::new(shared, stream, requests, connection, ending, admission);
     Ok(Box::new(driver))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::watch;
@@ -22,9 +22,10 @@ use super::hook_set::HookSet;
 use super::leases::Leases;
 use super::options::Options;
 use super::precondition::RecentChanges;
-use super::push_budget::PushBudget;
+use super::quotas::Quotas;
 use super::services;
 use super::stream::Stream;
+use super::unfinished::Unfinished;
 use crate::checked::ContentSet;
 use crate::health::Health;
 use crate::hub::Hub;
@@ -48,8 +49,9 @@ pub(super) struct Shared {
     /// The origins whose resources stay only as long as they are renewed.
     pub(super) leases: Leases,
     numbers: AtomicU64,
-    /// Streams that were admitted and have not ended.
-    pub(super) admitted: AtomicUsize,
+    /// Streams that were admitted and have not ended, and refused ones that are
+    /// held.
+    pub(super) quotas: Quotas,
     /// Cancelled to end the streams one by one (S79).
     pub(super) draining: CancellationToken,
     /// Cancelled to end all streams at once.
@@ -62,8 +64,8 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
-    pub(super) push_budget: Arc<PushBudget>,
     pub(super) memory: Memory,
+    pub(super) unfinished: Arc<Unfinished>,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -106,14 +108,17 @@ impl Shared {
             recent: Mutex::default(),
             leases: Leases::default(),
             numbers: AtomicU64::new(0),
-            admitted: AtomicUsize::new(0),
+            quotas: Quotas::new(&options),
             draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
             ready: watch::Sender::new(is_ready),
             known_versions: Arc::default(),
             rules: node_rules(&options),
-            push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
             memory: Memory::new(options.memory_limit),
+            unfinished: Arc::new(Unfinished::new(
+                options.request_bytes,
+                options.unfinished_bytes,
+            )),
             load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
             hooks: Arc::new(hooks),
             options,

@@ -102,8 +102,6 @@ struct BuiltResponse {
 pub(super) struct PollOutcome {
     /// The next message, if there is something to send.
     pub(super) message: Option<Frames>,
-    /// When the message was built.
-    pub(super) at: tokio::time::Instant,
     pub(super) next: NextPoll,
 }
 
@@ -299,7 +297,6 @@ impl Stream {
         }
         PollOutcome {
             message: polled.built.map(|built| self.write_and_report(&built)),
-            at: self.shared.hub.instant(now),
             next: polled.next,
         }
     }

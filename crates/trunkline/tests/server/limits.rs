@@ -12,7 +12,7 @@ use trunkline_proto::envoy::envoy::service::discovery::v3::DeltaDiscoveryRequest
 use crate::support::{Delta, bodies, build, put};
 
 /// Counts one limit.
-struct Count(Limit, Arc<AtomicUsize>);
+pub(crate) struct Count(pub(crate) Limit, pub(crate) Arc<AtomicUsize>);
 
 impl Hooks for Count {
     fn limited(&self, limit: Limit) {

@@ -67,6 +67,18 @@ impl Fixture {
     pub(crate) async fn connect(&self) -> Channel {
         self.endpoint.connect().await.unwrap()
     }
+
+    /// A connection from another address of this host.
+    pub(crate) async fn connect_from(&self, host: [u8; 4]) -> Channel {
+        let endpoint = self.endpoint.clone().local_address(Some(host.into()));
+        endpoint.connect().await.unwrap()
+    }
+
+    /// A connection that takes one byte of each stream, unless more is read.
+    pub(crate) async fn connect_narrow(&self) -> Channel {
+        let endpoint = self.endpoint.clone().initial_stream_window_size(1);
+        endpoint.connect().await.unwrap()
+    }
 }
 
 /// A delta stream from the client's side.

@@ -1,31 +1,47 @@
 //! Connections: HTTP/1.1 and HTTP/2 on one port, with or without TLS, kept
 //! alive by pings, and closed when they are too old (S79).
+//!
+//! | file | concern |
+//! |---|---|
+//! | `http` | the requests of a connection |
+//! | `open_connections`, `address` | how many connections an address may have |
+//! | `activity` | connections on which nothing happens |
+//! | `sending`, `watched_io`, `send_mark`, `unsent` | responses that a peer does not take |
+
+mod activity;
+mod address;
+mod http;
+mod open_connections;
+mod send_mark;
+mod sending;
+mod unsent;
+mod watched_io;
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ::http::{Request, Response};
 use bytes::Bytes;
-use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use crate::bind::bind;
+use crate::descriptors;
 pub use crate::descriptors::raise_descriptors;
-use crate::server::Connection;
+use crate::server::{Connection, Limit};
 use crate::tls::{PeerCertificate, Tls};
-use crate::wake::{WakeFlags, WakeListener};
 
-/// The timeout for the headers of an HTTP/1.1 request.
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) use activity::Activity;
+use activity::Patience;
+pub(crate) use address::ClientAddress;
+use open_connections::{OpenConnections, Place};
+pub(crate) use unsent::UnsentMessage;
+
 /// The wait after an error of `accept`, as a rule for want of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// How long connections have to send their last messages when all are closed.
@@ -44,8 +60,8 @@ const LAST_MESSAGES: Duration = Duration::from_millis(100);
 /// server.start();
 /// let listener = listen::bind("127.0.0.1:18000").await?;
 /// let listening = Listening { connections: 500, ..Listening::default() };
-/// let full = || eprintln!("500 connections are open, the next one waits");
-/// listening.serve(listener, server.service(), full).await;
+/// let met = |limit| eprintln!("a connection was refused or cut: {limit:?}");
+/// listening.serve(listener, server.service(), met).await;
 /// # Ok(())
 /// # }
 /// ```
@@ -53,10 +69,19 @@ const LAST_MESSAGES: Duration = Duration::from_millis(100);
 pub struct Listening {
     /// TLS, if connections are encrypted.
     pub tls: Option<Tls>,
-    /// Connections at once; one more waits to be accepted.
+    /// Connections at once, if the process may have so many descriptors. One
+    /// more is closed at once, unless an address that has more connections than
+    /// its own has one without a request, which is cut in its place.
     pub connections: usize,
+    /// Connections at once of one address; zero is half of all. One more is
+    /// closed at once. The addresses of an IPv6 network of 64 bits are one.
+    pub connections_per_address: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: usize,
+    /// How long a peer may take nothing of a response that waits for it. Then
+    /// its connection is cut: it is broken, although its transport may answer
+    /// pings. Zero is for ever.
+    pub send_timeout: Duration,
     /// The interval of pings on an idle connection.
     pub keep_alive: Duration,
     /// The timeout of a ping.
@@ -79,7 +104,9 @@ impl Default for Listening {
         Self {
             tls: None,
             connections: 10_000,
+            connections_per_address: 0,
             streams: 1_000,
+            send_timeout: Duration::from_secs(60),
             keep_alive: Duration::from_secs(30),
             keep_alive_timeout: Duration::from_secs(20),
             max_age: None,
@@ -93,6 +120,9 @@ impl Default for Listening {
 /// close.
 #[derive(Clone, Debug)]
 pub(crate) struct Closing(pub(crate) CancellationToken);
+
+/// Called with each limit that a connection meets.
+type OnLimit = Arc<dyn Fn(Limit) + Send + Sync>;
 
 /// The service of a connection's requests. Each request has a [`Connection`] in
 /// its extensions.
@@ -126,72 +156,113 @@ pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 impl Listening {
     /// Accepts connections until `draining` or `stopped` is cancelled, then
     /// waits until all of them are closed, but only a moment once `stopped` is
-    /// cancelled. `full` is called when [`Self::connections`] are open and the
-    /// next one has to wait.
-    pub async fn serve<B>(self, listener: TcpListener, service: impl Answers<B>, full: impl Fn())
-    where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
+    /// cancelled. `met` is called when a connection is refused, or cut because
+    /// its peer is silent or takes nothing.
+    pub async fn serve<B>(
+        self,
+        listener: TcpListener,
+        service: impl Answers<B>,
+        met: impl Fn(Limit) + Send + Sync + 'static,
+    ) where
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
         let listening = Arc::new(self);
-        let connections = TaskTracker::new();
+        let met: OnLimit = Arc::new(met);
+        let open = listening.open_connections();
+        let checks = open.check(Patience::new(listening.send_timeout), |limit| met(limit));
         tokio::select! {
-            () = listening.accept(&listener, service, &connections, full) => {}
-            () = listening.draining.cancelled() => {}
-            () = listening.stopped.cancelled() => {}
+            () = listening.serve_all(listener, service, &open, &met) => {}
+            // The checks go on for as long as there are connections.
+            () = checks => {}
+        }
+    }
+
+    /// A table of connections in which nobody is.
+    fn open_connections(&self) -> Arc<OpenConnections> {
+        let max = self.connections.min(descriptors::for_connections());
+        let per_address = match self.connections_per_address {
+            0 => max.div_ceil(2),
+            quota => quota,
+        };
+        OpenConnections::new(max, per_address)
+    }
+
+    /// Accepts connections until there shall be no more, then waits for the
+    /// open ones.
+    async fn serve_all<B>(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        service: impl Answers<B>,
+        open: &Arc<OpenConnections>,
+        met: &OnLimit,
+    ) where
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let tasks = TaskTracker::new();
+        tokio::select! {
+            () = self.accept(&listener, service, &tasks, open, met) => {}
+            () = self.draining.cancelled() => {}
+            () = self.stopped.cancelled() => {}
         }
         // New connections are refused by the system, so clients go elsewhere.
         drop(listener);
-        connections.close();
+        tasks.close();
 
         let soon_after_stop = async {
-            listening.stopped.cancelled().await;
+            self.stopped.cancelled().await;
             tokio::time::sleep(LAST_MESSAGES).await;
         };
         tokio::select! {
-            () = connections.wait() => {}
+            () = tasks.wait() => {}
             () = soon_after_stop => {}
         }
     }
 
-    /// Accepts connections for ever, and serves each in a task of its own.
-    /// While [`Self::connections`] are open, the next one waits, and `full` is
-    /// called once for it. An error of the system is retried.
+    /// Accepts connections for ever, and serves each in a task of its own,
+    /// unless it is one too many. An error of the system is retried.
     async fn accept<B>(
         self: &Arc<Self>,
         listener: &TcpListener,
         service: impl Answers<B>,
         tasks: &TaskTracker,
-        full: impl Fn(),
+        open: &Arc<OpenConnections>,
+        met: &OnLimit,
     ) where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
-        let places = Arc::new(Semaphore::new(self.connections));
         loop {
-            if places.available_permits() == 0 {
-                full();
-            }
-            // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            match listener.accept().await {
-                Ok((socket, peer)) => {
-                    let listening = Arc::clone(self);
-                    let service = service.clone();
-                    let connection = Connection {
-                        peer: Some(peer),
-                        local: socket.local_addr().ok(),
-                        ..Connection::default()
-                    };
-                    tasks.spawn(async move {
-                        listening.serve_socket(socket, connection, service).await;
-                        drop(place);
-                    });
+            let (socket, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                // Its client left before it was accepted.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(_) => {
+                    open.make_room();
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                    continue;
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
+            };
+            let (place, limit) = open.open(ClientAddress::of(peer));
+            if let Some(limit) = limit {
+                met(limit);
             }
+            let Some(place) = place else {
+                continue;
+            };
+
+            let (listening, met) = (Arc::clone(self), Arc::clone(met));
+            let service = service.clone();
+            let connection = Connection {
+                peer: Some(peer),
+                local: socket.local_addr().ok(),
+                ..Connection::default()
+            };
+            tasks.spawn(async move {
+                let serving = listening.serve_socket(socket, connection, &place, service, &met);
+                serving.await;
+            });
         }
     }
 
@@ -202,97 +273,40 @@ impl Listening {
         &self,
         socket: TcpStream,
         mut connection: Connection,
+        place: &Place,
         service: impl Answers<B>,
+        met: &OnLimit,
     ) where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
         // A connection without `TCP_NODELAY` works as well.
         let _ = socket.set_nodelay(true);
         let Some(tls) = &self.tls else {
-            return self.serve_http(socket, connection, service).await;
+            let http = self.serve_http(socket, connection, &place.activity, service, met);
+            return http.await;
         };
 
-        match tls.accept(socket).await {
+        let handshake = tokio::select! {
+            handshake = tls.accept(socket) => handshake,
+            () = place.activity.wait_until_cut() => return,
+        };
+        match handshake {
             Ok(stream) => {
                 connection.secure = true;
                 let certificate = PeerCertificate::of(&stream);
                 let identity = certificate.as_ref().and_then(PeerCertificate::identity);
                 connection.identity = identity.cloned();
                 connection.certified = certificate.is_some();
-                self.serve_http(stream, connection, service).await;
+                let http = self.serve_http(stream, connection, &place.activity, service, met);
+                http.await;
+            }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                met(Limit::SilentConnections);
             }
             // The client knows why, unless it does not speak TLS.
             Err(error) => tls.note_failed(&error, connection.peer, connection.local),
         }
-    }
-
-    /// Serves the HTTP requests of a connection until it ends. Once it has to
-    /// close, it takes no more requests, and [`Closing`] tells the open ones.
-    async fn serve_http<B>(
-        &self,
-        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        connection: Connection,
-        service: impl Answers<B>,
-    ) where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        let closing = CancellationToken::new();
-        let extension = Closing(closing.clone());
-
-        let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(connection.clone());
-            request.extensions_mut().insert(extension.clone());
-            service.clone().call(request)
-        });
-        let protocol = self.http_protocol();
-        let mut serving = pin!(protocol.serve_connection(TokioIo::new(io), service));
-        let mut until_closing = pin!(self.wait_until_closing());
-
-        // A connection is polled for every message and closes once, so the wait
-        // for its close is polled only when its own waker raised a flag.
-        let mut flags = WakeListener::new(WakeFlags::new());
-        let mut is_closing = false;
-        std::future::poll_fn(|cx| {
-            let may_close = flags.take_raised(cx) != 0 && !is_closing;
-            if may_close && until_closing.as_mut().poll(&mut flags.context()).is_ready() {
-                // New streams go elsewhere; open ones end one by one.
-                is_closing = true;
-                serving.as_mut().graceful_shutdown();
-                closing.cancel();
-            }
-            // The error of a connection concerns nobody else.
-            serving.as_mut().poll(cx).map(drop)
-        })
-        .await;
-    }
-
-    /// Waits until a connection has to close: it is too old, or the server
-    /// drains or stops.
-    async fn wait_until_closing(&self) {
-        tokio::select! {
-            () = self.wait_until_too_old() => {}
-            () = self.draining.cancelled() => {}
-            () = self.stopped.cancelled() => {}
-        }
-    }
-
-    /// Makes a server of HTTP/1.1 and HTTP/2 with the timeouts and limits of
-    /// the listener.
-    fn http_protocol(&self) -> auto::Builder<TokioExecutor> {
-        let mut protocol = auto::Builder::new(TokioExecutor::new());
-        protocol
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS_TIMEOUT);
-        protocol
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(u32::try_from(self.streams).unwrap_or(u32::MAX))
-            .keep_alive_interval(Some(self.keep_alive))
-            .keep_alive_timeout(self.keep_alive_timeout);
-        protocol
     }
 
     /// Waits until a connection is too old: nine to eleven tenths of the

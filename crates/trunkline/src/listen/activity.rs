@@ -1,0 +1,252 @@
+//! The activity of a connection: its open requests, and what its peer has not
+//! taken. A connection on which nothing happens ends.
+//!
+//! | the peer | the connection | after |
+//! |---|---|---|
+//! | makes no request | is cut | [`FIRST_REQUEST`] |
+//! | has no request open any more | is closed in order | [`IDLE`] |
+//! | takes nothing of what waits for it | is cut | the send timeout |
+//!
+//! None of these is a limit that ends a stream which is up (S78). In the first
+//! two there is no stream. In the last the peer is broken: a message has been
+//! waiting for it so long that the client behind it would have failed to answer
+//! a ping, if its transport did not answer for it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::address::ClientAddress;
+use super::send_mark::SendMark;
+use super::unsent::Unsent;
+
+/// How long a connection may be without its first request. Clients of xDS and
+/// probes connect because they have one.
+pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
+
+/// How long a connection may be without an open request after that. A client
+/// whose stream ended waits for up to two minutes before it opens the next, and
+/// should find the connection.
+const IDLE: Duration = Duration::from_secs(5 * 60);
+
+/// The longest interval of checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often a send is looked at before it is taken for stalled.
+const CHECKS_OF_SEND: u32 = 8;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    /// The number of the connection in this process.
+    pub(crate) number: u64,
+    /// The peer's address; `None` if another server accepted the connection.
+    pub(crate) address: Option<ClientAddress>,
+    /// The messages of its streams.
+    pub(crate) unsent: Arc<Unsent>,
+    had_request: AtomicBool,
+    open: AtomicUsize,
+    /// The responses of open requests. A lock for each request, none for each
+    /// message.
+    sends: Mutex<Vec<Arc<SendMark>>>,
+    /// The bytes that the socket does not take.
+    pub(super) write: SendMark,
+    idle_checks: AtomicU32,
+    cut: Notify,
+    retired: Notify,
+}
+
+/// How often connections are checked, and what is too long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) interval: Duration,
+    send_checks: u32,
+    idle_checks: u32,
+}
+
+impl Patience {
+    /// Checks that find a send which is stalled for longer than the timeout;
+    /// zero is no timeout.
+    pub(super) fn new(send_timeout: Duration) -> Self {
+        let has_timeout = !send_timeout.is_zero();
+        let share = send_timeout / CHECKS_OF_SEND;
+        let least = Duration::from_millis(1);
+        let interval = match has_timeout {
+            true => share.clamp(least, CHECK_INTERVAL),
+            false => CHECK_INTERVAL,
+        };
+        let checks = |time: Duration| {
+            let checks = time.as_nanos().div_ceil(interval.as_nanos());
+            u32::try_from(checks).unwrap_or(u32::MAX)
+        };
+        Self {
+            interval,
+            send_checks: if has_timeout {
+                checks(send_timeout)
+            } else {
+                u32::MAX
+            },
+            idle_checks: checks(IDLE),
+        }
+    }
+}
+
+impl Activity {
+    /// A connection without a request.
+    pub(crate) fn new(address: Option<ClientAddress>) -> Arc<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        Arc::new(Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            address,
+            unsent: Arc::default(),
+            had_request: AtomicBool::new(false),
+            open: AtomicUsize::new(0),
+            sends: Mutex::default(),
+            write: SendMark::default(),
+            idle_checks: AtomicU32::new(0),
+            cut: Notify::new(),
+            retired: Notify::new(),
+        })
+    }
+
+    /// Counts a request until the result is dropped.
+    pub(super) fn begin_request(self: &Arc<Self>) -> OpenRequest {
+        self.had_request.store(true, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let mark = Arc::<SendMark>::default();
+        self.lock_sends().push(Arc::clone(&mark));
+        OpenRequest {
+            activity: Arc::clone(self),
+            mark,
+        }
+    }
+
+    /// Whether no request is open.
+    pub(super) fn is_silent(&self) -> bool {
+        self.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// Ends the connection at once.
+    pub(super) fn cut(&self) {
+        self.cut.notify_one();
+    }
+
+    /// Waits until the connection has to end at once.
+    pub(super) async fn wait_until_cut(&self) {
+        self.cut.notified().await;
+    }
+
+    /// Waits until the first request should have come, and did not. Waits for
+    /// ever if it did.
+    pub(super) async fn wait_without_request(&self) {
+        tokio::time::sleep(FIRST_REQUEST).await;
+        if self.had_request.load(Ordering::Relaxed) {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits until the connection has been idle for too long.
+    pub(super) async fn wait_until_idle(&self) {
+        self.retired.notified().await;
+    }
+
+    /// Checks the connection, after each interval of the patience. Ends it if
+    /// nothing has happened for too long, and returns true if its peer takes
+    /// nothing.
+    pub(super) fn check(&self, patience: Patience) -> bool {
+        self.check_idle(patience.idle_checks);
+        let is_stalled = |mark: &SendMark| mark.is_stalled(patience.send_checks);
+        // Each mark has to be looked at, whatever the others say.
+        let mut stalled = is_stalled(&self.write);
+        for mark in self.lock_sends().iter() {
+            stalled |= is_stalled(mark);
+        }
+        if stalled {
+            self.cut();
+        }
+        stalled
+    }
+
+    fn check_idle(&self, most_checks: u32) {
+        if !self.is_silent() {
+            self.idle_checks.store(0, Ordering::Relaxed);
+        } else if self.idle_checks.fetch_add(1, Ordering::Relaxed) >= most_checks {
+            self.retired.notify_one();
+        }
+    }
+
+    fn lock_sends(&self) -> MutexGuard<'_, Vec<Arc<SendMark>>> {
+        self.sends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is open until this is dropped.
+#[derive(Debug)]
+pub(super) struct OpenRequest {
+    activity: Arc<Activity>,
+    /// What its peer has not taken of the response.
+    pub(super) mark: Arc<SendMark>,
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        let mut sends = self.activity.lock_sends();
+        if let Some(at) = sends.iter().position(|mark| Arc::ptr_eq(mark, &self.mark)) {
+            sends.swap_remove(at);
+        }
+        self.activity.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_stalled_if_one_of_its_sends_is() {
+        let patience = Patience::new(Duration::from_secs(60));
+        assert!(patience.interval <= Duration::from_secs(10));
+        let activity = Activity::new(None);
+        let requests = [(); 3].map(|()| activity.begin_request());
+        requests[1].mark.wait();
+        let checks = (0..100).take_while(|_| {
+            requests[0].mark.wait();
+            !activity.check(patience)
+        });
+        let took = patience.interval * u32::try_from(checks.count()).unwrap();
+        assert!(took >= Duration::from_secs(60), "{took:?}");
+        assert!(took <= Duration::from_secs(80), "{took:?}");
+        drop(requests);
+        assert!(!activity.check(patience));
+    }
+
+    #[test]
+    fn without_a_timeout_nothing_is_stalled() {
+        let patience = Patience::new(Duration::ZERO);
+        let activity = Activity::new(None);
+        let request = activity.begin_request();
+        request.mark.wait();
+        assert!(!(0..1000).any(|_| activity.check(patience)));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_has_been_idle_for_long_ends() {
+        let patience = Patience::new(Duration::from_secs(60));
+        let activity = Activity::new(None);
+        let request = activity.begin_request();
+        for _ in 0..1000 {
+            activity.check(patience);
+        }
+        drop(request);
+        let mut idle = std::pin::pin!(activity.wait_until_idle());
+        let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        let mut checks = 0;
+        while idle.as_mut().poll(cx).is_pending() {
+            activity.check(patience);
+            checks += 1;
+        }
+        assert!(patience.interval * checks >= IDLE);
+    }
+}

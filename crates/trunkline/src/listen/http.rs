@@ -1,0 +1,149 @@
+//! The HTTP requests of a connection.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use ::http::Request;
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::activity::Activity;
+use super::sending::Sending;
+use super::watched_io::WatchedIo;
+use super::{Answers, BoxError, Closing, Listening, OnLimit};
+use crate::server::{Connection, Limit};
+use crate::wake::{WakeFlags, WakeListener};
+
+/// The timeout for the headers of an HTTP/1.1 request, and the longest that
+/// such a connection is kept for the next request.
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The bytes of the headers of a request, as HTTP/2 counts them.
+const HEADERS: u32 = 16 << 10;
+
+/// The bytes that a peer may send on a stream before they are read. Requests of
+/// xDS are small; a long one arrives by so many bytes in each round trip.
+const STREAM_WINDOW: u32 = 128 << 10;
+
+/// The bytes that a peer may send on all streams of a connection before they
+/// are read. It is more than that of a stream, so that a stream whose requests
+/// wait does not hold up the others.
+const CONNECTION_WINDOW: u32 = 256 << 10;
+
+/// The bytes of a response that a stream has beside the piece that it sends,
+/// while the peer has no room for them.
+const SEND_BUFFER: usize = 64 << 10;
+
+/// Streams that the peer reset before they were served.
+const RESET_STREAMS: usize = 20;
+
+/// The bytes that an HTTP/1.1 connection reads or writes at once.
+const HTTP1_BUFFER: usize = 64 << 10;
+
+impl Listening {
+    /// Serves the HTTP requests of a connection until it ends. Once it has to
+    /// close, it takes no more requests, and [`Closing`] tells the open ones.
+    pub(super) async fn serve_http<B>(
+        &self,
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        connection: Connection,
+        activity: &Arc<Activity>,
+        service: impl Answers<B>,
+        met: &OnLimit,
+    ) where
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let closing = CancellationToken::new();
+        let extension = Closing(closing.clone());
+        let requests = Arc::clone(activity);
+
+        let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+            let open = requests.begin_request();
+            request.extensions_mut().insert(connection.clone());
+            request.extensions_mut().insert(extension.clone());
+            request.extensions_mut().insert(Arc::clone(&requests));
+            let response = service.clone().call(request);
+            async move {
+                let sending = |body| Sending::new(body, open);
+                response.await.map(|response| response.map(sending))
+            }
+        });
+        let io = TokioIo::new(WatchedIo::new(io, Arc::clone(activity)));
+        let protocol = self.http_protocol();
+        let mut serving = pin!(protocol.serve_connection(io, service));
+        let mut until_closing = pin!(self.wait_until_closing(activity));
+        let mut until_cut = pin!(wait_until_cut(activity, met));
+
+        // A connection is polled for every message and closes once, so the wait
+        // for its close is polled only when its own waker raised a flag.
+        let mut flags = WakeListener::new(WakeFlags::new());
+        let mut is_closing = false;
+        std::future::poll_fn(|cx| {
+            if flags.take_raised(cx) != 0 {
+                let cx = &mut flags.context();
+                if until_cut.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(());
+                }
+                if !is_closing && until_closing.as_mut().poll(cx).is_ready() {
+                    // New streams go elsewhere; open ones end one by one.
+                    is_closing = true;
+                    serving.as_mut().graceful_shutdown();
+                    closing.cancel();
+                }
+            }
+            // The error of a connection concerns nobody else.
+            serving.as_mut().poll(cx).map(drop)
+        })
+        .await;
+    }
+
+    /// Waits until a connection has to close: it is too old or idle, or the
+    /// server drains or stops.
+    async fn wait_until_closing(&self, activity: &Activity) {
+        tokio::select! {
+            () = self.wait_until_too_old() => {}
+            () = activity.wait_until_idle() => {}
+            () = self.draining.cancelled() => {}
+            () = self.stopped.cancelled() => {}
+        }
+    }
+
+    /// Makes a server of HTTP/1.1 and HTTP/2 with the timeouts and limits of
+    /// the listener.
+    fn http_protocol(&self) -> auto::Builder<TokioExecutor> {
+        let mut protocol = auto::Builder::new(TokioExecutor::new());
+        protocol
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADERS_TIMEOUT)
+            .max_buf_size(HTTP1_BUFFER);
+        protocol
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(u32::try_from(self.streams).unwrap_or(u32::MAX))
+            .max_header_list_size(HEADERS)
+            .max_pending_accept_reset_streams(RESET_STREAMS)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buf_size(SEND_BUFFER)
+            .keep_alive_interval(Some(self.keep_alive))
+            .keep_alive_timeout(self.keep_alive_timeout);
+        protocol
+    }
+}
+
+/// Waits until a connection has to end at once, and reports one that made no
+/// request.
+async fn wait_until_cut(activity: &Activity, met: &OnLimit) {
+    tokio::select! {
+        () = activity.wait_until_cut() => {}
+        () = activity.wait_without_request() => met(Limit::SilentConnections),
+    }
+}

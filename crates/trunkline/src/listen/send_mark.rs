@@ -1,0 +1,84 @@
+//! The mark of a send: whether something waits to be taken by a peer, and
+//! whether it is the same as before.
+//!
+//! A transport that waits for its peer polls nothing, so no timer of a stream
+//! runs meanwhile. A mark is looked at from outside, again and again, and
+//! costs the sender two stores and no clock.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct SendMark {
+    /// The number of the send, twice, and one more while it waits. Written by
+    /// the sender only.
+    state: AtomicU32,
+    /// The state at the last check. Written by checks only, as is the next.
+    seen: AtomicU32,
+    /// The number of checks in which the same send waited.
+    checks: AtomicU32,
+}
+
+const WAITS: u32 = 1;
+const NEXT: u32 = 2;
+
+impl SendMark {
+    /// Something new waits.
+    pub(crate) fn wait(&self) {
+        let state = self.state.load(Ordering::Relaxed);
+        let next = state.wrapping_add(NEXT) | WAITS;
+        self.state.store(next, Ordering::Relaxed);
+    }
+
+    /// Nothing waits any more.
+    pub(crate) fn taken(&self) {
+        let state = self.state.load(Ordering::Relaxed);
+        self.state.store(state & !WAITS, Ordering::Relaxed);
+    }
+
+    /// Something waits; it is the same as before if something waited already.
+    pub(crate) fn wait_on(&self) {
+        let state = self.state.load(Ordering::Relaxed);
+        if state & WAITS == 0 {
+            self.wait();
+        }
+    }
+
+    /// Checks the mark. Returns whether the same send waited in more than so
+    /// many checks in a row, this one among them.
+    pub(super) fn is_stalled(&self, most_checks: u32) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        let is_same = state == self.seen.swap(state, Ordering::Relaxed);
+        if state & WAITS == 0 || !is_same {
+            self.checks.store(0, Ordering::Relaxed);
+            return false;
+        }
+        self.checks.fetch_add(1, Ordering::Relaxed) >= most_checks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_send_that_waits_through_all_checks_is_stalled() {
+        let mark = SendMark::default();
+        for _ in 0..10 {
+            assert!(!mark.is_stalled(2), "nothing waits");
+        }
+        for _ in 0..10 {
+            mark.wait();
+            assert!(!mark.is_stalled(2), "another one each time");
+            mark.taken();
+            assert!(!mark.is_stalled(2), "taken");
+        }
+        mark.wait();
+        let stalled = [(); 5].map(|()| mark.is_stalled(2));
+        assert_eq!(stalled, [false, false, false, true, true]);
+        mark.wait_on();
+        assert!(mark.is_stalled(2), "still the same");
+        mark.taken();
+        assert!(!mark.is_stalled(2));
+    }
+}
