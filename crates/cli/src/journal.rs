@@ -168,9 +168,13 @@ impl Journal {
                 reason = &*redact::quoted(&error.message),
                 "a client rejects a response"
             ),
-            Event::Refused { type_url, reason } => {
+            Event::Refused {
+                type_url,
+                reason,
+                names,
+            } => {
                 let kind = kinds::short(type_url);
-                tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");
+                tracing::debug!(stream, node, "type" = kind, names, %reason, "names are refused");
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 
 use super::slab::Slab;
 use super::view::{Position, ViewId};
-use super::{Database, EntryId, TypeId};
+use super::{Database, EntryId, TypeId, name_weight};
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 
@@ -295,6 +295,7 @@ impl Database {
         type_id: TypeId,
         params: ParamsId,
     ) -> SubscriberId {
+        self.table_mut(type_id).subscriber_count += 1;
         SubscriberId(self.subscribers.list.insert(Subscriber {
             stream,
             type_id,
@@ -310,8 +311,19 @@ impl Database {
     }
 
     /// Removes a subscriber. Its subscriptions and cursors have to end before.
+    /// With its last one, a type that only subscribers brought is idle.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
-        self.subscribers.list.remove(id.0);
+        if let Some(removed) = self.subscribers.list.remove(id.0) {
+            self.table_mut(removed.type_id).subscriber_count -= 1;
+            self.note_idle_type(removed.type_id);
+        }
+    }
+
+    /// Whether changes of demand of a type are not taken yet.
+    pub(super) fn has_demand_changes(&self, type_id: TypeId) -> bool {
+        let changes = self.subscribers.demand_changes.as_ref();
+        let next = changes.and_then(|all| all.range((type_id, Selector::Wildcard)..).next());
+        next.is_some_and(|((next, _), _)| *next == type_id)
     }
 
     /// Subscribes to one name, whether it exists or not (S34). With its first
@@ -321,9 +333,10 @@ impl Database {
         let type_id = self.subscribers.type_id(id);
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
-        let subscribers = &mut table.entry_mut(entry).subscribers;
-        let is_first = subscribers.is_empty();
-        subscribers.insert((id, params));
+        let interned = table.entry_mut(entry);
+        let is_first = interned.subscribers.is_empty();
+        let is_new = interned.subscribers.insert((id, params));
+        let is_missing = interned.content.resources().is_empty();
 
         if is_first {
             if let Some(hosts) = &mut table.hosts {
@@ -332,6 +345,9 @@ impl Database {
             let selector = Selector::Name(name.clone());
             self.subscribers
                 .record_demand(type_id, selector, DemandChange::Started);
+        }
+        if is_new && is_missing {
+            self.missing_weight += name_weight(name);
         }
         entry
     }
@@ -345,9 +361,15 @@ impl Database {
 
         let table = self.table_mut(type_id);
         let entry = table.entry_mut(entry_id);
-        entry.subscribers.remove((id, params));
-        if entry.subscribers.is_empty() {
-            let name = entry.name.clone();
+        let is_ended = entry.subscribers.remove((id, params));
+        let is_missing = entry.content.resources().is_empty();
+        let weight = name_weight(&entry.name);
+        let name = entry.subscribers.is_empty().then(|| entry.name.clone());
+        if is_ended && is_missing {
+            self.missing_weight -= weight;
+        }
+        let table = self.table_mut(type_id);
+        if let Some(name) = name {
             if let Some(hosts) = &mut table.hosts {
                 hosts.remove_requested(name.as_str(), entry_id);
             }

@@ -1,7 +1,7 @@
 //! Polls the type streams of a session for the next response.
 
 use super::{Session, cross_type};
-use crate::database::Database;
+use crate::database::{Database, SLICE};
 use crate::message::{Mode, Response};
 use crate::moment::Moment;
 use crate::order::{Order, OtherTypes};
@@ -19,7 +19,7 @@ impl Session {
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
-            self.continue_changes(db);
+            self.continue_request(db);
             return None;
         }
 
@@ -87,7 +87,11 @@ impl Session {
             return None;
         }
 
-        self.apply_type_params(db, index);
+        if !self.apply_type_params(db, index, &mut SLICE.clone()) {
+            // Others need not wait until all names have their parameters.
+            self.has_more = true;
+            return None;
+        }
         let is_complete = self.type_streams[index].is_complete(db);
         let would_lack = !is_complete && self.type_streams[index].sends_whole_sets();
         if would_lack || self.awaits_other_type(now, index) {

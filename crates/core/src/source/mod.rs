@@ -48,13 +48,12 @@ use std::sync::Arc;
 
 pub(crate) use ack::Replacement;
 pub(crate) use client_cache::{CachedResource, ClientCache, PendingAck, Variant};
-pub(crate) use delta::DeltaSubscriptions;
 pub(crate) use dependencies::DependencyState;
 use nack::Unverified;
 pub use negative::Dialect;
 pub(crate) use negative::is_negative_version;
 pub(crate) use push::{Push, PushContext, Timeouts};
-pub(crate) use request::RequestChanges;
+pub(crate) use request::{RequestContext, SubscriptionChange};
 pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
@@ -68,6 +67,9 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::timer::Timers;
+
+/// Refused names that wait to be answered.
+const MAX_REFUSED: usize = 16_384;
 
 /// One resource type on one stream.
 #[derive(Debug)]
@@ -84,6 +86,8 @@ pub(crate) struct TypeStream {
     pub(crate) subscriber: SubscriberId,
     /// The parameters of plain names, and of cursors.
     pub(crate) params: ParamsId,
+    /// Subscriptions whose parameters are being changed to `params`.
+    pub(crate) params_change: Option<params::ParamsChange>,
     /// The parameters that came with a wildcard or glob, in place of the
     /// stream's (TP2).
     pub(crate) scope_params: Option<ParamsId>,
@@ -198,6 +202,7 @@ impl TypeStream {
             denied,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
+            params_change: None,
             scope_params: None,
             wildcard: Wildcard::Never,
             subscriptions: Subscriptions::new(params),
@@ -255,6 +260,27 @@ impl TypeStream {
     /// The number of subscriptions and cursors.
     pub(crate) fn subscription_count(&self) -> usize {
         self.subscriptions.len() + self.client_cache.cursors().len()
+    }
+
+    /// The weight of all names that the client is subscribed to.
+    pub(crate) fn subscription_weight(&self) -> usize {
+        self.subscriptions.weight()
+    }
+
+    /// The number of names that are kept of the client.
+    pub(crate) fn name_count(&self) -> usize {
+        let unsent = self.dirty.len() + self.deferred.len() + self.refused.len();
+        self.subscriptions.len() + self.client_cache.record_count() + unsent
+    }
+
+    /// Has a name answered as refused, so that the client does not wait (S72).
+    /// One that the client has by another subscription is left alone, since an
+    /// answer would take it away; and so are names beyond [`MAX_REFUSED`], of
+    /// which no client can make use.
+    pub(crate) fn refuse(&mut self, db: &Database, name: &Name) {
+        if self.refused.len() < MAX_REFUSED && !self.has_interest(db, name) {
+            self.refused.insert(name.clone());
+        }
     }
 
     /// The number of globs.
@@ -393,7 +419,8 @@ impl TypeStream {
     pub(crate) fn mark_deferred_dirty(&mut self) {
         match self.dirty.is_empty() {
             true => std::mem::swap(&mut self.dirty, &mut self.deferred),
-            false => self.dirty.append(&mut self.deferred),
+            // An append would visit all names of both.
+            false => self.dirty.extend(std::mem::take(&mut self.deferred)),
         }
     }
 

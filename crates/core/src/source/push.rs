@@ -271,7 +271,8 @@ impl TypeStream {
                 still_dirty.insert(name);
             }
         }
-        self.dirty.append(&mut still_dirty);
+        // An append would visit all dirty names.
+        self.dirty.extend(still_dirty);
     }
 
     /// Whether an evaluation is about a virtual host that the client holds.

@@ -88,11 +88,19 @@ fn describe(event: &Event, bodies: &Bodies) -> Vec<String> {
             vec!["parked".into(), short(type_url), format!("{name}@{body}")]
         }
         Event::Stale { type_url, .. } => vec!["stale".into(), short(type_url)],
-        Event::Refused { type_url, reason } => vec![
-            "refused".into(),
-            short(type_url),
-            refusal(reason).to_owned(),
-        ],
+        Event::Refused {
+            type_url,
+            reason,
+            names,
+        } => {
+            let count = (*names > 1).then(|| format!("x{names}"));
+            let words = [
+                "refused".into(),
+                short(type_url),
+                refusal(reason).to_owned(),
+            ];
+            words.into_iter().chain(count).collect()
+        }
         Event::NodeChanged { .. } => vec!["node".into()],
     }
 }
@@ -134,6 +142,10 @@ fn refusal(reason: &Refusal) -> &'static str {
         Refusal::Globs { .. } => "globs",
         Refusal::Types { .. } => "types",
         Refusal::Params { .. } => "params",
+        Refusal::SubscriptionBytes { .. } => "subscription-bytes",
+        Refusal::MissingBytes { .. } => "missing-bytes",
+        Refusal::AllParams { .. } => "all-params",
+        Refusal::AllTypes { .. } => "all-types",
     }
 }
 
