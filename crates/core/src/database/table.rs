@@ -216,6 +216,16 @@ impl Table {
         let hash = self.hash(entry.name.as_str());
         self.names.remove(hash, |other| *other == id);
         self.entries.remove(id.0);
+        let Self {
+            names,
+            entries,
+            hasher,
+            ..
+        } = self;
+        names.shrink(|id| {
+            let name = entries.get(id.0).map_or("", |e| e.name.as_str());
+            std::hash::BuildHasher::hash_one(&*hasher, name)
+        });
         if let Some(hosts) = &mut self.hosts {
             hosts.forget_rewrites(id);
         }

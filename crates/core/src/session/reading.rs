@@ -159,6 +159,22 @@ impl Session {
         self.unfinished.is_some() || self.type_streams.iter().any(changes_params)
     }
 
+    /// Whether the last request is not read to its end. A poll reads a slice of
+    /// it and sends nothing.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        self.unfinished.is_some()
+    }
+
+    /// Does a slice of the work for which a further request has to wait; does
+    /// nothing once [`Self::is_busy`] is false.
+    pub fn work_off(&mut self, db: &mut Database) {
+        match self.unfinished.is_some() {
+            true => _ = self.continue_request(db),
+            false => _ = self.apply_params_slice(db, &mut SLICE.clone()),
+        }
+    }
+
     /// Reads the first slice of a request.
     pub(super) fn begin_request(&mut self, db: &mut Database, mut request: UnfinishedRequest) {
         if self.read_slice(db, &mut request) {
