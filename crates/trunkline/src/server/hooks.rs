@@ -102,6 +102,8 @@ pub enum Limit {
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
+    /// A long request had to wait for those of others.
+    LongRequests,
 }
 
 impl Limit {
@@ -115,6 +117,7 @@ impl Limit {
             Self::Pushes => "pushes",
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
+            Self::LongRequests => "long_requests",
         }
     }
 }

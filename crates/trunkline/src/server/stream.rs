@@ -57,6 +57,8 @@ pub(super) struct Stream {
     woken_for: AtomicU64,
     /// Bound by the first request that has a node (S2).
     node_id: OnceLock<String>,
+    /// Locked while a request is decoded, before `state`.
+    reader: Mutex<Reader>,
     /// Locked by the stream's task for each message, and by those who ask for
     /// the state of clients. Never locked while something is reported.
     state: Mutex<StreamState>,
@@ -70,6 +72,7 @@ pub(super) const NEWS: u8 = 2;
 const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 
 /// The outcome of handling a request.
+#[derive(Default)]
 struct HandledRequest {
     next: NextPoll,
     /// Whether every response is acknowledged.
@@ -110,6 +113,9 @@ pub(super) struct NextPoll {
     pub(super) now: bool,
     /// At this time, although nothing happens.
     pub(super) due: Option<tokio::time::Instant>,
+    /// Not before the last request is worked off, by [`Stream::finish_aside`].
+    /// A further request has to wait as well.
+    pub(super) is_busy: bool,
 }
 
 impl Stream {
@@ -137,7 +143,8 @@ impl Stream {
             convergences: Convergences::default(),
             woken_for: AtomicU64::new(0),
             node_id: OnceLock::new(),
-            state: Mutex::new(StreamState::new(Reader::new(limits, known_versions))),
+            reader: Mutex::new(Reader::new(limits, known_versions)),
+            state: Mutex::default(),
             shared,
         }
     }
@@ -146,11 +153,29 @@ impl Stream {
     /// breaks the protocol. Returns when the stream has to be polled.
     pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<NextPoll, Fault> {
         let bytes = raw.len();
+        let read = self.read(raw)?;
+        self.handle_read(read, bytes)
+    }
+
+    /// Decodes a request.
+    pub(super) fn read(&self, raw: Bytes) -> Result<Read<Request>, DecodeError> {
+        let reader = self.reader.lock();
+        let mut reader = reader.unwrap_or_else(PoisonError::into_inner);
+        reader.read(self.mode, raw)
+    }
+
+    /// Handles a request that was decoded from so many bytes, and reports it. Of
+    /// a long list only the first slice is read.
+    pub(super) fn handle_read(
+        self: &Arc<Self>,
+        read: Read<Request>,
+        bytes: usize,
+    ) -> Result<NextPoll, Fault> {
         let mut outcome = RequestOutcome::default();
         // Changes that arrive from now on may not be acknowledged yet.
         let change_count = self.convergences.len();
 
-        let handled = self.handle_locked(raw, &mut outcome);
+        let handled = self.handle_locked(read, &mut outcome);
         self.report_request(bytes, &outcome);
 
         let HandledRequest {
@@ -167,16 +192,19 @@ impl Stream {
     /// reported: events are collected in `outcome`.
     fn handle_locked(
         self: &Arc<Self>,
-        raw: Bytes,
+        read: Read<Request>,
         outcome: &mut RequestOutcome,
     ) -> Result<HandledRequest, Fault> {
-        let now = self.shared.hub.now();
-        let mut state = self.lock();
         let Read {
             request,
             node,
             refused,
-        } = state.reader.read(self.mode, raw)?;
+        } = read;
+        let now = self.shared.hub.now();
+        let mut state = self.lock();
+        if state.has_ended {
+            return Ok(HandledRequest::default());
+        }
         outcome.refused = refused;
         outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
         if self.shared.hooks.has_any() {
@@ -201,6 +229,33 @@ impl Stream {
         };
         state.take_events(outcome, self.shared.hooks.has_any());
         Ok(handled)
+    }
+
+    /// Does a slice of the work that the last request left, and reports what
+    /// came of it.
+    pub(super) fn work_off(&self) -> NextPoll {
+        let mut outcome = RequestOutcome::default();
+        let next = self.work_off_locked(&mut outcome);
+        self.report_request(0, &outcome);
+        next
+    }
+
+    /// Does a slice of that work under the lock of the stream. There is none
+    /// left on a stream that has ended.
+    fn work_off_locked(&self, outcome: &mut RequestOutcome) -> NextPoll {
+        let now = self.shared.hub.now();
+        let mut state = self.lock();
+        let Some(session) = &mut state.session else {
+            return NextPoll::default();
+        };
+        let is_quiet = self.shared.with(|db| {
+            session.work_off(db);
+            take_demand_changes(db, outcome);
+            session.is_quiet(db, now)
+        });
+        let next = self.next_poll(session, is_quiet);
+        state.take_events(outcome, self.shared.hooks.has_any());
+        next
     }
 
     /// Returns the session, which the first request opens, with the node of the
@@ -300,6 +355,10 @@ impl Stream {
                 ..PolledSession::default()
             };
         };
+        if session.is_reading() {
+            // The stream is polled again when the request is read.
+            return PolledSession::default();
+        }
 
         let ((response, is_quiet, has_sent_all), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
@@ -339,6 +398,7 @@ impl Stream {
         NextPoll {
             now: !is_quiet,
             due: due.map(|due| self.shared.hub.instant(due)),
+            is_busy: !is_quiet && session.is_busy(),
         }
     }
 
@@ -373,20 +433,17 @@ impl Stream {
         frames
     }
 
-    /// Closes the session, whichever side ended the stream, and lets go of all
-    /// changes. Tells the contents of names that lost their last subscriber,
-    /// and reports the end. Does nothing if there was no request.
-    pub(super) fn close(&self) {
-        let Some(session) = self.lock().session.take() else {
-            return;
-        };
-        self.shared.close(session);
-        self.convergences.drop_acknowledged(usize::MAX);
+    /// Ends the stream. Returns its session, which is to be closed; `None` if
+    /// there was no request.
+    pub(super) fn end(&self) -> Option<Session> {
+        let mut state = self.lock();
+        state.has_ended = true;
+        state.session.take()
+    }
 
-        let mut outcome = RequestOutcome::default();
-        self.shared.with(|db| take_demand_changes(db, &mut outcome));
-        self.tell_unsubscribed(&outcome.unsubscribed);
-        self.report(Report::Closed);
+    /// Lets go of all changes that the client has not acknowledged.
+    pub(super) fn drop_convergences(&self) {
+        self.convergences.drop_acknowledged(usize::MAX);
     }
 
     /// Locks the state. Ignores poison: a stream whose task panicked can still
