@@ -107,7 +107,11 @@ fn s72_names_are_weighed_and_those_too_many_are_refused_and_counted() {
     assert_eq!(refused, [(Refusal::SubscriptionBytes { limit }, 5)]);
     assert_eq!(subscriptions(&session), 10);
     let answered = answer(&mut db, &mut session).unwrap();
-    assert_eq!(answered.removed.len(), 15, "refused names are answered, too");
+    assert_eq!(
+        answered.removed.len(),
+        15,
+        "refused names are answered, too"
+    );
     drop_names(&mut db, &mut session, names(0, 3));
     let refused = ask(&mut db, &mut session, names(20, 4));
     assert_eq!(refused, [(Refusal::SubscriptionBytes { limit }, 1)]);

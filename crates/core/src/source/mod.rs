@@ -44,6 +44,7 @@ mod ttl;
 mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 pub(crate) use ack::Replacement;
@@ -68,8 +69,15 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::timer::Timers;
 
-/// Refused names that wait to be answered.
-const MAX_REFUSED: usize = 16_384;
+/// Refused names that wait to be answered: a proxy that reconnects lists every
+/// host that anybody ever sent it.
+const MAX_REFUSED: usize = 256 << 10;
+
+/// The same for names of more than [`SHORT_NAME`] bytes.
+const MAX_LONG_REFUSED: usize = 16 << 10;
+
+/// The bytes of a name that is not unusually long.
+const SHORT_NAME: usize = 256;
 
 /// One resource type on one stream.
 #[derive(Debug)]
@@ -147,6 +155,8 @@ pub(crate) struct TypeStream {
     /// A hash of the refused names of the last list, to see whether the next
     /// list differs.
     refused_hash: u64,
+    /// The same of the list that is being read: the sum of the hashes of names.
+    pub(crate) refusing_hash: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
     /// The version of the last set that the client ACKed.
@@ -227,6 +237,7 @@ impl TypeStream {
             refused: BTreeSet::new(),
             negative_counter: 1,
             refused_hash: 0,
+            refusing_hash: 0,
             last_nonce: None,
             last_acked: None,
             acked_version: None,
@@ -275,11 +286,19 @@ impl TypeStream {
 
     /// Has a name answered as refused, so that the client does not wait (S72).
     /// One that the client has by another subscription is left alone, since an
-    /// answer would take it away; and so are names beyond [`MAX_REFUSED`], of
-    /// which no client can make use.
+    /// answer would take it away; and so are names beyond [`MAX_REFUSED`], which
+    /// no client needs.
     pub(crate) fn refuse(&mut self, db: &Database, name: &Name) {
-        if self.refused.len() < MAX_REFUSED && !self.has_interest(db, name) {
-            self.refused.insert(name.clone());
+        let most = match name.as_str().len() <= SHORT_NAME {
+            true => MAX_REFUSED,
+            false => MAX_LONG_REFUSED,
+        };
+        if self.refused.len() < most
+            && !self.has_interest(db, name)
+            && self.refused.insert(name.clone())
+        {
+            let hash = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default();
+            self.refusing_hash = self.refusing_hash.wrapping_add(hash.hash_one(name));
         }
     }
 

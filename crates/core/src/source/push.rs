@@ -17,6 +17,9 @@ use crate::order::Order;
 use crate::resource::Resource;
 use crate::timer::EarliestDeadline;
 
+/// Refused names that one response answers, unless it is a whole set.
+const REFUSED_AT_ONCE: usize = 10 * SLICE;
+
 /// The updates and answers of one response, before it is written.
 #[derive(Debug, Default)]
 pub(crate) struct Push {
@@ -205,6 +208,7 @@ impl TypeStream {
         let placeholders = std::mem::take(&mut self.placeholders);
         push.placeholders.extend(placeholders);
         while budget > 0
+            && (push.refused.len() < REFUSED_AT_ONCE || self.sends_whole_sets())
             && !self.sends_unreadable()
             && let Some(name) = self.refused.pop_first()
         {

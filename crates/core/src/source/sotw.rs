@@ -1,7 +1,6 @@
 //! SotW: writes responses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::client_cache::{
@@ -55,9 +54,7 @@ impl TypeStream {
     /// repeated, or the client would acknowledge for ever (S9, S72). `due` is
     /// whether it was not sent yet.
     pub(crate) fn update_refusals(&mut self, due: bool) -> bool {
-        let mut hasher = std::hash::DefaultHasher::new();
-        self.refused.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = self.refusing_hash;
         let is_changed = std::mem::replace(&mut self.refused_hash, hash) != hash;
         if !is_changed && !due {
             self.refused.clear();

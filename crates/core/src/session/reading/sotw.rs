@@ -89,6 +89,7 @@ impl Session {
         let wildcard = &mut type_stream.wildcard;
         *wildcard = wildcard.after_sotw(scan.has_star, scan.has_names, legacy);
         list.has_unsent_refusals = !std::mem::take(&mut type_stream.refused).is_empty();
+        type_stream.refusing_hash = 0;
         let counts_names = scan.has_locators || type_stream.subscriptions.has_located();
         list.times_listed = counts_names.then(BTreeMap::new);
         // The set does not grow: that would visit all of it at once.
