@@ -8,7 +8,8 @@ use crate::order::{Order, OtherTypes};
 use crate::resource::Nonce;
 use crate::source::{PendingAck, Push, PushContext};
 
-/// The number of times that one poll evaluates all types.
+/// The number of times that one poll evaluates all types, if they have few
+/// names.
 const MAX_ROUNDS: usize = 64;
 
 impl Session {
@@ -24,6 +25,7 @@ impl Session {
         }
 
         self.begin_poll(db, now);
+        let visited = db.work().entries;
         for _ in 0..MAX_ROUNDS {
             (self.has_silent_progress, self.has_more) = (false, false);
             let mut indexes = 0..self.type_streams.len();
@@ -34,6 +36,9 @@ impl Session {
             // Names may have been deferred for a push of this round, which
             // needed no response.
             self.mark_deferred_dirty();
+            if db.work().entries - visited >= SLICE as u64 {
+                break;
+            }
         }
 
         // Others need not wait for the rest.
