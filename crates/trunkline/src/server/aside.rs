@@ -80,6 +80,17 @@ impl Aside {
 }
 
 impl Stream {
+    /// Does a slice of work in turn with all other large work. Threads that
+    /// wait for the database have it before the next slice.
+    async fn take_turn<T>(&self, slice: impl FnOnce() -> T) -> T {
+        let slice = || {
+            let done = slice();
+            self.shared.hub.give_way();
+            done
+        };
+        self.shared.aside.take_turn(slice).await
+    }
+
     /// Handles a long request: decodes it on a thread of its own, and reads it
     /// in slices. Nothing happens on a stream that has ended meanwhile.
     pub(super) async fn handle_aside(self: Arc<Self>, raw: Bytes) -> Result<NextPoll, Fault> {
@@ -101,14 +112,14 @@ impl Stream {
         };
         drop(decoder);
 
-        let next = aside.take_turn(|| self.handle_read(read, bytes)).await?;
+        let next = self.take_turn(|| self.handle_read(read, bytes)).await?;
         Ok(Arc::clone(&self).finish_aside(next).await)
     }
 
     /// Reads the rest of a request in slices.
     pub(super) async fn finish_aside(self: Arc<Self>, mut next: NextPoll) -> NextPoll {
         while next.is_busy {
-            next = self.shared.aside.take_turn(|| self.work_off()).await;
+            next = self.take_turn(|| self.work_off()).await;
         }
         next
     }
@@ -144,8 +155,7 @@ impl Stream {
 
     /// Closes a session in slices. Its memory is freed on a thread of its own.
     async fn close_aside(self: Arc<Self>, mut session: Session) {
-        let aside = &self.shared.aside;
-        while !aside.take_turn(|| self.close_slice(&mut session)).await {}
+        while !self.take_turn(|| self.close_slice(&mut session)).await {}
         drop(tokio::task::spawn_blocking(move || drop(session)));
     }
 

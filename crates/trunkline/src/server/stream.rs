@@ -381,7 +381,8 @@ impl Stream {
         let mut next = self.next_poll(session, is_quiet);
         let has_more = session.has_more();
         if has_more {
-            let soon = self.shared.hub.instant(now) + BETWEEN_SLICES;
+            // After the slice: one that took long must not be followed at once.
+            let soon = self.shared.hub.instant(self.shared.hub.now()) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
         PolledSession {
