@@ -20,6 +20,7 @@
 mod ack;
 mod advance;
 mod client_cache;
+mod count;
 mod delta;
 mod dependencies;
 mod errors;
@@ -30,6 +31,7 @@ mod nack;
 mod negative;
 mod params;
 mod push;
+mod refuse;
 mod remember;
 mod request;
 mod restore;
@@ -44,7 +46,6 @@ mod ttl;
 mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 pub(crate) use ack::Replacement;
@@ -59,7 +60,7 @@ pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 
-use crate::database::{Choice, Database, Scope, StreamId, SubscriberId, TypeId};
+use crate::database::{Choice, Database, StreamId, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
 use crate::message::{ErrorDetail, Mode};
@@ -68,16 +69,6 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::timer::Timers;
-
-/// Refused names that wait to be answered: a proxy that reconnects lists every
-/// host that anybody ever sent it.
-const MAX_REFUSED: usize = 256 << 10;
-
-/// The same for names of more than [`SHORT_NAME`] bytes.
-const MAX_LONG_REFUSED: usize = 16 << 10;
-
-/// The bytes of a name that is not unusually long.
-const SHORT_NAME: usize = 256;
 
 /// One resource type on one stream.
 #[derive(Debug)]
@@ -266,46 +257,6 @@ impl TypeStream {
         }
         db.remove_subscriber(self.subscriber);
         true
-    }
-
-    /// The number of subscriptions and cursors.
-    pub(crate) fn subscription_count(&self) -> usize {
-        self.subscriptions.len() + self.client_cache.cursors().len()
-    }
-
-    /// The weight of all names that the client is subscribed to.
-    pub(crate) fn subscription_weight(&self) -> usize {
-        self.subscriptions.weight()
-    }
-
-    /// The number of names that are kept of the client.
-    pub(crate) fn name_count(&self) -> usize {
-        let unsent = self.dirty.len() + self.deferred.len() + self.refused.len();
-        self.subscriptions.len() + self.client_cache.record_count() + unsent
-    }
-
-    /// Has a name answered as refused, so that the client does not wait (S72).
-    /// One that the client has by another subscription is left alone, since an
-    /// answer would take it away; and so are names beyond [`MAX_REFUSED`], which
-    /// no client needs.
-    pub(crate) fn refuse(&mut self, db: &Database, name: &Name) {
-        let most = match name.as_str().len() <= SHORT_NAME {
-            true => MAX_REFUSED,
-            false => MAX_LONG_REFUSED,
-        };
-        if self.refused.len() < most
-            && !self.has_interest(db, name)
-            && self.refused.insert(name.clone())
-        {
-            let hash = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default();
-            self.refusing_hash = self.refusing_hash.wrapping_add(hash.hash_one(name));
-        }
-    }
-
-    /// The number of globs.
-    pub(crate) fn glob_count(&self) -> usize {
-        let cursors = self.client_cache.cursors().iter();
-        cursors.filter(|cursor| cursor.scope != Scope::All).count()
     }
 
     /// Cancels the response that is owed to a client without subscriptions

@@ -48,20 +48,6 @@ impl TypeStream {
         self.subscriptions.set_origins(key, plain, located);
     }
 
-    /// Remembers the refused names of a list by their hash. Returns whether
-    /// they differ from those of the last list; if not, they are taken back. A
-    /// client repeats its list with every ACK: a refusal that was sent is not
-    /// repeated, or the client would acknowledge for ever (S9, S72). `due` is
-    /// whether it was not sent yet.
-    pub(crate) fn update_refusals(&mut self, due: bool) -> bool {
-        let hash = self.refusing_hash;
-        let is_changed = std::mem::replace(&mut self.refused_hash, hash) != hash;
-        if !is_changed && !due {
-            self.refused.clear();
-        }
-        is_changed
-    }
-
     /// Writes a response: a whole set, or for types without one the changes.
     /// `None` if there is nothing to write and the client does not wait for a
     /// response. `wrap` is whether the client reads wrapped resources (S58).

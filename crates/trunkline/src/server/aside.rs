@@ -124,6 +124,33 @@ impl Stream {
         next
     }
 
+    /// Does a slice of the work that the last request left, and reports what
+    /// came of it.
+    fn work_off(&self) -> NextPoll {
+        let mut outcome = RequestOutcome::default();
+        let next = self.work_off_locked(&mut outcome);
+        self.report_request(0, &outcome);
+        next
+    }
+
+    /// Does a slice of that work under the lock of the stream. There is none
+    /// left on a stream that has ended.
+    fn work_off_locked(&self, outcome: &mut RequestOutcome) -> NextPoll {
+        let now = self.shared.hub.now();
+        let mut state = self.lock();
+        let Some(session) = &mut state.session else {
+            return NextPoll::default();
+        };
+        let is_quiet = self.shared.with(|db| {
+            session.work_off(db);
+            take_demand_changes(db, outcome);
+            session.is_quiet(db, now)
+        });
+        let next = self.next_poll(session, is_quiet);
+        state.take_events(outcome, self.shared.hooks.has_any());
+        next
+    }
+
     /// Closes the session, whichever side ended the stream, and lets go of all
     /// changes. Tells the contents of names that lost their last subscriber,
     /// and reports the end. Does nothing if there was no request. A session

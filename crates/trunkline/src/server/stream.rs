@@ -231,33 +231,6 @@ impl Stream {
         Ok(handled)
     }
 
-    /// Does a slice of the work that the last request left, and reports what
-    /// came of it.
-    pub(super) fn work_off(&self) -> NextPoll {
-        let mut outcome = RequestOutcome::default();
-        let next = self.work_off_locked(&mut outcome);
-        self.report_request(0, &outcome);
-        next
-    }
-
-    /// Does a slice of that work under the lock of the stream. There is none
-    /// left on a stream that has ended.
-    fn work_off_locked(&self, outcome: &mut RequestOutcome) -> NextPoll {
-        let now = self.shared.hub.now();
-        let mut state = self.lock();
-        let Some(session) = &mut state.session else {
-            return NextPoll::default();
-        };
-        let is_quiet = self.shared.with(|db| {
-            session.work_off(db);
-            take_demand_changes(db, outcome);
-            session.is_quiet(db, now)
-        });
-        let next = self.next_poll(session, is_quiet);
-        state.take_events(outcome, self.shared.hooks.has_any());
-        next
-    }
-
     /// Returns the session, which the first request opens, with the node of the
     /// request set. Denies the type of the request (S72) if the client may not
     /// see it: that is decided once, when the type is requested first.
@@ -394,7 +367,7 @@ impl Stream {
 
     /// When to poll a session that has just handled a request or was polled: at
     /// once unless it `is_quiet`, and at its next timeout.
-    fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
+    pub(super) fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
         let due = session.poll_timeout();
         NextPoll {
             now: !is_quiet,
