@@ -218,9 +218,13 @@ impl Journal {
                 name,
                 version,
             } => self.log_withheld(peer, type_url, name, version),
-            Event::Refused { type_url, reason } => {
+            Event::Refused {
+                type_url,
+                reason,
+                names,
+            } => {
                 let kind = kinds::short(type_url);
-                tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");
+                tracing::debug!(stream, node, "type" = kind, names, %reason, "names are refused");
             }
             _ => {}
         }

@@ -66,7 +66,8 @@ impl InitialVersions {
         }
     }
 
-    fn as_slice(&self) -> &[(Name, Version)] {
+    /// Names and versions, in the order of the request.
+    pub(crate) fn as_slice(&self) -> &[(Name, Version)] {
         self.0.as_ref().map_or(&[], |list| &list.versions)
     }
 }

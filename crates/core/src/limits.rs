@@ -12,6 +12,15 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Names and globs one stream may subscribe to, over all its types.
     pub subscriptions: usize,
+    /// Bytes of the names one stream may subscribe to, over all its types. A
+    /// name counts with its own bytes and
+    /// [`NAME_OVERHEAD`](crate::database::NAME_OVERHEAD).
+    pub subscription_bytes: usize,
+    /// Bytes of the names that do not exist and that streams subscribe to, from
+    /// all streams together, counted likewise. A stream may subscribe to
+    /// another such name while its own names take no more than what is left of
+    /// this.
+    pub missing_bytes: usize,
     /// Hosts of which a client could invent any number, that one stream may
     /// subscribe to: those that do not exist, and those that get a copy of a
     /// wildcard for themselves. A proxy requests every host that anybody sends
@@ -22,9 +31,15 @@ pub struct Limits {
     pub globs: usize,
     /// Types one stream may subscribe to.
     pub types: usize,
+    /// Types without contents that all streams together may subscribe to. A
+    /// stream may subscribe to another one while it has no more types than what
+    /// is left of this.
+    pub all_types: usize,
     /// Sets of parameters one stream may send with its names (TP2).
     pub params: usize,
-    /// Sets of parameters that the database keeps, from all streams together.
+    /// Sets of parameters that the database keeps, from all streams together. A
+    /// stream may bring another set while it has no more than what is left of
+    /// this. The sets of nodes are always kept.
     pub all_params: usize,
     /// Bytes of a NACK's text that are kept.
     pub error_bytes: usize,
@@ -39,9 +54,12 @@ impl Default for Limits {
         Self {
             name_bytes: 4096,
             subscriptions: 1_000_000,
+            subscription_bytes: 256 << 20,
+            missing_bytes: 512 << 20,
             hosts: 10_000,
             globs: 256,
             types: 64,
+            all_types: 16_384,
             params: 256,
             all_params: 1_000_000,
             error_bytes: 4096,

@@ -49,13 +49,12 @@ impl Hooks for Count {
             Report::Missing { type_url, .. } => count_one(&table.missing, type_url),
             Report::Denied { type_url } => count_one(&table.denied, type_url),
             Report::Configured(took) => table.first_config.observe(took.as_secs_f64()),
-            Report::Refused(_) => self.0.count_refused("request"),
+            Report::Refused(_) => self.0.count_refused("request", 1),
             Report::Event(Event::Acked { type_url, .. }) => count_one(&table.acks, type_url),
             Report::Event(Event::Nacked { type_url, .. }) => count_one(&table.nacks, type_url),
-            Report::Event(Event::Refused { reason, .. }) => self.0.count_refused(match reason {
-                Refusal::Hosts { .. } => "host",
-                _ => "subscription",
-            }),
+            Report::Event(Event::Refused { reason, names, .. }) => {
+                self.0.count_refused(refused_by(reason), *names);
+            }
             _ => {}
         }
     }
@@ -132,9 +131,21 @@ impl Metrics {
         refusals.get_or_create(&[("recorded", recorded)]).inc();
     }
 
-    /// Counts a refused name; `by` is the limit or the check that refused it.
-    fn count_refused(&self, by: &'static str) {
+    /// Counts refused names; `by` is the limit or the check that refused them.
+    fn count_refused(&self, by: &'static str, names: usize) {
         let counter = self.table.refused_names.get_or_create(&[("by", by)]);
-        counter.inc();
+        counter.inc_by(names as u64);
+    }
+}
+
+/// The label of the limit that refused a name.
+fn refused_by(reason: &Refusal) -> &'static str {
+    match reason {
+        Refusal::Hosts { .. } => "host",
+        Refusal::SubscriptionBytes { .. } => "subscription_bytes",
+        Refusal::MissingBytes { .. } => "missing_bytes",
+        Refusal::Params { .. } | Refusal::AllParams { .. } => "params",
+        Refusal::Types { .. } | Refusal::AllTypes { .. } => "type",
+        Refusal::Name(_) | Refusal::Subscriptions { .. } | Refusal::Globs { .. } => "subscription",
     }
 }

@@ -3,7 +3,7 @@
 use super::hosts::own_domains;
 use super::table::Table;
 use super::view::ViewId;
-use super::{Database, EntryId, Position, TypeId};
+use super::{Database, EntryId, Position, TypeId, name_weight};
 use crate::hosts::HostName;
 use crate::name::Name;
 
@@ -18,7 +18,23 @@ impl Database {
             self.check_hosts(TypeId(index as u32))?;
             self.check_views(TypeId(index as u32))?;
         }
+        self.check_missing_weight()?;
         self.check_pins()
+    }
+
+    /// Checks that the names without contents are weighed.
+    fn check_missing_weight(&self) -> Result<(), String> {
+        let entries = self.tables.iter().flat_map(Table::entries);
+        let missing = entries.filter(|(_, entry)| entry.content.resources().is_empty());
+        let weights = missing.map(|(_, e)| e.subscribers.len() * name_weight(&e.name));
+        let weight: usize = weights.sum();
+        match weight == self.missing_weight {
+            true => Ok(()),
+            false => Err(format!(
+                "missing names weigh {weight}, counted {}",
+                self.missing_weight
+            )),
+        }
     }
 
     /// Checks that every entry is found by its name, is in use, and is an alias

@@ -101,6 +101,17 @@ impl ClientSets {
         self.forget_oldest();
     }
 
+    /// Forgets the sets of a type that is gone.
+    pub(super) fn forget_type(&mut self, type_id: TypeId) {
+        if self.sets.is_empty() {
+            return;
+        }
+        self.order.retain(|(of, _)| *of != type_id);
+        let forgotten = self.sets.extract_if(|(of, _), _| *of == type_id);
+        let bytes: usize = forgotten.map(|(_, set)| bytes_of(&set)).sum();
+        self.bytes -= bytes;
+    }
+
     /// Forgets the oldest sets until the others are within the limits.
     fn forget_oldest(&mut self) {
         while self.sets.len() > MAX_SETS || self.bytes > MAX_BYTES {

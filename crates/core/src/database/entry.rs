@@ -47,13 +47,13 @@ const FEW: usize = 16;
 
 impl NameSubscribers {
     /// Adds a subscriber, unless it is there. A list that has no room for it
-    /// becomes a set.
-    pub(super) fn insert(&mut self, new: NamedSubscriber) {
+    /// becomes a set. Returns whether it is new.
+    pub(super) fn insert(&mut self, new: NamedSubscriber) -> bool {
         match self {
             Self::None => *self = Self::One(new),
-            Self::One(first) if *first == new => {}
+            Self::One(first) if *first == new => return false,
             Self::One(first) => *self = Self::Few(Box::new(vec![*first, new])),
-            Self::Few(list) if list.contains(&new) => {}
+            Self::Few(list) if list.contains(&new) => return false,
             Self::Few(list) if list.len() < FEW => {
                 list.reserve_exact(1);
                 list.push(new);
@@ -62,15 +62,15 @@ impl NameSubscribers {
                 let set = list.drain(..).chain([new]).map(set_key);
                 *self = Self::Many(Box::new(set.collect()));
             }
-            Self::Many(set) => {
-                set.insert(set_key(new));
-            }
+            Self::Many(set) => return set.insert(set_key(new)),
         }
+        true
     }
 
     /// Removes a subscriber, if it is there. A set that is half the size of a
-    /// full list becomes a list.
-    pub(super) fn remove(&mut self, old: NamedSubscriber) {
+    /// full list becomes a list. Returns whether it was there.
+    pub(super) fn remove(&mut self, old: NamedSubscriber) -> bool {
+        let count = self.len();
         match self {
             Self::One(only) if *only == old => *self = Self::None,
             Self::Few(list) => {
@@ -89,10 +89,20 @@ impl NameSubscribers {
             }
             Self::None | Self::One(_) => {}
         }
+        self.len() < count
     }
 
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::None)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(_) => 1,
+            Self::Few(list) => list.len(),
+            Self::Many(set) => set.len(),
+        }
     }
 
     /// Returns all subscribers; a set is sorted by parameters, a list is not.
@@ -196,7 +206,7 @@ mod tests {
         for count in [3, 5 * FEW] {
             let mut all = NameSubscribers::default();
             let of = |n: usize| params[usize::from(n.is_multiple_of(3))];
-            (0..count).for_each(|n| all.insert((SubscriberId(n as u32), of(n))));
+            (0..count).for_each(|n| _ = all.insert((SubscriberId(n as u32), of(n))));
             assert_eq!(all.distinct_params(), params);
             let mut found = all.with_params(params[1]);
             found.sort_unstable();
@@ -209,10 +219,10 @@ mod tests {
     #[test]
     fn a_subscriber_that_comes_and_goes_changes_no_form() {
         let mut all = NameSubscribers::default();
-        (0..=FEW).for_each(|n| all.insert(sub(n)));
+        (0..=FEW).for_each(|n| _ = all.insert(sub(n)));
         all.remove(sub(0));
         assert!(matches!(all, NameSubscribers::Many(_)));
-        (1..=FEW / 2).for_each(|n| all.remove(sub(n)));
+        (1..=FEW / 2).for_each(|n| _ = all.remove(sub(n)));
         assert!(matches!(all, NameSubscribers::Few(_)));
         all.insert(sub(0));
         assert!(matches!(all, NameSubscribers::Few(_)));

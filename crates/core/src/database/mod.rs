@@ -30,9 +30,11 @@ mod slab;
 mod subscribers;
 mod table;
 mod tombstones;
+mod types;
 mod view;
 mod view_changes;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -59,15 +61,35 @@ use subscribers::SubscriberRegistry;
 use table::Table;
 use view::ViewId;
 
-/// The index of a type in the database.
+/// The index of a type in the database. That of a type which only subscribers
+/// brought means another type some time after the last of them has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(u32);
+
+/// Bytes that a subscription takes beside those of its name, about: measured
+/// with a million names that do not exist.
+pub const NAME_OVERHEAD: usize = 128;
+
+/// The bytes that a subscription to a name counts with.
+#[must_use]
+pub fn name_weight(name: &Name) -> usize {
+    name.as_str().len() + NAME_OVERHEAD
+}
 
 /// Resources of many types, and their subscribers.
 #[derive(Debug, Default)]
 pub struct Database {
+    /// By id. A free one is empty.
     tables: Vec<Table>,
     type_ids: HashMap<TypeUrl, TypeId>,
+    /// Ids that no type has.
+    free_types: BTreeSet<TypeId>,
+    /// Types that may be without a use.
+    idle_types: Vec<TypeId>,
+    /// How many types only subscribers brought.
+    unclaimed_types: usize,
+    /// The weight of all subscriptions to names without contents.
+    missing_weight: usize,
     params: ParamsTable,
     subscribers: SubscriberRegistry,
     work: Work,
@@ -126,17 +148,6 @@ impl Database {
         }
     }
 
-    /// Returns the index of a type, which is added if need be.
-    pub fn type_id(&mut self, url: &TypeUrl) -> TypeId {
-        if let Some(id) = self.type_ids.get(url) {
-            return *id;
-        }
-        let id = TypeId(self.tables.len() as u32);
-        self.tables.push(Table::new(url.clone(), self.is_cache));
-        self.type_ids.insert(url.clone(), id);
-        id
-    }
-
     /// The index of a type, if the database has it.
     #[must_use]
     pub fn find_type(&self, url: &TypeUrl) -> Option<TypeId> {
@@ -146,10 +157,9 @@ impl Database {
     /// Returns the types of the database, in the order in which they were
     /// added.
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &TypeUrl)> {
-        self.tables
-            .iter()
-            .enumerate()
-            .map(|(i, table)| (TypeId(i as u32), &table.url))
+        let tables = self.tables.iter().enumerate();
+        let all = tables.map(|(i, table)| (TypeId(i as u32), &table.url));
+        all.filter(|(id, _)| !self.free_types.contains(id))
     }
 
     /// The URL of a type.
@@ -198,7 +208,8 @@ impl Database {
         type_id: TypeId,
         nth: usize,
     ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
-        let entries = &self.table(type_id).entries;
+        // The type may be gone since the last slice.
+        let entries = &self.tables.get(type_id.0 as usize)?.entries;
         let first = nth * SLICE;
         let end = (first + SLICE).min(entries.slots());
         if first >= end {
@@ -284,6 +295,12 @@ impl Database {
         let visited = self.work.entries - self.slice_start;
         self.work.largest_slice = self.work.largest_slice.max(visited);
         self.slice_start = self.work.entries;
+    }
+
+    /// The weight of all subscriptions to names that have no contents.
+    #[must_use]
+    pub fn missing_weight(&self) -> usize {
+        self.missing_weight
     }
 
     /// Counters of the memory of a type.

@@ -10,7 +10,7 @@ use super::history::replaced_resources;
 use super::subscribers::SubscriberId;
 use super::table::Table;
 use super::view::ViewId;
-use super::{Database, TypeId};
+use super::{Database, TypeId, name_weight};
 use crate::name::Name;
 use crate::params::ParamsId;
 
@@ -32,6 +32,7 @@ impl Database {
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
         let mut old = table.replace_content(entry, name, content);
+        self.weigh_missing(type_id, entry, &old);
 
         self.record_in_views(type_id, entry, &mut old);
         self.notify_subscribers(type_id, entry, &mut old);
@@ -44,6 +45,18 @@ impl Database {
         // Without contents, the entry may be in use no more.
         self.table_mut(type_id).remove_unused(entry);
         old
+    }
+
+    /// Weighs a name that subscribers miss from now on, or miss no more.
+    fn weigh_missing(&mut self, type_id: TypeId, entry: EntryId, old: &Content) {
+        let entry = self.table(type_id).entry(entry);
+        let weight = entry.subscribers.len() * name_weight(&entry.name);
+        let was_missing = old.resources().is_empty();
+        match (was_missing, entry.content.resources().is_empty()) {
+            (true, false) => self.missing_weight -= weight,
+            (false, true) => self.missing_weight += weight,
+            (true, true) | (false, false) => {}
+        }
     }
 
     /// Adds the keys of new contents to those of their type. If one is new,

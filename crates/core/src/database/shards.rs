@@ -69,13 +69,31 @@ impl<T> Shards<T> {
         Some(value)
     }
 
+    /// Merges the last table with the one that it was split from, if few values
+    /// are left on average. To be called after values were removed: a client
+    /// that leaves with a million names gives their memory back, bit by bit.
+    pub(super) fn shrink(&mut self, rehash: impl Fn(&T) -> u64) {
+        if self.tables.len() == 1 || self.len >= FILL / 4 * self.tables.len() {
+            return;
+        }
+        let Some(last) = self.tables.pop() else {
+            return;
+        };
+        let old = split_from(self.tables.len());
+        for value in last {
+            self.tables[old].insert_unique(rehash(&value), value, &rehash);
+        }
+        if self.tables.len() < self.tables.capacity() / 4 {
+            self.tables.shrink_to_fit();
+        }
+    }
+
     /// Adds a table, and moves half of the table whose turn it is to it: the
     /// values whose hash has the next bit set.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let new = self.tables.len();
         self.tables.push(HashTable::new());
-        // The new index without its highest bit.
-        let old = new - (new + 1).next_power_of_two() / 2;
+        let old = split_from(new);
         let has_next_bit = |value: &mut T| shard_of(rehash(value), new + 1) == new;
         let moved: Vec<T> = self.tables[old].extract_if(has_next_bit).collect();
 
@@ -89,6 +107,12 @@ impl<T> Shards<T> {
     fn shard(&self, hash: u64) -> usize {
         shard_of(hash, self.tables.len())
     }
+}
+
+/// Returns the table that a table is split from: its index without the highest
+/// bit.
+fn split_from(new: usize) -> usize {
+    new - (new + 1).next_power_of_two() / 2
 }
 
 /// Returns the index of the table of a hash among a number of tables. The
@@ -135,6 +159,27 @@ mod tests {
         assert_eq!(shards.len(), COUNT as usize / 2);
         let left = (0..COUNT).filter(|n| shards.find(hash(n), |o| o == n).is_some());
         assert!(left.eq((1..COUNT).step_by(2)));
+    }
+
+    #[test]
+    fn tables_go_with_the_values_and_the_others_are_found() {
+        let mut shards = Shards::default();
+        const COUNT: u32 = 20_000;
+        for number in 0..COUNT {
+            shards.insert(hash(&number), number, hash);
+        }
+        let most = shards.tables.len();
+        for number in 0..COUNT - 100 {
+            shards.remove(hash(&number), |n| *n == number);
+            shards.shrink(hash);
+            if number % 1000 == 0 {
+                let last = COUNT - 1;
+                assert_eq!(shards.find(hash(&last), |n| *n == last), Some(&last));
+            }
+        }
+        let left = (0..COUNT).filter(|n| shards.find(hash(n), |o| o == n).is_some());
+        assert!(left.eq(COUNT - 100..COUNT));
+        assert_eq!((shards.len(), shards.tables.len()), (100, 1), "{most}");
     }
 
     #[test]

@@ -1,17 +1,32 @@
 //! Numbered slots that are reused when they are free.
 //!
 //! Slots are in chunks: growing moves nothing and leaves at most one chunk
-//! unused, while a vector would copy everything and leave up to half unused.
+//! unused, while a vector would copy everything and leave up to half unused. A
+//! chunk without values takes no memory, so a client that leaves with a million
+//! names gives theirs back.
+
+use std::collections::BTreeSet;
 
 /// Slots per chunk. The first chunk grows as it is filled, since most slabs are
 /// small.
 const CHUNK: usize = 512;
 
-/// Values by slot. Every free slot is in `free`, once.
+/// Values by slot.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    chunks: Vec<Vec<Option<T>>>,
-    free: Vec<u32>,
+    /// The last one is not empty.
+    chunks: Vec<Chunk<T>>,
+    /// The chunks that have room.
+    with_room: BTreeSet<u32>,
+    len: usize,
+}
+
+/// Some slots. Every free slot is in `free`, once. Slots beyond those that were
+/// used are free as well.
+#[derive(Debug)]
+struct Chunk<T> {
+    slots: Vec<Option<T>>,
+    free: Vec<u16>,
 }
 
 impl<T> Default for Slab<T> {
@@ -19,75 +34,129 @@ impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
+            with_room: BTreeSet::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<T> Default for Chunk<T> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
             free: Vec::new(),
         }
     }
 }
 
-impl<T> Slab<T> {
-    /// Puts a value into a free slot, or else into a new one at the end.
-    /// Returns the slot.
-    pub(super) fn insert(&mut self, value: T) -> u32 {
+impl<T> Chunk<T> {
+    /// Puts a value into a free slot, which there is. Returns the slot.
+    fn insert(&mut self, value: T) -> usize {
         if let Some(slot) = self.free.pop() {
-            self.chunks[chunk_index(slot)][index_in_chunk(slot)] = Some(value);
-            return slot;
+            self.slots[usize::from(slot)] = Some(value);
+            return usize::from(slot);
         }
+        self.slots.push(Some(value));
+        self.slots.len() - 1
+    }
 
-        if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
-            let room = if self.chunks.is_empty() { 0 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(room));
+    fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.slots.len() < CHUNK
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+}
+
+impl<T> Slab<T> {
+    /// Puts a value into a free slot of the first chunk that has one, or else
+    /// into a new chunk. Returns the slot.
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        let index = self.with_room.first().copied().unwrap_or_else(|| {
+            let new = self.chunks.len() as u32;
+            self.chunks.push(Chunk::default());
+            self.with_room.insert(new);
+            new
+        });
+        let chunk = &mut self.chunks[index as usize];
+        if index > 0 && chunk.slots.is_empty() {
+            chunk.slots.reserve_exact(CHUNK);
         }
-        let last_index = self.chunks.len() - 1;
-        let last = &mut self.chunks[last_index];
-        last.push(Some(value));
+        let slot = chunk.insert(value);
+        if !chunk.has_room() {
+            self.with_room.remove(&index);
+        }
+        self.len += 1;
 
         // Memory runs out long before the numbers do.
-        (last_index * CHUNK + last.len() - 1) as u32
+        number(index as usize, slot)
     }
 
     /// Takes a value out and frees its slot; `None` if the slot is free.
-    /// Removing the last value frees the memory.
+    /// Removing the last value of a chunk frees the memory of the chunk.
     pub(super) fn remove(&mut self, slot: u32) -> Option<T> {
-        let value = self.chunks.get_mut(chunk_index(slot))?[index_in_chunk(slot)].take()?;
-        self.free.push(slot);
-        if self.len() == 0 {
-            *self = Self::default();
+        let chunk = self.chunks.get_mut(chunk_index(slot))?;
+        let value = chunk.slots.get_mut(index_in_chunk(slot))?.take()?;
+        chunk.free.push(index_in_chunk(slot) as u16);
+        self.with_room.insert(chunk_index(slot) as u32);
+        if chunk.is_empty() {
+            *chunk = Chunk::default();
+        }
+        self.len -= 1;
+
+        while self.chunks.last().is_some_and(Chunk::is_empty) {
+            self.chunks.pop();
+            self.with_room.remove(&(self.chunks.len() as u32));
+        }
+        if self.chunks.len() < self.chunks.capacity() / 4 {
+            self.chunks.shrink_to_fit();
         }
         Some(value)
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&T> {
         let chunk = self.chunks.get(chunk_index(slot))?;
-        chunk.get(index_in_chunk(slot))?.as_ref()
+        chunk.slots.get(index_in_chunk(slot))?.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(chunk_index(slot))?;
-        chunk.get_mut(index_in_chunk(slot))?.as_mut()
+        chunk.slots.get_mut(index_in_chunk(slot))?.as_mut()
     }
 
     /// All values, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        let all = self.chunks.iter().flatten().enumerate();
-        all.filter_map(|(slot, value)| Some((slot as u32, value.as_ref()?)))
+        let chunks = self.chunks.iter().enumerate();
+        chunks.flat_map(|(index, chunk)| {
+            let slots = chunk.slots.iter().enumerate();
+            slots.filter_map(move |(slot, value)| Some((number(index, slot), value.as_ref()?)))
+        })
     }
 
     /// All values, by slot.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        let all = self.chunks.iter_mut().flatten().enumerate();
-        all.filter_map(|(slot, value)| Some((slot as u32, value.as_mut()?)))
+        let chunks = self.chunks.iter_mut().enumerate();
+        chunks.flat_map(|(index, chunk)| {
+            let slots = chunk.slots.iter_mut().enumerate();
+            slots.filter_map(move |(slot, value)| Some((number(index, slot), value.as_mut()?)))
+        })
     }
 
-    /// The number of slots, free ones included.
+    /// The number of slots up to the last that is used, free ones included.
     pub(super) fn slots(&self) -> usize {
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
-        full + self.chunks.last().map_or(0, Vec::len)
+        full + self.chunks.last().map_or(0, |last| last.slots.len())
     }
 
     /// The number of values.
     pub(super) fn len(&self) -> usize {
-        self.slots() - self.free.len()
+        self.len
     }
+}
+
+fn number(chunk: usize, slot: usize) -> u32 {
+    (chunk * CHUNK + slot) as u32
 }
 
 fn chunk_index(slot: u32) -> usize {
@@ -129,8 +198,28 @@ mod tests {
             places.insert(n);
         }
         (0..=CHUNK as u32).for_each(|n| _ = places.remove(n));
-        assert_eq!((places.chunks.capacity(), places.free.capacity()), (0, 0));
+        assert_eq!((places.chunks.capacity(), places.with_room.len()), (0, 0));
         assert_eq!(places.insert(0), 0);
+    }
+
+    #[test]
+    fn a_chunk_without_values_takes_no_memory_and_its_slots_are_used_again() {
+        let mut places = Slab::default();
+        let count = 4 * CHUNK as u32;
+        for n in 0..count {
+            places.insert(n);
+        }
+        let first_of = |chunk: u32| chunk * CHUNK as u32;
+        (first_of(1)..first_of(3)).for_each(|n| _ = places.remove(n));
+        let taken = places.chunks.iter().map(|chunk| chunk.slots.capacity());
+        assert_eq!(taken.filter(|taken| *taken == 0).count(), 2);
+        assert_eq!(places.get(first_of(1)), None);
+        assert_eq!(places.len(), 2 * CHUNK);
+        assert_eq!(places.iter().count(), places.len());
+        assert_eq!(places.insert(7), first_of(1));
+        assert_eq!(places.slots(), count as usize);
+        (first_of(1)..count).for_each(|n| _ = places.remove(n));
+        assert_eq!((places.chunks.len(), places.slots()), (1, CHUNK));
     }
 
     #[test]

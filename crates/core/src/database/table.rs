@@ -60,6 +60,10 @@ pub(super) struct Table {
     pub(super) hosts: Option<Box<HostIndex>>,
     /// The resources that have a name as an alias, sorted by name (S36).
     owners: HashMap<EntryId, Vec<EntryId>>,
+    /// How many subscribers there are, of names or of views.
+    pub(super) subscriber_count: usize,
+    /// Something else than a subscriber uses the type: contents, or a program.
+    pub(super) is_claimed: bool,
     /// How many names have contents.
     pub(super) len: usize,
     views: Vec<Option<View>>,
@@ -89,6 +93,8 @@ impl Table {
             hasher: hashbrown::DefaultHashBuilder::default(),
             entries: Slab::default(),
             owners: HashMap::new(),
+            subscriber_count: 0,
+            is_claimed: false,
             len: 0,
             views: Vec::new(),
             by_scope: HashMap::new(),
@@ -210,6 +216,16 @@ impl Table {
         let hash = self.hash(entry.name.as_str());
         self.names.remove(hash, |other| *other == id);
         self.entries.remove(id.0);
+        let Self {
+            names,
+            entries,
+            hasher,
+            ..
+        } = self;
+        names.shrink(|id| {
+            let name = entries.get(id.0).map_or("", |e| e.name.as_str());
+            std::hash::BuildHasher::hash_one(&*hasher, name)
+        });
         if let Some(hosts) = &mut self.hosts {
             hosts.forget_rewrites(id);
         }

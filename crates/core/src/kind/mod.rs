@@ -97,6 +97,12 @@ impl Kind {
         kind.unwrap_or(OPAQUE)
     }
 
+    /// Whether a type is in the table, built in or registered.
+    #[must_use]
+    pub(crate) fn is_known(type_url: &TypeUrl) -> bool {
+        find_built_in(type_url).is_some() || find_registered(&registered(), type_url).is_some()
+    }
+
     /// Adds a type to the table, for all databases of the process. To be done
     /// before one of them has resources or subscribers of the type. Adding it
     /// again with the same properties changes nothing.

@@ -93,7 +93,9 @@ impl ParamsTable {
     pub(crate) fn release(&mut self, id: ParamsId) {
         let holds = &mut self.holds[id.index()];
         *holds = holds.saturating_sub(1);
-        let is_unused = *holds == 0 && id != ParamsId::EMPTY;
+        // A set that is forgotten already has no texts, as the empty one has not.
+        let is_kept = self.sets[id.index()] != Params::default();
+        let is_unused = *holds == 0 && is_kept;
         if is_unused && self.ids.remove(&self.sets[id.index()]).is_some() {
             self.forget(id);
         }
@@ -109,6 +111,14 @@ impl ParamsTable {
             self.release(target);
         }
 
+        // The number waits, and the texts of the set are freed.
+        self.sets[id.index()] = Params::default();
+        if self.ids.len() < self.ids.capacity() / 4 {
+            self.ids.shrink_to_fit();
+            self.projections
+                .values_mut()
+                .for_each(HashMap::shrink_to_fit);
+        }
         self.waiting.push(id);
         if self.waiting.len() > self.ids.len() + WAITING {
             self.epoch += 1;

@@ -52,12 +52,14 @@ pub enum Event {
         /// The nonce of the response.
         nonce: Nonce,
     },
-    /// A name of a request is refused; the rest of the request counts (S72).
+    /// Names of a request are refused; the rest of the request counts (S72).
     Refused {
         /// The type.
         type_url: TypeUrl,
         /// Why.
         reason: Refusal,
+        /// How many names.
+        names: usize,
     },
     /// The node differs from that of the first request; this changes nothing
     /// that the client gets (S2).
@@ -81,6 +83,24 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// The names of the stream's subscriptions weigh too much.
+    #[error(
+        "the names that the stream subscribes to take {limit} bytes; unsubscribe from some, or \
+         raise the limit"
+    )]
+    SubscriptionBytes {
+        /// The limit.
+        limit: usize,
+    },
+    /// Names that do not exist weigh too much, those of all streams together.
+    #[error(
+        "names that do not exist may take {limit} bytes, and the share of this stream is used up; \
+         unsubscribe from some, or raise the limit"
+    )]
+    MissingBytes {
+        /// The limit for all streams.
+        limit: usize,
+    },
     /// The stream subscribes to too many unbounded hosts.
     #[error(
         "the stream already asks for {limit} hosts that no virtual host names itself; keep junk \
@@ -102,10 +122,28 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// There are too many sets of parameters, those of all streams together.
+    #[error(
+        "all streams may bring {limit} sets of parameters, and the share of this stream is used \
+         up; use fewer, or raise the limit"
+    )]
+    AllParams {
+        /// The limit for all streams.
+        limit: usize,
+    },
     /// The stream subscribes to too many types.
     #[error("the stream already asks for {limit} types; open another, or raise the limit")]
     Types {
         /// The limit.
+        limit: usize,
+    },
+    /// Clients have brought too many types that nobody has contents of.
+    #[error(
+        "all streams may ask for {limit} types without contents, and the share of this stream is \
+         used up; ask for fewer"
+    )]
+    AllTypes {
+        /// The limit for all streams.
         limit: usize,
     },
 }

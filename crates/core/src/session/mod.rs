@@ -19,6 +19,7 @@ mod locators;
 mod params;
 mod poll;
 mod progress;
+mod reading;
 mod refuse;
 mod request;
 mod status;
@@ -129,7 +130,10 @@ pub struct Session {
     /// on.
     has_silent_progress: bool,
     /// The rest of the last request, which is not read yet.
-    unfinished: Option<locators::UnfinishedRequest>,
+    unfinished: Option<Box<reading::UnfinishedRequest>>,
+    /// Types that are closed. They are freed with the session, for which nobody
+    /// has to wait.
+    closed_types: Vec<TypeStream>,
     /// The last poll left dirty names, so that others need not wait (S85).
     has_more: bool,
     /// The end of the time that a resuming client has to subscribe to all its
@@ -141,6 +145,10 @@ pub struct Session {
 /// The number of events that are kept until they are polled, beyond which
 /// refusals are dropped.
 const MAX_EVENTS: usize = 1024;
+
+/// Subscriptions that end at once when a stream closes: each costs more than
+/// the evaluation of a name.
+const CLOSED_AT_ONCE: usize = SLICE / 2;
 
 /// The client features that tell that a SotW client reads wrapped resources.
 const WRAPPING_FEATURES: [&str; 3] = [
@@ -172,6 +180,7 @@ impl Session {
             polled_at: Moment::START,
             has_silent_progress: false,
             unfinished: None,
+            closed_types: Vec::new(),
             has_more: false,
             resuming_until: None,
             events: VecDeque::new(),
@@ -187,8 +196,14 @@ impl Session {
     /// whether all of it is closed. The database remembers what the client
     /// holds, for when it resumes (S82).
     pub fn close_slice(&mut self, db: &mut Database) -> bool {
+        if let Some(unfinished) = &mut self.unfinished {
+            if !unfinished.drop_some(SLICE) {
+                return false;
+            }
+            self.unfinished = None;
+        }
         self.remember_draining(db);
-        let mut names_left = SLICE;
+        let mut names_left = CLOSED_AT_ONCE;
         while let Some(last) = self.type_streams.last_mut() {
             last.remember_set(db);
             let name_count = last.subscriptions.len();
@@ -196,7 +211,7 @@ impl Session {
                 return false;
             }
             names_left = names_left.saturating_sub(name_count).max(1);
-            self.type_streams.pop();
+            self.closed_types.extend(self.type_streams.pop());
         }
 
         if !std::mem::replace(&mut self.is_closed, true) {
@@ -206,6 +221,15 @@ impl Session {
             }
         }
         true
+    }
+
+    /// The names that the session knows of. One with many takes long to close
+    /// and to drop.
+    #[must_use]
+    pub fn name_count(&self) -> usize {
+        let unread = self.unfinished.as_ref().map_or(0, |request| request.len());
+        let known = self.type_streams.iter().map(TypeStream::name_count);
+        unread + known.sum::<usize>()
     }
 
     /// The id by which the database wakes the stream.
@@ -267,7 +291,9 @@ impl Session {
             let stream_params = self.params_of(&type_stream.type_url);
             let changes_params = type_stream.next_params(stream_params) != type_stream.params;
             !type_stream.may_send(now, self.config.ack_timeout)
-                || (!changes_params && type_stream.is_quiet(db))
+                || (!changes_params
+                    && !type_stream.is_changing_params()
+                    && type_stream.is_quiet(db))
         };
         self.type_streams.iter().all(is_quiet)
     }

@@ -2,7 +2,7 @@
 //! (TP2).
 
 use super::{Refusal, Session};
-use crate::database::Database;
+use crate::database::{Database, SLICE};
 use crate::limits::Limits;
 use crate::params::{Params, ParamsId};
 use crate::resource::TypeUrl;
@@ -15,22 +15,25 @@ impl Session {
     }
 
     /// Changes the parameters of the client, with others for single types. If
-    /// there are too many sets for the first, the client keeps its parameters;
-    /// if for those of a type, the type gets the first.
+    /// the stream has brought too many sets for the first, the client keeps its
+    /// parameters, which is reported; if for those of a type, the type gets the
+    /// first.
     pub fn set_all_params(
         &mut self,
         db: &mut Database,
         params: Params,
         by_type: Vec<(TypeUrl, Params)>,
     ) {
-        let Ok(params) = self.acquire_params(db, params) else {
-            return;
+        let params = match self.acquire_params(db, params, ParamsOwner::Node) {
+            Ok(params) => params,
+            Err(refusal) => return self.report_refusal(&TypeUrl::new(""), refusal, 1),
         };
 
-        self.apply_params(db);
+        while !self.apply_params_slice(db, &mut SLICE.clone()) {}
         let mut params_by_type = Vec::with_capacity(by_type.len());
         for (url, type_params) in by_type {
-            let type_params = self.acquire_params(db, type_params).unwrap_or(params);
+            let type_params = self.acquire_params(db, type_params, ParamsOwner::Node);
+            let type_params = type_params.unwrap_or(params);
             params_by_type.push((url, type_params));
         }
         self.params_by_type = params_by_type;
@@ -40,19 +43,25 @@ impl Session {
     /// Applies new parameters to all types, as far as no ACK is pending. So it
     /// is done before they change once more, and before a request is read: a
     /// client that matches variants has dropped those that no longer match, and
-    /// its unsubscriptions are meant for the new parameters.
-    pub(super) fn apply_params(&mut self, db: &mut Database) {
-        for index in 0..self.type_streams.len() {
-            self.apply_type_params(db, index);
-        }
+    /// its unsubscriptions are meant for the new parameters. Visits `left`
+    /// names at most, and counts them. Returns whether all is applied.
+    pub(super) fn apply_params_slice(&mut self, db: &mut Database, left: &mut usize) -> bool {
+        let mut indexes = 0..self.type_streams.len();
+        indexes.all(|index| self.apply_type_params(db, index, left))
     }
 
-    /// Applies new parameters of one type, unless an ACK is pending.
-    pub(super) fn apply_type_params(&mut self, db: &mut Database, index: usize) {
+    /// Applies new parameters of one type, unless an ACK is pending. Visits
+    /// `left` names at most, and counts them. Returns whether all is applied.
+    pub(super) fn apply_type_params(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        left: &mut usize,
+    ) -> bool {
         let stream_params = self.params_of(&self.type_streams[index].type_url);
         let type_stream = &mut self.type_streams[index];
         let params = type_stream.next_params(stream_params);
-        type_stream.apply_params(db, params);
+        type_stream.apply_params(db, params, left)
     }
 
     /// The parameters of a type.
@@ -68,12 +77,21 @@ impl Session {
         params: Option<Params>,
         plain_params: ParamsId,
     ) -> Result<ParamsId, Refusal> {
-        params.map_or(Ok(plain_params), |params| self.acquire_params(db, params))
+        params.map_or(Ok(plain_params), |params| {
+            self.acquire_params(db, params, ParamsOwner::Locator)
+        })
     }
 
     /// Interns a set of parameters and holds it until the stream ends. Refused
-    /// if the stream has too many sets, or all streams together have.
-    fn acquire_params(&mut self, db: &mut Database, params: Params) -> Result<ParamsId, Refusal> {
+    /// if the stream has too many sets. A set of a locator is refused as well
+    /// if the stream has used up its share of those that all streams may have:
+    /// as many as are left.
+    fn acquire_params(
+        &mut self,
+        db: &mut Database,
+        params: Params,
+        owner: ParamsOwner,
+    ) -> Result<ParamsId, Refusal> {
         let Limits {
             params: limit,
             all_params,
@@ -85,10 +103,13 @@ impl Session {
         }
 
         // The set of the stream itself is not counted.
-        let is_stream_full = self.held_params.len() > limit;
-        let is_database_full = known.is_none() && db.params_count() >= all_params;
-        if is_stream_full || is_database_full {
+        if self.held_params.len() > limit {
             return Err(Refusal::Params { limit });
+        }
+        let left = all_params.saturating_sub(db.params_count());
+        let has_share = self.held_params.len() <= left;
+        if owner == ParamsOwner::Locator && known.is_none() && !has_share {
+            return Err(Refusal::AllParams { limit: all_params });
         }
 
         let id = known.unwrap_or_else(|| db.intern_params(params));
@@ -98,4 +119,14 @@ impl Session {
         }
         Ok(id)
     }
+}
+
+/// Who brings a set of parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ParamsOwner {
+    /// The node, as rules read it: without it the client gets other variants
+    /// than it should.
+    Node,
+    /// A single name.
+    Locator,
 }

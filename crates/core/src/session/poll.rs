@@ -1,14 +1,15 @@
 //! Polls the type streams of a session for the next response.
 
 use super::{Event, MAX_EVENTS, Session, cross_type};
-use crate::database::Database;
+use crate::database::{Database, SLICE};
 use crate::message::{Mode, Response};
 use crate::moment::Moment;
 use crate::order::{Order, OtherTypes};
 use crate::resource::Nonce;
 use crate::source::{PendingAck, Push, PushContext};
 
-/// The number of times that one poll evaluates all types.
+/// The number of times that one poll evaluates all types, if they have few
+/// names.
 const MAX_ROUNDS: usize = 64;
 
 impl Session {
@@ -19,11 +20,12 @@ impl Session {
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
-            self.continue_changes(db);
+            self.continue_request(db);
             return None;
         }
 
         self.begin_poll(db, now);
+        let visited = db.work().entries;
         for _ in 0..MAX_ROUNDS {
             (self.has_silent_progress, self.has_more) = (false, false);
             let mut indexes = 0..self.type_streams.len();
@@ -34,6 +36,9 @@ impl Session {
             // Names may have been deferred for a push of this round, which
             // needed no response.
             self.mark_deferred_dirty();
+            if db.work().entries - visited >= SLICE as u64 {
+                break;
+            }
         }
 
         // Others need not wait for the rest.
@@ -87,7 +92,11 @@ impl Session {
             return None;
         }
 
-        self.apply_type_params(db, index);
+        if !self.apply_type_params(db, index, &mut SLICE.clone()) {
+            // Others need not wait until all names have their parameters.
+            self.has_more = true;
+            return None;
+        }
         let is_complete = self.type_streams[index].is_complete(db);
         let would_lack = !is_complete && self.type_streams[index].sends_whole_sets();
         if would_lack || self.awaits_other_type(now, index) {

@@ -2,7 +2,7 @@
 //! initial versions of a request.
 
 use super::{Event, MAX_EVENTS, Refusal, Session};
-use crate::database::{Database, Scope};
+use crate::database::{Choice, Database, Scope, name_weight};
 use crate::limits::Limits;
 use crate::message::InitialVersions;
 use crate::name::{Name, Selector};
@@ -11,157 +11,126 @@ use crate::resource::{TypeUrl, Version};
 use crate::source::{TypeStream, is_negative_version};
 
 impl Session {
-    /// The number of these names that the client is subscribed to.
-    pub(super) fn count_subscribed(
+    /// Why a selector cannot be subscribed to; `None` if it can. One that the
+    /// client is subscribed to already needs no room.
+    pub(super) fn find_refusal(
         &self,
-        db: &Database,
+        db: &mut Database,
         index: usize,
-        selectors: &[(Selector, ParamsId)],
-    ) -> usize {
+        selector: &Selector,
+        params: ParamsId,
+    ) -> Option<Refusal> {
         let type_stream = &self.type_streams[index];
-        count_names(selectors, |name, params| {
-            type_stream.is_subscribed(db, name, params)
+        match selector {
+            Selector::Wildcard => None,
+            Selector::Glob(glob) => {
+                let scope = Scope::Glob(glob.clone());
+                let is_known = type_stream.client_cache.cursor_of(&scope).is_some();
+                let limit = self.config.limits.globs;
+                let is_full = self.total(TypeStream::glob_count) >= limit;
+                (is_full && !is_known).then_some(Refusal::Globs { limit })
+            }
+            Selector::Name(name) => {
+                let is_known = type_stream.is_subscribed(db, name, params)
+                    || (type_stream.kind.on_demand
+                        && db.is_bounded_host(type_stream.type_id, name));
+                match is_known {
+                    true => None,
+                    false => self.find_name_refusal(db, index, name, params),
+                }
+            }
+        }
+    }
+
+    /// Why there is no room for a further name. Names are counted and weighed
+    /// for the whole stream, unbounded hosts for the type. A name that does not
+    /// exist needs a share of what all streams may invent together.
+    fn find_name_refusal(
+        &self,
+        db: &mut Database,
+        index: usize,
+        name: &Name,
+        params: ParamsId,
+    ) -> Option<Refusal> {
+        let type_stream = &self.type_streams[index];
+        let &Limits {
+            subscriptions,
+            subscription_bytes,
+            hosts,
+            missing_bytes,
+            ..
+        } = &self.config.limits;
+
+        if self.total(TypeStream::subscription_count) >= subscriptions {
+            return Some(Refusal::Subscriptions {
+                limit: subscriptions,
+            });
+        }
+        if type_stream.kind.on_demand && type_stream.subscriptions.unbounded_hosts() >= hosts {
+            return Some(Refusal::Hosts { limit: hosts });
+        }
+        let weight = self.total(TypeStream::subscription_weight) + name_weight(name);
+        if weight > subscription_bytes {
+            return Some(Refusal::SubscriptionBytes {
+                limit: subscription_bytes,
+            });
+        }
+        // A stream may weigh as much as is left: the more streams invent names,
+        // the smaller the share of each, and some is left for others always.
+        let left = missing_bytes.saturating_sub(db.missing_weight());
+        if weight <= left {
+            return None;
+        }
+        let choice = db.choose_name(type_stream.type_id, name, params);
+        let is_missing = matches!(choice, Choice::Absent | Choice::Unknown);
+        is_missing.then_some(Refusal::MissingBytes {
+            limit: missing_bytes,
         })
     }
 
-    /// The number of these names that the client is subscribed to as unbounded
-    /// hosts.
-    pub(super) fn count_unbounded_hosts(
-        &self,
-        db: &Database,
-        index: usize,
-        selectors: &[(Selector, ParamsId)],
-    ) -> usize {
-        let type_stream = &self.type_streams[index];
-        count_names(selectors, |name, params| {
-            type_stream.has_unbounded_host(db, name, params)
-        })
+    /// The sum over all types of the stream.
+    fn total(&self, count: fn(&TypeStream) -> usize) -> usize {
+        self.type_streams.iter().map(count).sum()
     }
 
-    /// Takes selectors out of a list that are over the limits, and returns the
-    /// refusals. Selectors that the client is subscribed to already need no
-    /// room. `ending` are the subscriptions that end with the same request. A
-    /// refused name gets a negative answer, so that the client does not wait,
-    /// and is not remembered (S72).
-    #[must_use]
-    pub(super) fn refuse_over_limits(
+    /// Has a refused name answered, so that the client does not wait; it is not
+    /// remembered (S72). A client that reconnects may know that the name does
+    /// not exist: a proxy lists every host that it ever requested.
+    pub(super) fn refuse(
         &mut self,
         db: &Database,
         index: usize,
-        selectors: &mut Vec<(Selector, ParamsId)>,
-        ending: EndingSubscriptions,
-    ) -> Vec<Refusal> {
-        let mut room = self.room_within_limits(index, ending);
-        let mut refusals = Vec::new();
-        let type_stream = &mut self.type_streams[index];
-        let on_demand = type_stream.kind.on_demand;
-        selectors.retain(|(selector, params)| {
-            let (is_known, left) = match selector {
-                Selector::Wildcard => return true,
-                Selector::Glob(glob) => {
-                    let scope = Scope::Glob(glob.clone());
-                    let is_known = type_stream.client_cache.cursor_of(&scope).is_some();
-                    (is_known, &mut room.globs)
-                }
-                Selector::Name(name) if on_demand => {
-                    let is_known = type_stream.is_subscribed(db, name, *params)
-                        || db.is_bounded_host(type_stream.type_id, name);
-                    (is_known, &mut room.hosts)
-                }
-                Selector::Name(name) => {
-                    let is_known = type_stream.is_subscribed(db, name, *params);
-                    (is_known, &mut room.names)
-                }
-            };
-            if is_known || *left > 0 {
-                *left -= usize::from(!is_known);
-                return true;
-            }
-
-            if let Selector::Name(name) = selector {
-                type_stream.refused.insert(name.clone());
-            }
-            refusals.push(room.refusal(selector, on_demand, &self.config.limits));
-            false
-        });
-        refusals
+        selector: &Selector,
+        initial: &InitialVersions,
+    ) {
+        if let Selector::Name(name) = selector
+            && !initial.get(name).is_some_and(is_negative_version)
+        {
+            self.type_streams[index].refuse(db, name);
+        }
     }
 
-    /// The numbers of subscriptions that a type can still add to the stream.
-    /// Names and globs are limited for the whole stream, unbounded hosts for
-    /// the type.
-    fn room_within_limits(&self, index: usize, ending: EndingSubscriptions) -> Room {
-        let total = |count: fn(&TypeStream) -> usize| -> usize {
-            let type_streams = self.type_streams.iter();
-            type_streams.map(count).sum()
-        };
-        let limits = &self.config.limits;
-
-        let used_names = total(TypeStream::subscription_count).saturating_sub(ending.names);
-        let names = limits.subscriptions.saturating_sub(used_names);
-
-        let used_hosts = self.type_streams[index].subscriptions.unbounded_hosts();
-        let used_hosts = used_hosts.saturating_sub(ending.unbounded_hosts);
-        let hosts = limits.hosts.saturating_sub(used_hosts);
-
-        Room {
+    /// Reports that so many names are refused. One request can have millions of
+    /// bad names: those that are refused for one reason are one event, and
+    /// beyond [`MAX_EVENTS`] reasons they are not reported.
+    pub(super) fn report_refusal(&mut self, url: &TypeUrl, reason: Refusal, count: usize) {
+        if let Some(Event::Refused {
+            type_url,
+            reason: last,
             names,
-            hosts: hosts.min(names),
-            globs: limits.globs.saturating_sub(total(TypeStream::glob_count)),
-            hosts_end_first: hosts < names,
+        }) = self.events.back_mut()
+            && type_url == url
+            && *last == reason
+        {
+            *names += count;
+            return;
         }
-    }
-
-    /// Forgets the refusals of names that a reconnecting client knows not to
-    /// exist: a proxy lists every host that it ever requested.
-    pub(super) fn forget_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
-        let is_known = |name: &Name| initial.get(name).is_some_and(is_negative_version);
-        let refused = &mut self.type_streams[index].refused;
-        refused.retain(|name| !is_known(name));
-    }
-
-    /// Reports a refusal. One request can have millions of bad names, so beyond
-    /// [`MAX_EVENTS`] they are not reported.
-    pub(super) fn report_refusal(&mut self, url: &TypeUrl, reason: Refusal) {
         if self.events.len() < MAX_EVENTS {
-            let type_url = url.clone();
-            self.events.push_back(Event::Refused { type_url, reason });
-        }
-    }
-}
-
-/// The subscriptions that end with a request.
-#[derive(Clone, Copy)]
-pub(super) struct EndingSubscriptions {
-    pub(super) names: usize,
-    pub(super) unbounded_hosts: usize,
-}
-
-/// The numbers of subscriptions that a stream may still add.
-struct Room {
-    names: usize,
-    /// Unbounded hosts of one type.
-    hosts: usize,
-    globs: usize,
-    /// Whether the limit of hosts is reached before that of names.
-    hosts_end_first: bool,
-}
-
-impl Room {
-    /// The refusal of a selector for which there is no room. A host may lack
-    /// room among the hosts or among all names; the refusal names the limit
-    /// that is reached first.
-    fn refusal(&self, selector: &Selector, on_demand: bool, limits: &Limits) -> Refusal {
-        match selector {
-            Selector::Name(_) if on_demand && self.hosts_end_first => Refusal::Hosts {
-                limit: limits.hosts,
-            },
-            Selector::Name(_) => Refusal::Subscriptions {
-                limit: limits.subscriptions,
-            },
-            Selector::Glob(_) | Selector::Wildcard => Refusal::Globs {
-                limit: limits.globs,
-            },
+            self.events.push_back(Event::Refused {
+                type_url: url.clone(),
+                reason,
+                names: count,
+            });
         }
     }
 }
@@ -178,17 +147,4 @@ pub(super) fn limit_versions(versions: InitialVersions, limits: &Limits) -> Init
     let fits = |(name, _): &&(Name, Version)| name.as_str().len() <= length_limit;
     let counted = versions.iter().take(count_limit);
     counted.filter(fits).cloned().collect()
-}
-
-/// Counts the names among selectors for which `is_counted` is true. Wildcards
-/// and globs are not counted.
-fn count_names(
-    selectors: &[(Selector, ParamsId)],
-    is_counted: impl Fn(&Name, ParamsId) -> bool,
-) -> usize {
-    let is_counted = |(selector, params): &&(Selector, ParamsId)| match selector {
-        Selector::Name(name) => is_counted(name, *params),
-        Selector::Glob(_) | Selector::Wildcard => false,
-    };
-    selectors.iter().filter(is_counted).count()
 }

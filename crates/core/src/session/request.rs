@@ -1,18 +1,13 @@
 //! Handles requests: node and type, acknowledgement, subscriptions.
 
-use hashbrown::HashSet;
-
-use super::refuse::{EndingSubscriptions, limit_versions};
+use super::reading::UnfinishedRequest;
 use super::{Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, TypeId};
-use crate::message::{
-    DeltaRequest, ErrorDetail, InitialVersions, Locator, Mode, Node, SotwRequest,
-};
+use crate::kind::Kind;
+use crate::message::{DeltaRequest, ErrorDetail, Mode, Node, SotwRequest};
 use crate::moment::Moment;
-use crate::name::{Name, Selector};
-use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl, Version};
-use crate::source::{DeltaSubscriptions, TypeStream, TypeStreamConfig};
+use crate::source::{TypeStream, TypeStreamConfig};
 
 impl Session {
     /// Handles a delta request. Its acknowledgement, subscriptions and initial
@@ -28,7 +23,7 @@ impl Session {
         request: DeltaRequest,
         now: Moment,
     ) -> Result<(), ProtocolError> {
-        while self.continue_changes(db) {}
+        while self.continue_request(db) {}
         let url = self.bind_request(Mode::Delta, request.node, request.type_url)?;
         let Some((index, first)) = self.find_or_open_type(db, &url) else {
             return Ok(());
@@ -43,26 +38,10 @@ impl Session {
             return Ok(());
         }
 
-        self.apply_params(db);
-        let base_hosts = match first {
-            true => {
-                let initial = &request.initial_versions;
-                self.base_hosts_of_request(db, index, &request.subscribe, initial)
-            }
-            false => Vec::new(),
-        };
-        self.adopt_scope_params(db, index, &request.subscribe);
-
-        let (subscribe, unsubscribe) = (request.subscribe, request.unsubscribe);
-        let mut subscriptions = self.parse_delta(db, index, subscribe, unsubscribe);
-        if first {
-            let versions = request.initial_versions;
-            subscriptions.initial = self.resume_delta(db, index, versions, now);
-            self.add_base_hosts(db, index, base_hosts, &mut subscriptions.subscribe);
-        }
-
-        let changes = self.type_streams[index].read_delta(subscriptions);
-        self.begin_changes(db, url, changes, first, now);
+        let names = (request.subscribe, request.unsubscribe);
+        let initial = request.initial_versions;
+        let unfinished = UnfinishedRequest::delta(url, first, now, names, initial);
+        self.begin_request(db, unfinished);
         Ok(())
     }
 
@@ -83,55 +62,6 @@ impl Session {
         }
     }
 
-    /// Parses the lists of a delta request, and refuses and reports what is
-    /// over the limits. Names that the request unsubscribes from make room. The
-    /// result has no initial versions yet.
-    fn parse_delta(
-        &mut self,
-        db: &mut Database,
-        index: usize,
-        subscribe: Vec<Locator>,
-        unsubscribe: Vec<Locator>,
-    ) -> DeltaSubscriptions {
-        let url = self.type_streams[index].type_url.clone();
-        let names = has_names(&subscribe);
-        let unsubscribe = self.parse_locators(db, &url, unsubscribe);
-        let mut subscribe = self.parse_locators(db, &url, subscribe);
-        let ending = EndingSubscriptions {
-            names: self.count_subscribed(db, index, &unsubscribe),
-            unbounded_hosts: self.count_unbounded_hosts(db, index, &unsubscribe),
-        };
-        for refusal in self.refuse_over_limits(db, index, &mut subscribe, ending) {
-            self.report_refusal(&url, refusal);
-        }
-
-        DeltaSubscriptions {
-            subscribe,
-            unsubscribe,
-            names,
-            ..DeltaSubscriptions::default()
-        }
-    }
-
-    /// Begins the resumption of a client whose first request names versions.
-    /// Returns the versions within the limits; those of later requests do not
-    /// count (S49).
-    fn resume_delta(
-        &mut self,
-        db: &mut Database,
-        index: usize,
-        versions: InitialVersions,
-        now: Moment,
-    ) -> InitialVersions {
-        if !versions.is_empty() {
-            self.resume_type(db, index, now);
-            self.type_streams[index].count_resumed(&versions);
-        }
-        let versions = limit_versions(versions, &self.config.limits);
-        self.forget_known_refusals(index, &versions);
-        versions
-    }
-
     /// Handles a SotW request: the newest list counts, whatever the nonce says
     /// (S10). A request of a type that is refused is ignored. A long list is
     /// read in slices; the rest is read by polls (S85).
@@ -144,7 +74,7 @@ impl Session {
         request: SotwRequest,
         now: Moment,
     ) -> Result<(), ProtocolError> {
-        while self.continue_changes(db) {}
+        while self.continue_request(db) {}
         let url = self.bind_request(Mode::Sotw, request.node, request.type_url)?;
         let Some((index, first)) = self.find_or_open_type(db, &url) else {
             return Ok(());
@@ -155,23 +85,9 @@ impl Session {
             self.acknowledge_sotw(db, index, nonce, version, request.error, now);
         }
 
-        self.apply_params(db);
-        self.adopt_scope_params(db, index, &request.names);
-        let lists_names = has_names(&request.names);
-        let selectors = self.parse_sotw(db, index, request.names);
-
-        let first_version = request.version.filter(|_| first);
-        match &first_version {
-            // A client that names the version of the empty set reconnected, and
-            // holds nothing.
-            Some(version) if *version == Version::of_hash(0) => self.resume_stream(db, now),
-            Some(_) => self.resume_type(db, index, now),
-            None => {}
-        }
-
-        let type_stream = &mut self.type_streams[index];
-        let changes = type_stream.read_sotw(db, &selectors, lists_names, first_version);
-        self.begin_changes(db, url, changes, first, now);
+        let version = request.version.filter(|_| first);
+        let unfinished = UnfinishedRequest::sotw(url, first, now, request.names, version);
+        self.begin_request(db, unfinished);
         Ok(())
     }
 
@@ -198,34 +114,6 @@ impl Session {
         if !is_newest {
             self.report_stale(index, nonce);
         }
-    }
-
-    /// Parses the list of a SotW request, and refuses what is over the limits.
-    /// Names that the list lacks make room. Refusals are reported only if they
-    /// differ from those of the last list.
-    fn parse_sotw(
-        &mut self,
-        db: &mut Database,
-        index: usize,
-        names: Vec<Locator>,
-    ) -> Vec<(Selector, ParamsId)> {
-        let url = self.type_streams[index].type_url.clone();
-        let mut selectors = self.parse_locators(db, &url, names);
-        let subscribed = self.type_streams[index].subscriptions.len();
-        let still_listed = self.count_subscribed(db, index, &selectors);
-        let ending = EndingSubscriptions {
-            names: subscribed.saturating_sub(still_listed),
-            unbounded_hosts: 0,
-        };
-
-        let due = !std::mem::take(&mut self.type_streams[index].refused).is_empty();
-        let refusals = self.refuse_over_limits(db, index, &mut selectors, ending);
-        if self.type_streams[index].update_refusals(due) {
-            for refusal in refusals {
-                self.report_refusal(&url, refusal);
-            }
-        }
-        selectors
     }
 
     /// Reports a nonce that is not of the newest response.
@@ -275,7 +163,12 @@ impl Session {
         }
         if !self.has_room_for_type(url) {
             let limit = self.config.limits.types;
-            self.report_refusal(url, Refusal::Types { limit });
+            self.report_refusal(url, Refusal::Types { limit }, 1);
+            return None;
+        }
+        if !self.has_share_of_types(db, url) {
+            let limit = self.config.limits.all_types;
+            self.report_refusal(url, Refusal::AllTypes { limit }, 1);
             return None;
         }
 
@@ -306,41 +199,25 @@ impl Session {
         self.type_streams.len() < limits.types && url.as_str().len() <= limits.name_bytes
     }
 
+    /// Whether a stream can bring a type that nobody else has: while it has no
+    /// more types than are left for all streams. Types that the rules know are
+    /// few.
+    fn has_share_of_types(&self, db: &Database, url: &TypeUrl) -> bool {
+        let left = self
+            .config
+            .limits
+            .all_types
+            .saturating_sub(db.unclaimed_types());
+        self.type_streams.len() <= left || Kind::is_known(url) || db.find_type(url).is_some()
+    }
+
     /// The type of the database for a type of the stream. A denied type gets
     /// one that is always empty, so that its names do not exist and no client
     /// waits.
     fn type_id_for(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
         match self.denied.contains(url) {
-            true => db.type_id(&TypeUrl::new(format!("denied {url}"))),
-            false => db.type_id(url),
+            true => db.subscribed_type_id(&TypeUrl::new(format!("denied {url}"))),
+            false => db.subscribed_type_id(url),
         }
     }
-
-    /// Adds base subscriptions to those of a request that lacks them, as far as
-    /// a virtual host has the host as a domain, and at most as many as a stream
-    /// may have.
-    fn add_base_hosts(
-        &self,
-        db: &Database,
-        index: usize,
-        base_hosts: Vec<Name>,
-        subscribe: &mut Vec<(Selector, ParamsId)>,
-    ) {
-        let type_stream = &self.type_streams[index];
-        let limit = self.config.limits.subscriptions;
-        let selectors = subscribe.iter().map(|(selector, _)| selector.clone());
-        let requested: HashSet<Selector> = selectors.collect();
-
-        let exists = |name: &Name| db.has_exact_domain(type_stream.type_id, name);
-        let existing = base_hosts.into_iter().filter(exists).map(Selector::Name);
-        let lacking = existing.filter(|selector| !requested.contains(selector));
-        let added = lacking.take(limit);
-        subscribe.extend(added.map(|selector| (selector, type_stream.params)));
-    }
-}
-
-/// Whether a list has anything but `*`. A name counts even if it is refused:
-/// the list is not empty (S27).
-fn has_names(list: &[Locator]) -> bool {
-    list.iter().any(|locator| locator.name != "*")
 }

@@ -1,32 +1,19 @@
-//! Delta: reads requests and writes responses.
+//! Delta: writes responses.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use super::client_cache::{Advance, Answer, Update, Variant, same_variant, variant_of};
-use super::request::{RequestChanges, SubscriptionChange};
 use super::{AnswerKind, Push, TypeStream, negative};
-use crate::database::{Database, Scope, ViewChanges};
+use crate::database::{Database, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
-use crate::message::{DeltaResponse, Form, InitialVersions, WireResource};
-use crate::name::{Name, Selector};
-use crate::params::ParamsId;
-use crate::resource::{Nonce, Resource, ResourceError, Version};
+use crate::message::{DeltaResponse, Form, WireResource};
+use crate::name::Name;
+use crate::resource::{Nonce, Resource, ResourceError};
 use crate::resource_list::ResourceList;
-
-/// The subscriptions of a request, parsed and within the limits.
-#[derive(Debug, Default)]
-pub(crate) struct DeltaSubscriptions {
-    pub(crate) subscribe: Vec<(Selector, ParamsId)>,
-    pub(crate) unsubscribe: Vec<(Selector, ParamsId)>,
-    pub(crate) initial: InitialVersions,
-    /// Whether the request subscribes to anything but `*`, even if that is
-    /// refused (S27).
-    pub(crate) names: bool,
-}
 
 /// A response that is being written.
 #[derive(Default)]
@@ -51,104 +38,12 @@ fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
 }
 
 impl TypeStream {
-    /// Works out the changes of subscriptions by a request: those that end go
-    /// before those that begin. None of them depends on a nonce (S7, S8). A
-    /// client that subscribes to a scope is owed a response.
-    pub(crate) fn read_delta(&mut self, mut request: DeltaSubscriptions) -> RequestChanges {
-        self.ignore_ambiguous_versions(&mut request);
-        let subscribes_wildcard = self.update_wildcard(&request);
-        let mut request_changes = RequestChanges {
-            initial: request.initial,
-            ..RequestChanges::default()
-        };
-
-        let changes = &mut request_changes.changes;
-        for (selector, params) in request.unsubscribe {
-            changes.push_back(match selector {
-                Selector::Name(name) => SubscriptionChange::Unsubscribe(name, params),
-                Selector::Glob(glob) => SubscriptionChange::UnsubscribeScope(Scope::Glob(glob)),
-                Selector::Wildcard => SubscriptionChange::UnsubscribeScope(Scope::All),
-            });
-        }
-
-        if subscribes_wildcard {
-            self.owes_response = true;
-            if !self.kind.on_demand {
-                changes.push_back(SubscriptionChange::SubscribeScope(Scope::All));
-            }
-        }
-
-        for (selector, params) in request.subscribe {
-            match selector {
-                Selector::Name(name) => {
-                    changes.push_back(SubscriptionChange::Subscribe(name, params));
-                }
-                Selector::Glob(glob) => {
-                    self.owes_response = true;
-                    changes.push_back(SubscriptionChange::SubscribeScope(Scope::Glob(glob)));
-                }
-                // The wildcard's change is above.
-                Selector::Wildcard => {}
-            }
-        }
-        request_changes
-    }
-
     /// Updates the wildcard by a request. Returns whether the request
     /// subscribes to it, for the first time or again.
-    fn update_wildcard(&mut self, request: &DeltaSubscriptions) -> bool {
-        let is_star = |(selector, _): &(Selector, ParamsId)| *selector == Selector::Wildcard;
-        let change = DeltaWildcard {
-            subscribes_star: request.subscribe.iter().any(is_star),
-            subscribes_names: request.names,
-            unsubscribes_star: request.unsubscribe.iter().any(is_star),
-        };
+    pub(crate) fn update_wildcard(&mut self, change: DeltaWildcard) -> bool {
         let before = self.wildcard;
         self.wildcard = before.after_delta(change, self.kind.legacy_wildcard);
         self.wildcard.is_on() && (!before.is_on() || change.subscribes_star)
-    }
-
-    /// Replaces the version of a name by an unknown one where it does not tell
-    /// of which variant it is: a client names one version of a name, even if it
-    /// subscribes to several variants. All of them are sent then (TP2).
-    fn ignore_ambiguous_versions(&self, request: &mut DeltaSubscriptions) {
-        if request.initial.is_empty() {
-            return;
-        }
-
-        let ambiguous = self.names_with_variants(&request.subscribe);
-        let mut names = ambiguous.iter();
-        if !names.any(|name| request.initial.get(name).is_some()) {
-            return;
-        }
-
-        let replace = |(name, version): &(Name, Version)| match ambiguous.contains(name) {
-            true => (name.clone(), Version::unknown()),
-            false => (name.clone(), version.clone()),
-        };
-        request.initial = request.initial.iter().map(replace).collect();
-    }
-
-    /// The names of which a list may subscribe to several variants: it has them
-    /// with several sets of parameters, or with others than those of a wildcard
-    /// or glob beside them (TP2).
-    fn names_with_variants<'s>(&self, selectors: &'s [(Selector, ParamsId)]) -> HashSet<&'s Name> {
-        let has_scope = selectors
-            .iter()
-            .any(|(selector, _)| !matches!(selector, Selector::Name(_)));
-
-        let mut first_params: HashMap<&Name, ParamsId> = HashMap::new();
-        let mut names = HashSet::new();
-        for (selector, params) in selectors {
-            let Selector::Name(name) = selector else {
-                continue;
-            };
-            let first = *first_params.entry(name).or_insert(*params);
-            if first != *params || (has_scope && *params != self.params) {
-                names.insert(name);
-            }
-        }
-        names
     }
 
     /// Writes a response; `None` if it would be empty and the client does not

@@ -24,7 +24,7 @@ static DENIED: LazyLock<Arc<ResourceError>> = LazyLock::new(|| {
 static REFUSED: LazyLock<Arc<ResourceError>> = LazyLock::new(|| {
     error(
         ErrorCode::Unavailable,
-        "this stream asks for as many names as it may",
+        "this stream asks for as many names, or with as many parameters, as it may",
     )
 });
 

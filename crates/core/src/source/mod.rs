@@ -20,6 +20,7 @@
 mod ack;
 mod advance;
 mod client_cache;
+mod count;
 mod delta;
 mod dependencies;
 mod errors;
@@ -30,6 +31,7 @@ mod nack;
 mod negative;
 mod params;
 mod push;
+mod refuse;
 mod remember;
 mod request;
 mod restore;
@@ -49,18 +51,17 @@ use std::sync::Arc;
 
 pub(crate) use ack::Replacement;
 pub(crate) use client_cache::{CachedResource, ClientCache, PendingAck, Variant};
-pub(crate) use delta::DeltaSubscriptions;
 pub(crate) use dependencies::DependencyState;
 use nack::Unverified;
 pub use negative::Dialect;
 pub(crate) use negative::is_negative_version;
 pub(crate) use push::{Push, PushContext, Timeouts};
-pub(crate) use request::RequestChanges;
+pub(crate) use request::{RequestContext, SubscriptionChange};
 pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 
-use crate::database::{Choice, Database, Scope, StreamId, SubscriberId, TypeId};
+use crate::database::{Choice, Database, StreamId, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
 use crate::message::{ErrorDetail, Mode};
@@ -88,6 +89,8 @@ pub(crate) struct TypeStream {
     pub(crate) subscriber: SubscriberId,
     /// The parameters of plain names, and of cursors.
     pub(crate) params: ParamsId,
+    /// Subscriptions whose parameters are being changed to `params`.
+    pub(crate) params_change: Option<params::ParamsChange>,
     /// The parameters that came with a wildcard or glob, in place of the
     /// stream's (TP2).
     pub(crate) scope_params: Option<ParamsId>,
@@ -147,6 +150,8 @@ pub(crate) struct TypeStream {
     /// A hash of the refused names of the last list, to see whether the next
     /// list differs.
     refused_hash: u64,
+    /// The same of the list that is being read: the sum of the hashes of names.
+    pub(crate) refusing_hash: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
     /// The version of the last set that the client ACKed.
@@ -205,6 +210,7 @@ impl TypeStream {
             withheld: Withheld::new(withholds_keys),
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
+            params_change: None,
             scope_params: None,
             wildcard: Wildcard::Never,
             subscriptions: Subscriptions::new(params),
@@ -229,6 +235,7 @@ impl TypeStream {
             refused: BTreeSet::new(),
             negative_counter: 1,
             refused_hash: 0,
+            refusing_hash: 0,
             last_nonce: None,
             last_acked: None,
             acked_version: None,
@@ -257,17 +264,6 @@ impl TypeStream {
         }
         db.remove_subscriber(self.subscriber);
         true
-    }
-
-    /// The number of subscriptions and cursors.
-    pub(crate) fn subscription_count(&self) -> usize {
-        self.subscriptions.len() + self.client_cache.cursors().len()
-    }
-
-    /// The number of globs.
-    pub(crate) fn glob_count(&self) -> usize {
-        let cursors = self.client_cache.cursors().iter();
-        cursors.filter(|cursor| cursor.scope != Scope::All).count()
     }
 
     /// Cancels the response that is owed to a client without subscriptions
@@ -400,7 +396,8 @@ impl TypeStream {
     pub(crate) fn mark_deferred_dirty(&mut self) {
         match self.dirty.is_empty() {
             true => std::mem::swap(&mut self.dirty, &mut self.deferred),
-            false => self.dirty.append(&mut self.deferred),
+            // An append would visit all names of both.
+            false => self.dirty.extend(std::mem::take(&mut self.deferred)),
         }
     }
 

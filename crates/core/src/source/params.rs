@@ -2,14 +2,19 @@
 //! change (TP2).
 
 use std::collections::BTreeSet;
+use std::vec::IntoIter;
 
 use super::client_cache::{CachedResource, Certainty, Variant};
 use super::evaluate::MatchingSubscription;
 use super::{Subscription, SubscriptionKey, TypeStream};
-use crate::database::Database;
+use crate::database::{Database, name_weight};
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Resource;
+
+/// Plain subscriptions whose parameters are not changed yet.
+#[derive(Debug)]
+pub(crate) struct ParamsChange(IntoIter<SubscriptionKey>);
 
 /// Whether a resource matches these parameters.
 pub(super) fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
@@ -52,25 +57,64 @@ impl TypeStream {
         self.scope_params.unwrap_or(stream)
     }
 
-    /// Changes the parameters if they differ. While an ACK is pending they
-    /// stay: its response was made with the old ones.
-    pub(crate) fn apply_params(&mut self, db: &mut Database, params: ParamsId) {
-        if self.params != params && self.client_cache.pending_acks().is_empty() {
-            self.change_params(db, params);
+    /// Whether [`Self::apply_params`] would change something.
+    pub(crate) fn may_change_params(&self, params: ParamsId) -> bool {
+        let differ = self.params != params && self.client_cache.pending_acks().is_empty();
+        differ || self.is_changing_params()
+    }
+
+    /// Whether a change of parameters is not applied to all names yet. Nothing
+    /// is sent meanwhile.
+    pub(crate) fn is_changing_params(&self) -> bool {
+        self.params_change.is_some()
+    }
+
+    /// Changes the parameters of plain names and cursors if they differ (TP2).
+    /// Located subscriptions stay. The client cache stays as it is: its
+    /// difference from what is now desired is sent in one response. While an
+    /// ACK is pending nothing changes: its response was made with the old ones.
+    ///
+    /// Visits `left` names at most, and counts them: others need not wait for
+    /// all of them (S85). Returns whether none is left.
+    pub(crate) fn apply_params(
+        &mut self,
+        db: &mut Database,
+        params: ParamsId,
+        left: &mut usize,
+    ) -> bool {
+        loop {
+            let Some(change) = &mut self.params_change else {
+                if self.params == params || !self.client_cache.pending_acks().is_empty() {
+                    return true;
+                }
+                self.params = params;
+                let plain = self.subscriptions.set_plain_params(params);
+                self.params_change = Some(ParamsChange(plain.into_iter()));
+                continue;
+            };
+            if *left == 0 {
+                return false;
+            }
+            let Some(old) = change.0.next() else {
+                self.end_params_change(db);
+                continue;
+            };
+            *left -= 1;
+            let name = db.name(self.type_id, old.entry).clone();
+            self.change_subscription_params(db, old, self.params);
+            self.mark_unmatched(db, &name);
+            self.resend_unconfirmed(db, &name);
         }
     }
 
-    /// Changes the parameters of plain names and cursors (TP2). Located
-    /// subscriptions stay. The client cache stays as it is: its difference from
-    /// what is now desired is sent in one response.
-    fn change_params(&mut self, db: &mut Database, params: ParamsId) {
-        self.params = params;
-        let mut names: BTreeSet<Name> = BTreeSet::new();
-        for old in self.subscriptions.set_plain_params(params) {
-            names.insert(db.name(self.type_id, old.entry).clone());
-            self.change_subscription_params(db, old, params);
-        }
-        names.extend(self.change_cursor_params(db, params));
+    /// Changes the parameters of cursors, after those of all plain names.
+    fn end_params_change(&mut self, db: &mut Database) {
+        self.params_change = None;
+        self.subscriptions.end_params_change();
+        let names: BTreeSet<Name> = self
+            .change_cursor_params(db, self.params)
+            .into_iter()
+            .collect();
         for name in names {
             self.mark_unmatched(db, &name);
             self.resend_unconfirmed(db, &name);
@@ -132,9 +176,13 @@ impl TypeStream {
 
         let subscription = match self.subscriptions.unmark_plain_and_located(old) {
             // The locator's subscription stays.
-            true => Subscription::default(),
+            true => {
+                self.subscriptions.index_located(old);
+                Subscription::default()
+            }
             false => {
-                let Some((subscription, _)) = self.subscriptions.remove(old) else {
+                let Some((subscription, _)) = self.subscriptions.remove(old, name_weight(&name))
+                else {
                     return;
                 };
                 db.unsubscribe(self.subscriber, old.entry, old.params);
@@ -142,6 +190,7 @@ impl TypeStream {
             }
         };
 
+        let weight = name_weight(&name);
         self.dirty.insert(name);
         match self.subscriptions.get_mut(key) {
             Some(other) => {
@@ -149,7 +198,7 @@ impl TypeStream {
                 self.subscriptions.mark_plain_and_located(key);
             }
             None => {
-                self.subscriptions.insert(key, subscription);
+                self.subscriptions.insert(key, subscription, weight);
                 self.subscriptions.set_resolved_name(key, resolved_name);
                 self.subscriptions
                     .record_answer(key, subscription.acked_answer, error);

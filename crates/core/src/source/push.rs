@@ -17,6 +17,9 @@ use crate::order::Order;
 use crate::resource::Resource;
 use crate::timer::EarliestDeadline;
 
+/// Refused names that one response answers, unless it is a whole set.
+const REFUSED_AT_ONCE: usize = 10 * SLICE;
+
 /// The updates and answers of one response, before it is written.
 #[derive(Debug, Default)]
 pub(crate) struct Push {
@@ -207,6 +210,7 @@ impl TypeStream {
             push.placeholders.extend(placeholders);
         }
         while budget > 0
+            && (push.refused.len() < REFUSED_AT_ONCE || self.sends_whole_sets())
             && !self.sends_unreadable()
             && let Some(name) = self.refused.pop_first()
         {
@@ -274,7 +278,8 @@ impl TypeStream {
                 still_dirty.insert(name);
             }
         }
-        self.dirty.append(&mut still_dirty);
+        // An append would visit all dirty names.
+        self.dirty.extend(still_dirty);
     }
 
     /// Whether an evaluation is about a virtual host that the client holds.

@@ -1,7 +1,5 @@
-//! The changes of subscriptions by one request, applied in slices if there are
-//! many (S85).
-
-use std::collections::VecDeque;
+//! The changes of subscriptions by one request, applied one by one: a session
+//! reads a long request in slices (S85).
 
 use super::subscribe::UnsubscribedResources;
 use super::{TypeStream, negative};
@@ -9,56 +7,37 @@ use crate::database::{Database, Scope};
 use crate::message::InitialVersions;
 use crate::name::Name;
 use crate::params::ParamsId;
-use crate::resource::Version;
+use crate::resource::{Resource, Version};
 
 /// One change of the subscriptions.
 #[derive(Debug)]
-pub(super) enum SubscriptionChange {
+pub(crate) enum SubscriptionChange {
     Subscribe(Name, ParamsId),
     Unsubscribe(Name, ParamsId),
     SubscribeScope(Scope),
     UnsubscribeScope(Scope),
 }
 
-/// The changes by a request that are not applied yet.
+/// What a request says beside its names, and what their changes have ended.
 #[derive(Debug, Default)]
-pub(crate) struct RequestChanges {
-    pub(super) changes: VecDeque<SubscriptionChange>,
-    pub(super) initial: InitialVersions,
+pub(crate) struct RequestContext {
+    pub(crate) initial: InitialVersions,
+    /// How many of the initial versions are recorded.
+    pub(crate) recorded: usize,
     /// SotW: the version that the first request names.
-    pub(super) version: Option<Version>,
-    /// The resources that the client held by names that it unsubscribed from.
+    pub(crate) version: Option<Version>,
+    /// The resources that the client held by names that it unsubscribed from,
+    /// and that may refer to others.
     pub(crate) unsubscribed: UnsubscribedResources,
 }
 
 impl TypeStream {
-    /// Applies at most `most` changes of a request. With the last one the
-    /// request is finished, and the result is true.
-    pub(crate) fn apply_changes(
-        &mut self,
-        db: &mut Database,
-        request: &mut RequestChanges,
-        most: usize,
-    ) -> bool {
-        for _ in 0..most {
-            let Some(change) = request.changes.pop_front() else {
-                break;
-            };
-            self.apply_change(db, request, change);
-        }
-        if !request.changes.is_empty() {
-            return false;
-        }
-        self.finish_request(db, request);
-        true
-    }
-
     /// Applies one change of a request. The resources that the client held by a
     /// name that it unsubscribed from are noted in the request, but for hosts.
-    fn apply_change(
+    pub(crate) fn apply_change(
         &mut self,
         db: &mut Database,
-        request: &mut RequestChanges,
+        request: &mut RequestContext,
         change: SubscriptionChange,
     ) {
         match change {
@@ -69,8 +48,10 @@ impl TypeStream {
                 self.unsubscribe_host(db, &name, params);
             }
             SubscriptionChange::Unsubscribe(name, params) => {
-                let unsubscribed = self.unsubscribe(db, &name, params);
-                request.unsubscribed.extend(unsubscribed);
+                let unsubscribed = self.unsubscribe(db, &name, params).into_iter();
+                let may_refer = |r: &Resource| r.body.is_none() || !r.facts().references.is_empty();
+                let referring = unsubscribed.filter(|resource| may_refer(resource));
+                request.unsubscribed.extend(referring);
             }
             SubscriptionChange::SubscribeScope(scope) => {
                 self.subscribe_scope(db, &scope, &request.initial);
@@ -79,19 +60,45 @@ impl TypeStream {
         }
     }
 
-    /// Finishes a request whose changes are applied: records what a
-    /// reconnecting client holds beside its subscriptions, and cancels the
-    /// response that is owed if no subscription is left.
-    fn finish_request(&mut self, db: &mut Database, request: &RequestChanges) {
-        if self.kind.on_demand && !request.initial.is_empty() {
-            self.record_other_hosts(db, &request.initial);
+    /// Records what a client that reconnected holds, for `left` names at most,
+    /// which are counted. Returns whether all is recorded.
+    pub(crate) fn record_held(
+        &mut self,
+        db: &mut Database,
+        request: &mut RequestContext,
+        left: &mut usize,
+    ) -> bool {
+        if request.recorded == 0 {
             // The next negative answer has a version that the client does not
             // hold.
-            let versions = request.initial.iter().map(|(_, version)| version);
-            let numbers = versions.filter_map(negative::negative_number);
-            self.negative_counter = numbers.max().unwrap_or(0).wrapping_add(1);
+            self.negative_counter = match self.kind.on_demand && !request.initial.is_empty() {
+                true => 1,
+                false => self.negative_counter,
+            };
         }
+        let rest = &request.initial.as_slice()[request.recorded..];
+        if !self.kind.on_demand && !self.may_hold_negatives() {
+            self.count_resumed(rest);
+            return true;
+        }
+        let some = &rest[..rest.len().min(*left)];
+        self.count_resumed(some);
+        if self.kind.on_demand {
+            self.record_other_hosts(db, some);
+            let numbers = some
+                .iter()
+                .filter_map(|(_, v)| negative::negative_number(v));
+            let next = numbers.max().map_or(1, |highest| highest.wrapping_add(1));
+            self.negative_counter = self.negative_counter.max(next);
+        }
+        *left -= some.len();
+        request.recorded += some.len();
+        some.len() == rest.len()
+    }
 
+    /// Finishes a request whose changes are applied: cancels the response that
+    /// is owed if no subscription is left.
+    pub(crate) fn finish_request(&mut self, db: &mut Database, request: &RequestContext) {
         self.cancel_owed_response();
         if let Some(version) = &request.version {
             self.resume_set(db, version);

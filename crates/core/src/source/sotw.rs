@@ -1,20 +1,16 @@
-//! SotW: reads requests and writes responses.
+//! SotW: writes responses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::client_cache::{
     Advance, CachedResource, Certainty, Cursor, PendingAck, Update, Variant, variant_of,
 };
-use super::request::{RequestChanges, SubscriptionChange};
-use super::subscribe::listed_names;
 use super::{AnswerKind, Push, SubscriptionKey, TypeStream, negative};
-use crate::database::{CursorId, Database, Scope};
+use crate::database::{CursorId, Database};
 use crate::kind::NegativeForm;
 use crate::message::{SotwResponse, WireResource};
-use crate::name::{Name, Selector};
-use crate::params::ParamsId;
+use crate::name::Name;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::resource_list::ResourceList;
 
@@ -28,145 +24,28 @@ const MOST_VISITED: usize = 1000;
 type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
 impl TypeStream {
-    /// Works out the changes of subscriptions by a new list, which replaces the
-    /// last one (S10). `lists_names` is whether the list has anything but `*`,
-    /// even if it is refused (S27); `first_version` is the version in the first
-    /// request of a stream.
-    pub(crate) fn read_sotw(
-        &mut self,
-        db: &Database,
-        selectors: &[(Selector, ParamsId)],
-        lists_names: bool,
-        first_version: Option<Version>,
-    ) -> RequestChanges {
-        let before = self.wildcard;
-        let lists_star = selectors
-            .iter()
-            .any(|(selector, _)| *selector == Selector::Wildcard);
-        self.wildcard = before.after_sotw(lists_star, lists_names, self.kind.legacy_wildcard);
-
-        let mut request_changes = RequestChanges {
-            version: first_version,
-            ..RequestChanges::default()
-        };
-        self.unsubscribe_unlisted(db, selectors, &mut request_changes);
-        self.update_origins(db, selectors);
-
-        for (selector, params) in selectors {
-            // A name that is new on the list is sent whatever was sent before
-            // (S30), and with it the whole set, for types that have one (S38).
-            if let Selector::Name(name) = selector
-                && !self.is_subscribed(db, name, *params)
-            {
-                let change = SubscriptionChange::Subscribe(name.clone(), *params);
-                request_changes.changes.push_back(change);
-            }
-        }
-
-        for scope in self.listed_scopes(selectors) {
-            if self.client_cache.cursor_of(&scope).is_none() {
-                self.owes_response = true;
-                let change = SubscriptionChange::SubscribeScope(scope);
-                request_changes.changes.push_back(change);
-            }
-        }
-        request_changes
-    }
-
-    /// The scopes of a list. The wildcard of an on-demand type has none.
-    fn listed_scopes(&self, selectors: &[(Selector, ParamsId)]) -> BTreeSet<Scope> {
-        let globs = selectors.iter().filter_map(|(selector, _)| match selector {
-            Selector::Glob(glob) => Some(Scope::Glob(glob.clone())),
-            Selector::Wildcard | Selector::Name(_) => None,
-        });
-        let has_wildcard = self.wildcard.is_on() && !self.kind.on_demand;
-        globs.chain(has_wildcard.then_some(Scope::All)).collect()
-    }
-
-    /// Sets for each subscription with the plain parameters whether the new
-    /// list makes it by a plain name, by a locator, or by both (TP2). One that
-    /// only a locator made before and a plain name makes now is resent.
-    fn update_origins(&mut self, db: &Database, selectors: &[(Selector, ParamsId)]) {
-        if self.located_names.is_empty() && !self.subscriptions.has_located() {
+    /// Sets for a subscription with the plain parameters whether the new list,
+    /// which has its name so many times, makes it by a plain name, by a locator,
+    /// or by both (TP2). One that only a locator made before and a plain name
+    /// makes now is resent.
+    pub(crate) fn update_origins(&mut self, db: &Database, name: &Name, times: usize) {
+        let params = self.params;
+        let located = self.located_names.remove(&(name.clone(), params));
+        // A name that a locator brings as well is listed once more.
+        let plain = times > usize::from(located);
+        let Some(entry) = db.find(self.type_id, name) else {
             return;
+        };
+        let key = SubscriptionKey { entry, params };
+        // A plain name that is new on the list is answered (S30).
+        if plain
+            && !self.subscriptions.is_plain(key)
+            && let Some(subscription) = self.subscriptions.get_mut(key)
+        {
+            subscription.resend = true;
+            self.dirty.insert(name.clone());
         }
-
-        let mut times_listed: BTreeMap<&Name, usize> = BTreeMap::new();
-        for (selector, params) in selectors {
-            if let Selector::Name(name) = selector
-                && *params == self.params
-                && self.is_subscribed(db, name, *params)
-            {
-                *times_listed.entry(name).or_default() += 1;
-            }
-        }
-
-        for (name, times) in times_listed {
-            let params = self.params;
-            let located = self.located_names.remove(&(name.clone(), params));
-            // A name that a locator brings as well is listed once more.
-            let plain = times > usize::from(located);
-            let Some(entry) = db.find(self.type_id, name) else {
-                continue;
-            };
-            let key = SubscriptionKey { entry, params };
-            // A plain name that is new on the list is answered (S30).
-            if plain
-                && !self.subscriptions.is_plain(key)
-                && let Some(subscription) = self.subscriptions.get_mut(key)
-            {
-                subscription.resend = true;
-                self.dirty.insert(name.clone());
-            }
-            self.subscriptions.set_origins(key, plain, located);
-        }
-    }
-
-    /// Remembers the refused names of a list by their hash. Returns whether
-    /// they differ from those of the last list; if not, they are taken back. A
-    /// client repeats its list with every ACK: a refusal that was sent is not
-    /// repeated, or the client would acknowledge for ever (S9, S72). `due` is
-    /// whether it was not sent yet.
-    pub(crate) fn update_refusals(&mut self, due: bool) -> bool {
-        let mut hasher = std::hash::DefaultHasher::new();
-        self.refused.hash(&mut hasher);
-        let hash = hasher.finish();
-        let is_changed = std::mem::replace(&mut self.refused_hash, hash) != hash;
-        if !is_changed && !due {
-            self.refused.clear();
-        }
-        is_changed
-    }
-
-    /// Adds the ends of the subscriptions that the new list does not have to
-    /// the changes of a request.
-    fn unsubscribe_unlisted(
-        &self,
-        db: &Database,
-        selectors: &[(Selector, ParamsId)],
-        request_changes: &mut RequestChanges,
-    ) {
-        let listed = listed_names(selectors);
-        for key in self.subscriptions.keys() {
-            let name = db.name(self.type_id, key.entry);
-            if !listed.contains(&(name, key.params)) {
-                let change = SubscriptionChange::Unsubscribe(name.clone(), key.params);
-                request_changes.changes.push_back(change);
-            }
-        }
-
-        for cursor in self.client_cache.cursors() {
-            let is_listed = match &cursor.scope {
-                Scope::All => self.wildcard.is_on(),
-                Scope::Glob(glob) => selectors
-                    .iter()
-                    .any(|(selector, _)| *selector == Selector::Glob(glob.clone())),
-            };
-            if !is_listed {
-                let change = SubscriptionChange::UnsubscribeScope(cursor.scope.clone());
-                request_changes.changes.push_back(change);
-            }
-        }
+        self.subscriptions.set_origins(key, plain, located);
     }
 
     /// Writes a response: a whole set, or for types without one the changes.

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
-
 use super::client_cache::CachedResource;
 use super::negative;
 use super::params::resource_matches;
 use super::{AnswerKind, Dialect, Mode, Subscription, SubscriptionKey, TypeStream};
-use crate::database::{Choice, Database};
+use crate::database::{Choice, Database, name_weight};
 use crate::hosts::HostName;
 use crate::kind::NegativeForm;
 use crate::message::InitialVersions;
-use crate::name::{Name, Selector};
+use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Resource, Version};
 
@@ -50,7 +48,8 @@ impl TypeStream {
             is_resumed: self.resumption.as_ref().is_some_and(|r| r.first_request),
             ..Subscription::default()
         };
-        self.subscriptions.insert(key, subscription);
+        self.subscriptions
+            .insert(key, subscription, name_weight(name));
         if located {
             self.subscriptions.mark_located_only(key);
         }
@@ -126,8 +125,8 @@ impl TypeStream {
     /// Records the hosts that a reconnected client holds and that no
     /// subscription resolves to, so that they are removed (S45). Negative
     /// answers are no hosts.
-    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
-        for (name, version) in initial {
+    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, held: &[(Name, Version)]) {
+        for (name, version) in held {
             let is_held = !name.as_str().is_empty() && !negative::is_negative_version(version);
             if is_held && self.client_cache.held(db, name).is_empty() {
                 let held = CachedResource::unknown_body(name.clone(), version.clone());
@@ -135,14 +134,6 @@ impl TypeStream {
                 self.dirty.insert(name.clone());
             }
         }
-    }
-
-    /// Whether the client is subscribed to this name as an unbounded host.
-    pub(crate) fn has_unbounded_host(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
-        let entry = db.find(self.type_id, name);
-        let subscription =
-            entry.and_then(|entry| self.subscriptions.get(SubscriptionKey { entry, params }));
-        subscription.is_some_and(|subscription| subscription.unbounded)
     }
 
     /// Whether a version is that of a negative answer on an earlier stream.
@@ -156,19 +147,25 @@ impl TypeStream {
         }
     }
 
-    /// Notes how many resources a client resumed with, negative answers not
-    /// counted. A client that did not resume is left alone.
-    pub(crate) fn count_resumed(&mut self, versions: &InitialVersions) {
+    /// Whether a client may hold the version of a negative answer: some forms
+    /// leave it without one.
+    pub(crate) fn may_hold_negatives(&self) -> bool {
+        match self.negative_form(false) {
+            NegativeForm::EmptyBody | NegativeForm::Bodyless => true,
+            NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => false,
+        }
+    }
+
+    /// Adds to the number of resources that a client resumed with, negative
+    /// answers not counted. A client that did not resume is left alone.
+    pub(crate) fn count_resumed(&mut self, held: &[(Name, Version)]) {
         let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
-        let negative_count = match self.negative_form(false) {
-            NegativeForm::EmptyBody | NegativeForm::Bodyless => {
-                versions.iter().filter(is_negative).count()
-            }
-            // No client holds a version of these.
-            NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => 0,
+        let negative_count = match self.may_hold_negatives() {
+            true => held.iter().filter(is_negative).count(),
+            false => 0,
         };
         if let Some(resumed) = &mut self.resumption {
-            resumed.held_count = versions.len() - negative_count;
+            resumed.held_count += held.len() - negative_count;
         }
     }
 
@@ -189,7 +186,7 @@ impl TypeStream {
             return UnsubscribedResources::new();
         }
         let resolved_name = self.subscriptions.resolved_name(key).cloned();
-        let Some((_, unresolved_name)) = self.subscriptions.remove(key) else {
+        let Some((_, unresolved_name)) = self.subscriptions.remove(key, name_weight(name)) else {
             return UnsubscribedResources::new();
         };
 
@@ -395,14 +392,4 @@ fn serves_host(held: &Resource, requested_name: &Name) -> bool {
     let has_domain = domains.iter().any(|domain| domain.matches(host));
     let has_alias = || held.other_names().any(|name| name == *requested_name);
     domains.is_empty() || has_domain || has_alias()
-}
-
-/// The names in a list of selectors, without wildcards and globs.
-pub(super) fn listed_names(selectors: &[(Selector, ParamsId)]) -> HashSet<(&Name, ParamsId)> {
-    let selectors = selectors.iter();
-    let names = selectors.filter_map(|(selector, params)| match selector {
-        Selector::Name(name) => Some((name, *params)),
-        Selector::Wildcard | Selector::Glob(_) => None,
-    });
-    names.collect()
 }

@@ -55,6 +55,9 @@ pub(crate) struct Subscription {
 pub(crate) struct Subscriptions {
     /// The parameters of plain names.
     plain_params: ParamsId,
+    /// The parameters that plain names had before, while they are changed one by
+    /// one.
+    former_params: Option<ParamsId>,
     by_key: HashMap<SubscriptionKey, Subscription>,
     /// Names that are subscribed to with other parameters than `plain_params`
     /// (TP2).
@@ -71,6 +74,8 @@ pub(crate) struct Subscriptions {
     /// stay when the plain parameters change.
     located_only: BTreeSet<SubscriptionKey>,
     unbounded_hosts: usize,
+    /// The sum of the weights of all names.
+    weight: usize,
 }
 
 impl Subscriptions {
@@ -78,6 +83,7 @@ impl Subscriptions {
     pub(crate) fn new(plain_params: ParamsId) -> Self {
         Self {
             plain_params,
+            former_params: None,
             by_key: HashMap::new(),
             locator_params: BTreeMap::new(),
             resolved_names: HashMap::new(),
@@ -86,6 +92,7 @@ impl Subscriptions {
             plain_and_located: BTreeSet::new(),
             located_only: BTreeSet::new(),
             unbounded_hosts: 0,
+            weight: 0,
         }
     }
 
@@ -95,6 +102,11 @@ impl Subscriptions {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// The sum of the weights of all names.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
     }
 
     /// The number of unbounded hosts (S72).
@@ -127,22 +139,41 @@ impl Subscriptions {
         drained.map(|(key, _)| key).collect()
     }
 
-    /// Adds a subscription that does not exist yet.
-    pub(crate) fn insert(&mut self, key: SubscriptionKey, subscription: Subscription) {
+    /// Adds a subscription that does not exist yet, with the weight of its
+    /// name.
+    pub(crate) fn insert(
+        &mut self,
+        key: SubscriptionKey,
+        subscription: Subscription,
+        weight: usize,
+    ) {
+        self.weight += weight;
         self.unbounded_hosts += usize::from(subscription.unbounded);
         self.by_key.insert(key, subscription);
         if key.params != self.plain_params {
-            self.locator_params
-                .entry(key.entry)
-                .or_default()
-                .push(key.params);
+            self.index_located(key);
         }
     }
 
-    /// Ends a subscription. Returns it, and its resolved name if no other
-    /// subscription resolves to that; `None` if there is no such subscription.
-    pub(crate) fn remove(&mut self, key: SubscriptionKey) -> Option<(Subscription, Option<Name>)> {
+    /// Has a subscription with other parameters than the plain ones found by
+    /// its name.
+    pub(crate) fn index_located(&mut self, key: SubscriptionKey) {
+        let located = self.locator_params.entry(key.entry).or_default();
+        if !located.contains(&key.params) {
+            located.push(key.params);
+        }
+    }
+
+    /// Ends a subscription to a name of this weight. Returns it, and its
+    /// resolved name if no other subscription resolves to that; `None` if there
+    /// is no such subscription.
+    pub(crate) fn remove(
+        &mut self,
+        key: SubscriptionKey,
+        weight: usize,
+    ) -> Option<(Subscription, Option<Name>)> {
         let subscription = self.by_key.remove(&key)?;
+        self.weight -= weight;
         self.unbounded_hosts -= usize::from(subscription.unbounded);
         self.errors.remove(&key);
         self.plain_and_located.remove(&key);
@@ -173,7 +204,12 @@ impl Subscriptions {
             .into_iter()
             .flatten()
             .copied();
-        let params = [self.plain_params].into_iter().chain(located);
+        let former = self.former_params.filter(|former| {
+            // One that a locator makes is among the located ones.
+            let is_located = |all: &Vec<ParamsId>| all.contains(former);
+            !self.locator_params.get(&entry).is_some_and(is_located)
+        });
+        let params = [self.plain_params].into_iter().chain(former).chain(located);
         let keys = params.map(move |params| SubscriptionKey { entry, params });
         keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
     }
@@ -297,12 +333,17 @@ impl Subscriptions {
     }
 
     /// Changes the plain parameters. Subscriptions with the old ones keep them,
-    /// and are found like located ones; those of locators with the new ones are
-    /// marked as located only. Returns the plain subscriptions, for the caller
-    /// to change their parameters.
+    /// until [`Self::end_params_change`]; those of locators with the new ones
+    /// are marked as located only. Returns the plain subscriptions, for the
+    /// caller to change their parameters.
     pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
         let old = std::mem::replace(&mut self.plain_params, params);
+        self.former_params = Some(old);
         let located_only = std::mem::take(&mut self.located_only);
+        // Those of locators keep the old parameters.
+        for key in &located_only {
+            self.index_located(*key);
+        }
         self.locator_params.retain(|entry, located| {
             if located.contains(&params) {
                 let entry = *entry;
@@ -314,11 +355,15 @@ impl Subscriptions {
 
         let plain = self.by_key.keys().filter(|key| key.params == old);
         let mut plain: Vec<SubscriptionKey> = plain.copied().collect();
-        for key in &plain {
-            self.locator_params.entry(key.entry).or_default().push(old);
+        if !located_only.is_empty() {
+            plain.retain(|key| !located_only.contains(key));
         }
-        plain.retain(|key| !located_only.contains(key));
         plain
+    }
+
+    /// Ends a change of the plain parameters: no plain name has the old ones.
+    pub(crate) fn end_params_change(&mut self) {
+        self.former_params = None;
     }
 
     /// Proves that counts and indexes agree with the subscriptions. The error
@@ -371,7 +416,9 @@ impl Subscriptions {
             ));
         }
 
-        let with_locator = || self.keys().filter(|key| key.params != self.plain_params);
+        let is_plain =
+            |params: ParamsId| params == self.plain_params || Some(params) == self.former_params;
+        let with_locator = || self.keys().filter(|key| !is_plain(key.params));
         for key in with_locator() {
             let located = self.locator_params.get(&key.entry);
             if !located.is_some_and(|located| located.contains(&key.params)) {
@@ -381,7 +428,10 @@ impl Subscriptions {
             }
         }
 
-        let found: usize = self.locator_params.values().map(Vec::len).sum();
+        let found = self.locator_params.values().flatten();
+        let found = found
+            .filter(|params| Some(**params) != self.former_params)
+            .count();
         let all = with_locator().count();
         match found == all {
             true => Ok(()),

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 use tonic::Status;
 
 use super::admit::Admission;
+use super::aside::LARGE_REQUEST;
 use super::hooks::{BoxFuture, Limit};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::shared::Shared;
-use super::stream::{NEWS, NextPoll, Stream};
+use super::stream::{Fault, NEWS, NextPoll, Stream};
 use crate::listen::{Activity, BoxError, UnsentMessage};
 use crate::wake::{BY_WAKER, WakeListener};
 
@@ -31,6 +33,8 @@ pub(super) struct Driver<B> {
     /// Ready when the stream has to end.
     ending: BoxFuture<'static, Status>,
     pace: Pace,
+    /// A request that is handled aside. Later ones wait for it.
+    aside: Option<JoinHandle<Result<NextPoll, Fault>>>,
     /// Whether requests wait because of the rate limit, which is reported once.
     is_paced: bool,
     /// Whether there may be something to push.
@@ -73,6 +77,7 @@ where
             stream: Arc::new(stream),
             requests,
             ending,
+            aside: None,
             is_paced: false,
             poll_due: false,
             connection,
@@ -132,19 +137,49 @@ where
     /// An error is the status of a stream that has to end: the client has
     /// closed it, which is no fault, or broke the protocol.
     fn handle_requests(&mut self, cx: &mut Context<'_>) -> Result<(), Status> {
-        while !self.must_wait() {
+        while self.poll_aside(cx)? && !self.must_wait() {
             let raw = match self.requests.poll(cx) {
                 Poll::Ready(Some(request)) => request?,
                 Poll::Ready(None) => return Err(Status::ok("")),
                 Poll::Pending => break,
             };
             self.pace.take();
-            match self.stream.handle(raw) {
-                Ok(next) => self.schedule(next),
-                Err(fault) => return Err(Status::invalid_argument(fault.to_string())),
-            }
+            self.handle_request(raw)?;
         }
         Ok(())
+    }
+
+    /// Handles a request; a long one, or the rest of one with many names, aside.
+    fn handle_request(&mut self, raw: Bytes) -> Result<(), Status> {
+        let stream = Arc::clone(&self.stream);
+        if raw.len() > LARGE_REQUEST {
+            self.aside = Some(tokio::spawn(stream.handle_aside(raw)));
+            return Ok(());
+        }
+        let next = stream.handle(raw).map_err(fault_status)?;
+        match next.is_busy {
+            true => {
+                let finishing = async move { Ok(stream.finish_aside(next).await) };
+                self.aside = Some(tokio::spawn(finishing));
+            }
+            false => self.schedule(next),
+        }
+        Ok(())
+    }
+
+    /// Whether no request is handled aside; otherwise the task is woken when
+    /// that is done.
+    fn poll_aside(&mut self, cx: &mut Context<'_>) -> Result<bool, Status> {
+        let Some(aside) = &mut self.aside else {
+            return Ok(true);
+        };
+        let Poll::Ready(handled) = Pin::new(aside).poll(cx) else {
+            return Ok(false);
+        };
+        self.aside = None;
+        let handled = handled.map_err(|_| Status::internal("a request was not handled"))?;
+        self.schedule(handled.map_err(fault_status)?);
+        Ok(true)
     }
 
     /// Whether the next request has to wait because of the rate limit. Reports
@@ -245,9 +280,17 @@ where
     }
 }
 
+/// The status of a stream whose client broke the protocol.
+fn fault_status(fault: Fault) -> Status {
+    Status::invalid_argument(fault.to_string())
+}
+
 /// Closes the stream, whatever ends it.
 impl<B> Drop for Driver<B> {
     fn drop(&mut self) {
+        if let Some(aside) = &self.aside {
+            aside.abort();
+        }
         self.stream.close();
     }
 }

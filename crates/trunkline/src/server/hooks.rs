@@ -153,6 +153,8 @@ pub enum Limit {
     UnfinishedRequests,
     /// A stream ended: a request did not come, or not all of it.
     RequestTimeout,
+    /// A long request had to wait for those of others.
+    LongRequests,
 }
 
 impl Limit {
@@ -174,6 +176,7 @@ impl Limit {
             Self::SendTimeout => "send_timeout",
             Self::UnfinishedRequests => "unfinished_requests",
             Self::RequestTimeout => "request_timeout",
+            Self::LongRequests => "long_requests",
         }
     }
 }

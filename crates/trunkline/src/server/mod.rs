@@ -32,6 +32,7 @@
 
 mod admit;
 mod arrival;
+mod aside;
 mod body;
 mod builder;
 mod client_node;

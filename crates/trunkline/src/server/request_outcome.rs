@@ -78,13 +78,23 @@ impl Stream {
             self.report(Report::Configured(self.started.elapsed()));
         }
 
+        self.report_demand(outcome);
+    }
+
+    /// Reports names that do not exist and got their first subscriber, and
+    /// tells the contents of them, and of names that have lost their last.
+    pub(super) fn report_demand(&self, outcome: &RequestOutcome) {
         for (type_url, name) in &outcome.missing {
             self.report(Report::Missing { type_url, name });
             for contents in &self.shared.contents {
                 contents.subscribed(type_url, name);
             }
         }
-        self.tell_unsubscribed(&outcome.unsubscribed);
+        for (type_url, name) in &outcome.unsubscribed {
+            for contents in &self.shared.contents {
+                contents.unsubscribed(type_url, name);
+            }
+        }
     }
 
     /// Reports names that were subscribed to on demand, if there are any.
@@ -95,15 +105,6 @@ impl Stream {
                 names: &names.first,
                 more: names.more,
             });
-        }
-    }
-
-    /// Tells the contents that names have lost their last subscriber.
-    pub(super) fn tell_unsubscribed(&self, names: &[(TypeUrl, Name)]) {
-        for (type_url, name) in names {
-            for contents in &self.shared.contents {
-                contents.unsubscribed(type_url, name);
-            }
         }
     }
 }
@@ -123,17 +124,19 @@ pub(super) fn names_on_demand(type_url: Option<&TypeUrl>, request: &Request) -> 
         return NamesOnDemand::default();
     }
 
-    let names = request.subscribe.iter().map(|locator| &locator.name);
-    let mut names = names.filter(|name| *name != "*");
+    let mut names = request.subscribe.iter().map(|locator| &locator.name);
+    let without_star = names.by_ref().filter(|name| *name != "*");
     NamesOnDemand {
-        first: names.by_ref().take(MAX_REPORTED).cloned().collect(),
-        more: names.count(),
+        first: without_star.take(MAX_REPORTED).cloned().collect(),
+        // A star comes first, if there is one. The rest may be a million names.
+        more: names.len(),
     }
 }
 
 /// Takes the changes of demand since the last call, whichever stream made them,
 /// and notes the names whose demand ended, and those whose demand started and
-/// that do not exist in any variant.
+/// that do not exist in any variant. Types that are without a use now are
+/// dropped.
 pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcome) {
     for (type_id, selector, change) in db.take_demand_changes() {
         // Contents are not asked for wildcards and globs.
@@ -153,4 +156,5 @@ pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcom
             }
         }
     }
+    db.drop_idle_types();
 }

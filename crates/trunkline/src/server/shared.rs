@@ -16,6 +16,7 @@ use trunkline_core::message::Response;
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
+use super::aside::Aside;
 use super::contents::{Changed, Contents};
 use super::convergence::Convergence;
 use super::hook_set::HookSet;
@@ -66,6 +67,8 @@ pub(super) struct Shared {
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) memory: Memory,
     pub(super) unfinished: Arc<Unfinished>,
+    /// Large work for single streams.
+    pub(super) aside: Aside,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -113,6 +116,7 @@ impl Shared {
             stopped: CancellationToken::new(),
             ready: watch::Sender::new(is_ready),
             known_versions: Arc::default(),
+            aside: Aside::default(),
             rules: node_rules(&options),
             memory: Memory::new(options.memory_limit),
             unfinished: Arc::new(Unfinished::new(
@@ -303,7 +307,7 @@ impl Shared {
     }
 
     /// Closes a part of a session. Returns whether nothing is left of it.
-    fn close_slice(&self, session: &mut Session) -> bool {
+    pub(super) fn close_slice(&self, session: &mut Session) -> bool {
         self.hub
             .close_slice(session.stream(), |db| session.close_slice(db))
     }

@@ -59,6 +59,8 @@ pub(super) struct Stream {
     woken_for: AtomicU64,
     /// Bound by the first request that has a node (S2).
     node_id: OnceLock<String>,
+    /// Locked while a request is decoded, before `state`.
+    reader: Mutex<Reader>,
     /// Locked by the stream's task for each message, and by those who ask for
     /// the state of clients. Never locked while something is reported.
     state: Mutex<StreamState>,
@@ -72,6 +74,7 @@ pub(super) const NEWS: u8 = 2;
 const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 
 /// The outcome of handling a request.
+#[derive(Default)]
 struct HandledRequest {
     next: NextPoll,
     /// Whether every response is acknowledged.
@@ -112,6 +115,9 @@ pub(super) struct NextPoll {
     pub(super) now: bool,
     /// At this time, although nothing happens.
     pub(super) due: Option<tokio::time::Instant>,
+    /// Not before the last request is worked off, by [`Stream::finish_aside`].
+    /// A further request has to wait as well.
+    pub(super) is_busy: bool,
 }
 
 impl Stream {
@@ -139,7 +145,8 @@ impl Stream {
             convergences: Convergences::default(),
             woken_for: AtomicU64::new(0),
             node_id: OnceLock::new(),
-            state: Mutex::new(StreamState::new(Reader::new(limits, known_versions))),
+            reader: Mutex::new(Reader::new(limits, known_versions)),
+            state: Mutex::default(),
             shared,
         }
     }
@@ -148,11 +155,29 @@ impl Stream {
     /// breaks the protocol. Returns when the stream has to be polled.
     pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<NextPoll, Fault> {
         let bytes = raw.len();
+        let read = self.read(raw)?;
+        self.handle_read(read, bytes)
+    }
+
+    /// Decodes a request.
+    pub(super) fn read(&self, raw: Bytes) -> Result<Read<Request>, DecodeError> {
+        let reader = self.reader.lock();
+        let mut reader = reader.unwrap_or_else(PoisonError::into_inner);
+        reader.read(self.mode, raw)
+    }
+
+    /// Handles a request that was decoded from so many bytes, and reports it. Of
+    /// a long list only the first slice is read.
+    pub(super) fn handle_read(
+        self: &Arc<Self>,
+        read: Read<Request>,
+        bytes: usize,
+    ) -> Result<NextPoll, Fault> {
         let mut outcome = RequestOutcome::default();
         // Changes that arrive from now on may not be acknowledged yet.
         let change_count = self.convergences.len();
 
-        let handled = self.handle_locked(raw, &mut outcome);
+        let handled = self.handle_locked(read, &mut outcome);
         self.report_request(bytes, &outcome);
 
         let HandledRequest {
@@ -169,16 +194,19 @@ impl Stream {
     /// reported: events are collected in `outcome`.
     fn handle_locked(
         self: &Arc<Self>,
-        raw: Bytes,
+        read: Read<Request>,
         outcome: &mut RequestOutcome,
     ) -> Result<HandledRequest, Fault> {
-        let now = self.shared.hub.now();
-        let mut state = self.lock();
         let Read {
             mut request,
             node,
             refused,
-        } = state.reader.read(self.mode, raw)?;
+        } = read;
+        let now = self.shared.hub.now();
+        let mut state = self.lock();
+        if state.has_ended {
+            return Ok(HandledRequest::default());
+        }
         outcome.refused = refused;
         outcome.type_url = self.only.as_ref().or(request_type(&request)).cloned();
         if let Some(error) = scrub::error_of(&mut request) {
@@ -316,6 +344,10 @@ impl Stream {
                 ..PolledSession::default()
             };
         };
+        if session.is_reading() {
+            // The stream is polled again when the request is read.
+            return PolledSession::default();
+        }
 
         let ((response, is_quiet, has_sent_all), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
@@ -338,7 +370,8 @@ impl Stream {
         let mut next = self.next_poll(session, is_quiet);
         let has_more = session.has_more();
         if has_more {
-            let soon = self.shared.hub.instant(now) + BETWEEN_SLICES;
+            // After the slice: one that took long must not be followed at once.
+            let soon = self.shared.hub.instant(self.shared.hub.now()) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
         let is_settled = session.is_acknowledged() && !has_more;
@@ -352,11 +385,12 @@ impl Stream {
 
     /// When to poll a session that has just handled a request or was polled: at
     /// once unless it `is_quiet`, and at its next timeout.
-    fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
+    pub(super) fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
         let due = session.poll_timeout();
         NextPoll {
             now: !is_quiet,
             due: due.map(|due| self.shared.hub.instant(due)),
+            is_busy: !is_quiet && session.is_busy(),
         }
     }
 
@@ -391,20 +425,17 @@ impl Stream {
         frames
     }
 
-    /// Closes the session, whichever side ended the stream, and lets go of all
-    /// changes. Tells the contents of names that lost their last subscriber,
-    /// and reports the end. Does nothing if there was no request.
-    pub(super) fn close(&self) {
-        let Some(session) = self.lock().session.take() else {
-            return;
-        };
-        self.shared.close(session);
-        self.convergences.drop_acknowledged(usize::MAX);
+    /// Ends the stream. Returns its session, which is to be closed; `None` if
+    /// there was no request.
+    pub(super) fn end(&self) -> Option<Session> {
+        let mut state = self.lock();
+        state.has_ended = true;
+        state.session.take()
+    }
 
-        let mut outcome = RequestOutcome::default();
-        self.shared.with(|db| take_demand_changes(db, &mut outcome));
-        self.tell_unsubscribed(&outcome.unsubscribed);
-        self.report(Report::Closed);
+    /// Lets go of all changes that the client has not acknowledged.
+    pub(super) fn drop_convergences(&self) {
+        self.convergences.drop_acknowledged(usize::MAX);
     }
 
     /// Locks the state. Ignores poison: a stream whose task panicked can still

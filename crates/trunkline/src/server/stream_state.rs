@@ -5,14 +5,15 @@ use trunkline_core::session::{Event, Session};
 use super::request_outcome::RequestOutcome;
 use super::revisions::SentRevisions;
 use crate::node::Described;
-use crate::wire::Reader;
 
 /// See the module's documentation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StreamState {
-    pub(super) reader: Reader,
     /// Opened by the first request, and taken when the stream ends.
     pub(super) session: Option<Session>,
+    /// Whether the stream has ended. A request that was read meanwhile opens no
+    /// session.
+    pub(super) has_ended: bool,
     /// The revision of the contents when the session was opened.
     pub(super) opened_at: u64,
     pub(super) revisions: SentRevisions,
@@ -23,18 +24,6 @@ pub(super) struct StreamState {
 }
 
 impl StreamState {
-    /// The state of a stream that has made no request.
-    pub(super) fn new(reader: Reader) -> Self {
-        Self {
-            reader,
-            session: None,
-            opened_at: 0,
-            revisions: SentRevisions::default(),
-            described: None,
-            is_configured: false,
-        }
-    }
-
     /// Takes the events of the session: notes which revisions are acknowledged,
     /// and the first ACK of the stream. Adds the events to the outcome if they
     /// are to be reported; otherwise they are dropped.

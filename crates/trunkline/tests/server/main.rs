@@ -6,6 +6,7 @@
 )]
 
 mod arrival;
+mod aside;
 mod base;
 mod ending;
 mod hooks;

@@ -68,6 +68,7 @@ fn s72_a_type_stays_denied_however_many_other_types_are_refused() {
         let refused = Event::Refused {
             type_url: long.as_str().into(),
             reason,
+            names: 1,
         };
         assert_eq!(stream.session.poll_event(), Some(refused));
     }

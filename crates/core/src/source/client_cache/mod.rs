@@ -176,6 +176,11 @@ impl ClientCache {
         self.records.iter()
     }
 
+    /// The number of records.
+    pub(crate) fn record_count(&self) -> usize {
+        self.records.len()
+    }
+
     /// The names that a cursor covers and whose records count instead.
     pub(crate) fn exceptions(&self) -> &BTreeSet<Name> {
         &self.exceptions

@@ -44,7 +44,7 @@ fn check_finds_counts_that_disagree() {
     ];
     for (nth, fault) in faults.into_iter().enumerate() {
         let mut subscriptions = Subscriptions::new(params);
-        subscriptions.insert(subscribed, Subscription::default());
+        subscriptions.insert(subscribed, Subscription::default(), 1);
         assert_eq!(subscriptions.check(), Ok(()));
         fault(&mut subscriptions, subscribed, other);
         assert!(subscriptions.check().is_err(), "{nth}");
@@ -83,7 +83,7 @@ fn s84_a_resource_is_found_by_the_subscriptions_that_resolved_to_it() {
     let mut f = fixture();
     let [a, b, c] = f.plain;
     for key in f.plain {
-        f.subscriptions.insert(key, Subscription::default());
+        f.subscriptions.insert(key, Subscription::default(), 1);
     }
     f.subscriptions.set_resolved_name(a, Some("x".into()));
     f.subscriptions.set_resolved_name(b, Some("y".into()));
@@ -102,11 +102,11 @@ fn a_resolved_name_is_free_when_its_last_subscription_leaves_it() {
     let mut f = fixture();
     let [a, b, _] = f.plain;
     for key in [a, b] {
-        f.subscriptions.insert(key, Subscription::default());
+        f.subscriptions.insert(key, Subscription::default(), 1);
         f.subscriptions.set_resolved_name(key, Some("x".into()));
     }
-    assert!(matches!(f.subscriptions.remove(a), Some((_, None))));
-    let (_, freed) = f.subscriptions.remove(b).unwrap();
+    assert!(matches!(f.subscriptions.remove(a, 1), Some((_, None))));
+    let (_, freed) = f.subscriptions.remove(b, 1).unwrap();
     assert_eq!(freed, Some("x".into()));
     assert_eq!(f.subscriptions.resolved_count(&"x".into()), 0);
     assert!(f.subscriptions.is_empty());
@@ -121,7 +121,7 @@ fn s61_an_error_is_known_until_another_answer_is() {
         code: ErrorCode::Unavailable,
         message: "why".into(),
     });
-    f.subscriptions.insert(a, Subscription::default());
+    f.subscriptions.insert(a, Subscription::default(), 1);
     assert!(!f.subscriptions.is_empty());
     for key in [a, b] {
         let error = Some(Arc::clone(&error));
@@ -138,7 +138,7 @@ fn only_a_subscription_with_the_plain_parameters_is_a_locators_alone() {
     let mut f = fixture();
     let ([a, b, _], [located, ..]) = (f.plain, f.located);
     for key in [a, located] {
-        f.subscriptions.insert(key, Subscription::default());
+        f.subscriptions.insert(key, Subscription::default(), 1);
     }
     for key in [b, located] {
         f.subscriptions.mark_located_only(key);
@@ -157,7 +157,7 @@ fn only_a_subscription_with_the_plain_parameters_is_a_locators_alone() {
 fn a_list_tells_what_makes_a_subscription() {
     let mut f = fixture();
     let [a, ..] = f.plain;
-    f.subscriptions.insert(a, Subscription::default());
+    f.subscriptions.insert(a, Subscription::default(), 1);
     f.subscriptions.set_origins(a, true, true);
     assert!(f.subscriptions.is_plain(a) && f.subscriptions.has_located());
     f.subscriptions.set_origins(a, false, true);
@@ -181,18 +181,18 @@ fn memory_is_given_back_when_most_subscriptions_are_gone() {
         })
         .collect();
     for key in &keys {
-        subscriptions.insert(*key, Subscription::default());
+        subscriptions.insert(*key, Subscription::default(), 1);
     }
     let full = subscriptions.by_key.capacity();
     let (most, few) = keys.split_at(900);
     let (some, rest) = most.split_at(400);
     for key in some {
-        subscriptions.remove(*key);
+        subscriptions.remove(*key, 1);
     }
     // The client may subscribe to others soon.
     assert!(subscriptions.by_key.capacity() > full / 2 + 1);
     for key in rest {
-        subscriptions.remove(*key);
+        subscriptions.remove(*key, 1);
     }
     assert!(subscriptions.by_key.capacity() < full / 2);
     assert_eq!(subscriptions.len(), few.len());

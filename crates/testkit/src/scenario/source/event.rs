@@ -91,11 +91,19 @@ fn describe(event: &Event, bodies: &Bodies) -> Vec<String> {
             vec!["withheld".into(), short(type_url), name.to_string()]
         }
         Event::Stale { type_url, .. } => vec!["stale".into(), short(type_url)],
-        Event::Refused { type_url, reason } => vec![
-            "refused".into(),
-            short(type_url),
-            refusal(reason).to_owned(),
-        ],
+        Event::Refused {
+            type_url,
+            reason,
+            names,
+        } => {
+            let count = (*names > 1).then(|| format!("x{names}"));
+            let words = [
+                "refused".into(),
+                short(type_url),
+                refusal(reason).to_owned(),
+            ];
+            words.into_iter().chain(count).collect()
+        }
         Event::NodeChanged { .. } => vec!["node".into()],
     }
 }
@@ -137,6 +145,10 @@ fn refusal(reason: &Refusal) -> &'static str {
         Refusal::Globs { .. } => "globs",
         Refusal::Types { .. } => "types",
         Refusal::Params { .. } => "params",
+        Refusal::SubscriptionBytes { .. } => "subscription-bytes",
+        Refusal::MissingBytes { .. } => "missing-bytes",
+        Refusal::AllParams { .. } => "all-params",
+        Refusal::AllTypes { .. } => "all-types",
     }
 }
 

@@ -1,0 +1,348 @@
+//! Reads a request in slices, so that other streams need not wait for one that
+//! lists a million names (S85).
+//!
+//! ```text
+//!   delta   parameters ─▶ scan ─▶ begin ─▶ unsubscribe ─▶ subscribe ─────┐
+//!   SotW    parameters ─▶ scan ─▶ begin ─▶ compare ─▶ sweep ─▶ subscribe ┴▶ held ─▶ end
+//! ```
+//!
+//! A short request is read at once. Of a longer one a slice is read, and polls
+//! read the rest before anything else happens on the stream. A part of the list
+//! is parsed only when it is applied, so memory shrinks as the reading goes on.
+
+mod delta;
+mod scan;
+mod sotw;
+
+use super::Session;
+use crate::database::{Database, SLICE};
+use crate::message::{InitialVersions, Locator};
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::{TypeUrl, Version};
+use crate::source::{RequestContext, TypeStream};
+use delta::DeltaList;
+use scan::ListScan;
+use sotw::SotwList;
+
+/// Names that are scanned in one slice: a scan looks at the length of a name,
+/// and rarely at its text.
+const SCANNED_AT_ONCE: usize = 16 * SLICE;
+
+/// A request that is not read to its end.
+#[derive(Debug)]
+pub(super) struct UnfinishedRequest {
+    url: TypeUrl,
+    /// Whether it is the first request of the type.
+    first: bool,
+    now: Moment,
+    stage: Stage,
+    scan: ListScan,
+    context: RequestContext,
+    list: NameList,
+}
+
+/// The names of a request that are not read yet.
+#[derive(Debug)]
+enum NameList {
+    Delta(DeltaList),
+    Sotw(SotwList),
+}
+
+/// The next part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// New parameters of the client are applied to its subscriptions.
+    Parameters,
+    /// Wildcards and globs are looked for.
+    Scan,
+    /// The parameters that came with a scope are applied.
+    ScopeParameters,
+    /// The wildcard is updated, and a client that reconnected resumes.
+    Begin,
+    /// Delta: the names to unsubscribe from.
+    Unsubscribe,
+    /// SotW: the list is compared with the subscriptions.
+    Compare,
+    /// SotW: subscriptions that the list lacks end.
+    Sweep,
+    /// The names to subscribe to.
+    Subscribe,
+    /// The resources that a reconnected client holds.
+    Held,
+    End,
+}
+
+impl UnfinishedRequest {
+    /// The names of a delta request. `initial` counts in the first request
+    /// only.
+    pub(super) fn delta(
+        url: TypeUrl,
+        first: bool,
+        now: Moment,
+        (subscribe, unsubscribe): (Vec<Locator>, Vec<Locator>),
+        initial: InitialVersions,
+    ) -> Self {
+        let list = NameList::Delta(DeltaList::new(subscribe, unsubscribe, initial));
+        Self::new(url, first, now, list, RequestContext::default())
+    }
+
+    /// The names of a SotW request, and the version that the first one of a
+    /// type names.
+    pub(super) fn sotw(
+        url: TypeUrl,
+        first: bool,
+        now: Moment,
+        names: Vec<Locator>,
+        version: Option<Version>,
+    ) -> Self {
+        let context = RequestContext {
+            version,
+            ..RequestContext::default()
+        };
+        let list = NameList::Sotw(SotwList::new(names));
+        Self::new(url, first, now, list, context)
+    }
+
+    fn new(
+        url: TypeUrl,
+        first: bool,
+        now: Moment,
+        list: NameList,
+        context: RequestContext,
+    ) -> Self {
+        Self {
+            url,
+            first,
+            now,
+            stage: Stage::Parameters,
+            scan: ListScan::default(),
+            context,
+            list,
+        }
+    }
+
+    /// The number of names that are not read yet.
+    pub(super) fn len(&self) -> usize {
+        match &self.list {
+            NameList::Delta(list) => list.subscribe.len() + list.unsubscribe.len(),
+            NameList::Sotw(list) => list.names.len(),
+        }
+    }
+
+    /// Drops some of the names, since the stream has ended. Returns whether
+    /// none is left.
+    pub(super) fn drop_some(&mut self, most: usize) -> bool {
+        let (names, others) = match &mut self.list {
+            NameList::Delta(list) => (&mut list.subscribe, Some(&mut list.unsubscribe)),
+            NameList::Sotw(list) => (&mut list.names, None),
+        };
+        let mut dropped = names.by_ref().take(most).count();
+        if let Some(others) = others {
+            dropped += others.by_ref().take(most - dropped).count();
+        }
+        dropped < most
+    }
+}
+
+impl Session {
+    /// Whether a further request has to wait until polls have read the last one
+    /// to its end, or have applied new parameters (S85). A caller that does not
+    /// wait makes others wait.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        let changes_params = |type_stream: &TypeStream| {
+            let stream_params = self.params_of(&type_stream.type_url);
+            type_stream.may_change_params(type_stream.next_params(stream_params))
+        };
+        self.unfinished.is_some() || self.type_streams.iter().any(changes_params)
+    }
+
+    /// Whether the last request is not read to its end. A poll reads a slice of
+    /// it and sends nothing.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        self.unfinished.is_some()
+    }
+
+    /// Does a slice of the work for which a further request has to wait; does
+    /// nothing once [`Self::is_busy`] is false.
+    pub fn work_off(&mut self, db: &mut Database) {
+        match self.unfinished.is_some() {
+            true => _ = self.continue_request(db),
+            false => _ = self.apply_params_slice(db, &mut SLICE.clone()),
+        }
+    }
+
+    /// Reads the first slice of a request.
+    pub(super) fn begin_request(&mut self, db: &mut Database, mut request: UnfinishedRequest) {
+        if self.read_slice(db, &mut request) {
+            self.unfinished = Some(Box::new(request));
+        }
+    }
+
+    /// Reads another slice of an unfinished request. Returns whether there are
+    /// more.
+    pub(super) fn continue_request(&mut self, db: &mut Database) -> bool {
+        let Some(mut request) = self.unfinished.take() else {
+            return false;
+        };
+        let has_more = self.read_slice(db, &mut request);
+        self.unfinished = has_more.then_some(request);
+        has_more
+    }
+
+    /// Reads a slice of a request. Returns whether there are more.
+    fn read_slice(&mut self, db: &mut Database, request: &mut UnfinishedRequest) -> bool {
+        let mut type_streams = self.type_streams.iter();
+        let Some(index) = type_streams.position(|other| other.type_url == request.url) else {
+            return false;
+        };
+        let mut left = SLICE;
+        while request.stage != Stage::End {
+            let stage = request.stage;
+            self.read_part(db, index, request, &mut left);
+            if left == 0 && request.stage == stage {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Reads a part of a request, for which `left` names may be visited, and
+    /// counts them. The stage goes on if nothing is left of it.
+    fn read_part(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        left: &mut usize,
+    ) {
+        let is_done = match request.stage {
+            Stage::Parameters => self.apply_params_slice(db, left),
+            Stage::Scan => scan_names(request, left),
+            Stage::ScopeParameters => self.adopt_scope_params(db, index, request, left),
+            Stage::Begin => {
+                self.begin_names(db, index, request);
+                true
+            }
+            Stage::Unsubscribe => self.read_unsubscribed(db, index, request, left),
+            Stage::Compare => self.compare_list(db, index, request, left),
+            Stage::Sweep => self.sweep_unlisted(db, index, request, left),
+            Stage::Subscribe => match &request.list {
+                NameList::Delta(_) => self.read_subscribed(db, index, request, left),
+                NameList::Sotw(_) => self.subscribe_listed(db, index, request, left),
+            },
+            Stage::Held => self.read_held(db, index, request, left),
+            Stage::End => true,
+        };
+        if is_done {
+            request.stage = request.next_stage();
+            if request.stage == Stage::End {
+                self.end_request(db, index, request);
+            }
+        }
+    }
+
+    /// Adopts the parameters that come with a wildcard or glob: they are those
+    /// of the type on this stream from then on, for cursors and for plain
+    /// names. The last ones in the list count. Returns whether they are
+    /// applied.
+    fn adopt_scope_params(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        left: &mut usize,
+    ) -> bool {
+        // Parameters that are refused here are refused where the names are
+        // parsed.
+        if let Some(params) = request.scan.scope_params.take()
+            && let Ok(params) = self.params_of_locator(db, Some(params), self.params)
+        {
+            self.type_streams[index].scope_params = Some(params);
+        }
+        self.apply_type_params(db, index, left)
+    }
+
+    /// Takes in all that a request says beside its single names.
+    fn begin_names(&mut self, db: &mut Database, index: usize, request: &mut UnfinishedRequest) {
+        match &request.list {
+            NameList::Delta(_) => self.begin_delta(db, index, request),
+            NameList::Sotw(_) => self.begin_sotw(db, index, request),
+        }
+    }
+
+    /// Records what a reconnected client holds beside its subscriptions.
+    /// Returns whether all of it is recorded.
+    fn read_held(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        left: &mut usize,
+    ) -> bool {
+        if !request.first {
+            return true;
+        }
+        self.type_streams[index].record_held(db, &mut request.context, left)
+    }
+
+    /// Ends a request: other types learn what it says of them, and deferred
+    /// names become dirty.
+    fn end_request(&mut self, db: &mut Database, index: usize, request: &mut UnfinishedRequest) {
+        if let NameList::Sotw(list) = &mut request.list {
+            let refusals = std::mem::take(&mut list.refusals);
+            self.report_refusals_of_list(index, refusals, list.has_unsent_refusals);
+        }
+        self.type_streams[index].finish_request(db, &request.context);
+        if request.first && self.resuming_until.is_some() {
+            self.infer_clusters_from_endpoints(db);
+            self.record_inline_routes(db);
+            self.discount_route_names(index);
+            self.drain_replaced_by_warming(db, request.now);
+        }
+        let unsubscribed = std::mem::take(&mut request.context.unsubscribed);
+        self.drain_unsubscribed(db, index, &unsubscribed, request.now);
+        self.mark_deferred_dirty();
+    }
+}
+
+impl UnfinishedRequest {
+    fn next_stage(&self) -> Stage {
+        let is_delta = matches!(self.list, NameList::Delta(_));
+        match self.stage {
+            Stage::Parameters => Stage::Scan,
+            Stage::Scan => Stage::ScopeParameters,
+            Stage::ScopeParameters => Stage::Begin,
+            Stage::Begin if is_delta => Stage::Unsubscribe,
+            Stage::Begin => Stage::Compare,
+            Stage::Compare => Stage::Sweep,
+            Stage::Unsubscribe | Stage::Sweep => Stage::Subscribe,
+            Stage::Subscribe => Stage::Held,
+            Stage::Held | Stage::End => Stage::End,
+        }
+    }
+}
+
+/// Scans some names of a list. Returns whether all of them are scanned.
+fn scan_names(request: &mut UnfinishedRequest, left: &mut usize) -> bool {
+    let is_done = match &request.list {
+        NameList::Delta(list) => request.scan.scan_delta(list, SCANNED_AT_ONCE),
+        NameList::Sotw(list) => request.scan.scan(list.names.as_slice(), SCANNED_AT_ONCE),
+    };
+    if !is_done {
+        *left = 0;
+    }
+    is_done
+}
+
+/// A name that a request subscribes to, with its parameters.
+type NamedParams = (Name, ParamsId);
+
+/// Whether a version is that of the empty set: a client that names it
+/// reconnected, and holds nothing.
+fn is_empty_set(version: &Version) -> bool {
+    *version == Version::of_hash(0)
+}

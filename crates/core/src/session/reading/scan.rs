@@ -1,0 +1,66 @@
+//! Looks through the names of a request for what counts before any single name
+//! does: wildcards, globs, and parameters that come with them.
+
+use super::delta::DeltaList;
+use crate::message::Locator;
+use crate::name::Glob;
+use crate::params::Params;
+
+/// The findings in a list that was scanned as far as `next`.
+#[derive(Debug, Default)]
+pub(super) struct ListScan {
+    next: usize,
+    /// `*` is among the subscriptions.
+    pub(super) has_star: bool,
+    /// Something other than `*` is. A name counts even if it is refused: the
+    /// list is not empty (S27).
+    pub(super) has_names: bool,
+    /// `*` is among the unsubscriptions.
+    pub(super) ends_star: bool,
+    /// A name comes with parameters of its own.
+    pub(super) has_locators: bool,
+    /// The parameters of the last wildcard or glob that has some (TP2).
+    pub(super) scope_params: Option<Params>,
+}
+
+impl ListScan {
+    /// Scans at most `most` names of a list. Returns whether that was the rest.
+    pub(super) fn scan(&mut self, list: &[Locator], most: usize) -> bool {
+        let rest = list.get(self.next..).unwrap_or_default();
+        let part = &rest[..rest.len().min(most)];
+        for locator in part {
+            let is_star = locator.name == "*";
+            self.has_star |= is_star;
+            self.has_names |= !is_star;
+            if let Some(params) = &locator.params {
+                self.has_locators = true;
+                if is_star || is_glob(&locator.name) {
+                    self.scope_params = Some(params.clone());
+                }
+            }
+        }
+        self.next += part.len();
+        part.len() == rest.len()
+    }
+
+    /// Scans both lists of a delta request, the subscriptions first.
+    pub(super) fn scan_delta(&mut self, list: &DeltaList, most: usize) -> bool {
+        let subscribe = list.subscribe.as_slice();
+        if self.next < subscribe.len() && !self.scan(subscribe, most) {
+            return false;
+        }
+        let unsubscribe = list.unsubscribe.as_slice();
+        let rest = &unsubscribe[(self.next - subscribe.len()).min(unsubscribe.len())..];
+        let part = &rest[..rest.len().min(most)];
+        self.ends_star |= part.iter().any(|locator| locator.name == "*");
+        self.next += part.len();
+        part.len() == rest.len()
+    }
+}
+
+/// Whether a text is a glob. Only a structured name with a star is parsed, and
+/// the star may be encoded.
+fn is_glob(text: &str) -> bool {
+    let has_star = || text.contains('*') || text.contains('%');
+    text.starts_with("xdstp:") && has_star() && Glob::parse(text).is_ok()
+}

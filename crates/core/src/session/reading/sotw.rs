@@ -1,0 +1,276 @@
+//! The list of a SotW request, which replaces the one before (S10): it is
+//! compared with the subscriptions, those that it lacks end, and new names are
+//! subscribed to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::vec::IntoIter;
+
+use hashbrown::HashSet;
+
+use super::{NameList, NamedParams, UnfinishedRequest, is_empty_set};
+use crate::database::{Database, Scope};
+use crate::message::Locator;
+use crate::name::{Name, Selector};
+use crate::session::{Refusal, Session};
+use crate::source::{SubscriptionChange, SubscriptionKey};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct SotwList {
+    /// Names that are not compared yet.
+    pub(super) names: IntoIter<Locator>,
+    /// Subscriptions that the list has.
+    listed: HashSet<SubscriptionKey>,
+    /// How often the list has a name, if that decides whether a plain name, a
+    /// locator or both make its subscription (TP2).
+    times_listed: Option<BTreeMap<Name, usize>>,
+    scopes: BTreeSet<Scope>,
+    new: NewNames,
+    /// All subscriptions, until each was looked for in `listed`.
+    unswept: Option<IntoIter<SubscriptionKey>>,
+    /// The limits that names were refused for, and how many names.
+    pub(super) refusals: Vec<(Refusal, usize)>,
+    /// Whether refusals of the last list were not sent yet.
+    pub(super) has_unsent_refusals: bool,
+}
+
+/// Names that the client is not subscribed to.
+#[derive(Debug)]
+enum NewNames {
+    Found(Vec<NamedParams>),
+    Unread(IntoIter<NamedParams>),
+}
+
+impl SotwList {
+    pub(super) fn new(names: Vec<Locator>) -> Self {
+        Self {
+            listed: HashSet::new(),
+            times_listed: None,
+            scopes: BTreeSet::new(),
+            new: NewNames::Found(Vec::new()),
+            unswept: None,
+            refusals: Vec::new(),
+            has_unsent_refusals: false,
+            names: names.into_iter(),
+        }
+    }
+
+    /// Notes a refusal.
+    fn count_refusal(&mut self, refusal: Refusal) {
+        let mut known = self.refusals.iter_mut();
+        match known.find(|(known, _)| *known == refusal) {
+            Some((_, count)) => *count += 1,
+            None => self.refusals.push((refusal, 1)),
+        }
+    }
+}
+
+impl Session {
+    /// Updates the wildcard, and begins the resumption of a client whose first
+    /// request names a version.
+    pub(super) fn begin_sotw(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+    ) {
+        let NameList::Sotw(list) = &mut request.list else {
+            return;
+        };
+        match &request.context.version {
+            Some(version) if is_empty_set(version) => self.resume_stream(db, request.now),
+            Some(_) => self.resume_type(db, index, request.now),
+            None => {}
+        }
+
+        let scan = &request.scan;
+        let type_stream = &mut self.type_streams[index];
+        let legacy = type_stream.kind.legacy_wildcard;
+        let wildcard = &mut type_stream.wildcard;
+        *wildcard = wildcard.after_sotw(scan.has_star, scan.has_names, legacy);
+        list.has_unsent_refusals = !std::mem::take(&mut type_stream.refused).is_empty();
+        type_stream.refusing_hash = 0;
+        let counts_names = scan.has_locators || type_stream.subscriptions.has_located();
+        list.times_listed = counts_names.then(BTreeMap::new);
+        // The set does not grow: that would visit all of it at once.
+        let most = list.names.len().min(type_stream.subscriptions.len());
+        list.listed = HashSet::with_capacity(most);
+        if type_stream.wildcard.is_on() && !type_stream.kind.on_demand {
+            list.scopes.insert(Scope::All);
+        }
+    }
+
+    /// Compares names of the list with the subscriptions. Returns whether none
+    /// is left.
+    pub(super) fn compare_list(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        left: &mut usize,
+    ) -> bool {
+        let NameList::Sotw(list) = &mut request.list else {
+            return true;
+        };
+        let some = list.names.by_ref().take(*left);
+        *left -= some.len();
+        let selectors = self.parse_locators(db, &request.url, some);
+        let type_stream = &self.type_streams[index];
+        for (selector, params) in selectors {
+            let name = match selector {
+                Selector::Name(name) => name,
+                Selector::Glob(glob) => {
+                    list.scopes.insert(Scope::Glob(glob));
+                    continue;
+                }
+                Selector::Wildcard => continue,
+            };
+            let entry = db.find(type_stream.type_id, &name);
+            let key = entry.map(|entry| SubscriptionKey { entry, params });
+            let known = key.filter(|key| type_stream.subscriptions.get(*key).is_some());
+            match (known, &mut list.new) {
+                (Some(key), _) => {
+                    list.listed.insert(key);
+                    if let Some(times) = &mut list.times_listed
+                        && params == type_stream.params
+                    {
+                        *times.entry(name).or_default() += 1;
+                    }
+                }
+                (None, NewNames::Found(new)) => new.push((name, params)),
+                (None, NewNames::Unread(_)) => {}
+            }
+        }
+        list.names.len() == 0
+    }
+
+    /// Ends subscriptions that the list lacks. Returns whether all were looked
+    /// for.
+    pub(super) fn sweep_unlisted(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        left: &mut usize,
+    ) -> bool {
+        let NameList::Sotw(list) = &mut request.list else {
+            return true;
+        };
+        let type_stream = &mut self.type_streams[index];
+        let unswept = list.unswept.get_or_insert_with(|| {
+            // A client repeats its list with every ACK.
+            let lists_all = list.listed.len() == type_stream.subscriptions.len();
+            let keys = type_stream.subscriptions.keys();
+            let keys = keys.take(if lists_all { 0 } else { usize::MAX });
+            keys.collect::<Vec<_>>().into_iter()
+        });
+        for key in unswept.by_ref().take(*left) {
+            *left -= 1;
+            if !list.listed.contains(&key) {
+                let name = db.name(type_stream.type_id, key.entry).clone();
+                let change = SubscriptionChange::Unsubscribe(name, key.params);
+                type_stream.apply_change(db, &mut request.context, change);
+            }
+        }
+        if unswept.len() > 0 {
+            return false;
+        }
+
+        if let Some(times_listed) = &mut list.times_listed {
+            while *left > 0
+                && let Some((name, times)) = times_listed.pop_first()
+            {
+                *left -= 1;
+                type_stream.update_origins(db, &name, times);
+            }
+            if !times_listed.is_empty() {
+                return false;
+            }
+        }
+        let cursors = type_stream.client_cache.cursors().iter();
+        let scopes = cursors.map(|cursor| cursor.scope.clone());
+        let unlisted = scopes.filter(|scope| !list.scopes.contains(scope));
+        for scope in unlisted.collect::<Vec<_>>() {
+            let change = SubscriptionChange::UnsubscribeScope(scope);
+            type_stream.apply_change(db, &mut request.context, change);
+        }
+        true
+    }
+
+    /// Subscribes to new names of the list, and then to new scopes. A name that
+    /// is new on the list is sent whatever was sent before (S30), and with it
+    /// the whole set, for types that have one (S38). Returns whether none is
+    /// left.
+    pub(super) fn subscribe_listed(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        request: &mut UnfinishedRequest,
+        left: &mut usize,
+    ) -> bool {
+        let NameList::Sotw(list) = &mut request.list else {
+            return true;
+        };
+        if let NewNames::Found(found) = &mut list.new {
+            list.new = NewNames::Unread(std::mem::take(found).into_iter());
+        }
+        while *left > 0
+            && let NewNames::Unread(new) = &mut list.new
+            && let Some((name, params)) = new.next()
+        {
+            *left -= 1;
+            let selector = Selector::Name(name.clone());
+            if let Some(refusal) = self.find_refusal(db, index, &selector, params) {
+                self.refuse(db, index, &selector, &request.context.initial);
+                list.count_refusal(refusal);
+                continue;
+            }
+            let change = SubscriptionChange::Subscribe(name, params);
+            self.type_streams[index].apply_change(db, &mut request.context, change);
+        }
+        if let NewNames::Unread(new) = &list.new
+            && new.len() > 0
+        {
+            return false;
+        }
+
+        for scope in std::mem::take(&mut list.scopes) {
+            if self.type_streams[index]
+                .client_cache
+                .cursor_of(&scope)
+                .is_some()
+            {
+                continue;
+            }
+            if let Scope::Glob(glob) = &scope {
+                let selector = Selector::Glob(glob.clone());
+                let params = self.type_streams[index].params;
+                if let Some(refusal) = self.find_refusal(db, index, &selector, params) {
+                    list.count_refusal(refusal);
+                    continue;
+                }
+            }
+            let type_stream = &mut self.type_streams[index];
+            type_stream.owes_response = true;
+            let change = SubscriptionChange::SubscribeScope(scope);
+            type_stream.apply_change(db, &mut request.context, change);
+        }
+        true
+    }
+
+    /// Reports the refusals of a list, if they differ from those of the last.
+    pub(super) fn report_refusals_of_list(
+        &mut self,
+        index: usize,
+        refusals: Vec<(Refusal, usize)>,
+        has_unsent: bool,
+    ) {
+        let type_stream = &mut self.type_streams[index];
+        let url = type_stream.type_url.clone();
+        if type_stream.update_refusals(has_unsent) {
+            for (refusal, count) in refusals {
+                self.report_refusal(&url, refusal, count);
+            }
+        }
+    }
+}
