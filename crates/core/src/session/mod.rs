@@ -21,6 +21,7 @@ mod poll;
 mod progress;
 mod refuse;
 mod request;
+mod secrets;
 mod status;
 
 use std::collections::{BTreeMap, VecDeque};
