@@ -22,6 +22,7 @@ mod progress;
 mod reading;
 mod refuse;
 mod request;
+mod secrets;
 mod status;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -363,12 +363,6 @@ impl TypeStream {
         of_this_name.cloned().collect()
     }
 
-    /// Whether the resource was NACKed alone in this version (S12).
-    pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
-        let quarantined = self.quarantine.get(&client_cache::variant_of(resource));
-        quarantined.is_some_and(|(version, _)| *version == resource.version)
-    }
-
     /// Whether nothing can be sent of a host for now, since its route
     /// configuration has no VHDS (S76). An Envoy that waits for the host is
     /// answered when the route configuration reads its hosts again: until then

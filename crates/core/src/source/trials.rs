@@ -39,6 +39,12 @@ const MAX_CONSECUTIVE_NACKS: u32 = 256;
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
+    /// Whether the resource was NACKed alone in this version (S12).
+    pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
+        let quarantined = self.quarantine.get(&variant_of(resource));
+        quarantined.is_some_and(|(version, _)| *version == resource.version)
+    }
+
     /// Schedules trials of the suspects of a NACK. A suspect that was NACKed
     /// alone goes into quarantine instead, and is returned. There is no trial
     /// if a suspect is in quarantine already: it is the reason.

@@ -15,7 +15,7 @@ use super::REDACTED;
 
 /// The most bytes of secrets that a text is compared with: it takes some
 /// milliseconds. Beyond that nobody can say what the text quotes.
-pub const MAX_SCRUBBED: usize = 256 << 10;
+pub const MAX_SCRUBBED: usize = 128 << 10;
 
 /// The shortest part of a secret that is taken out. Shorter ones are in many
 /// words.
@@ -72,8 +72,7 @@ struct Marked<'a> {
 
 impl<'a> Marked<'a> {
     fn new(text: &'a str) -> Self {
-        let runs = text.as_bytes().windows(RUN).enumerate();
-        let mut runs: Vec<_> = runs.map(|(at, run)| (number(run), at)).collect();
+        let mut runs: Vec<_> = runs_of(text.as_bytes()).zip(0..).collect();
         runs.sort_unstable();
 
         let words = (runs.len() / 4).next_power_of_two().max(64);
@@ -92,8 +91,7 @@ impl<'a> Marked<'a> {
 
     /// Marks every run of the text that is also in a secret.
     fn mark_runs(&mut self, secret: &[u8]) {
-        for run in secret.windows(RUN) {
-            let run = number(run);
+        for run in runs_of(secret) {
             let (word, bit) = place(run, self.bits.len());
             if self.bits[word] & bit == 0 {
                 continue;
@@ -135,10 +133,15 @@ impl<'a> Marked<'a> {
     }
 }
 
-/// A run as a number.
-fn number(run: &[u8]) -> u64 {
-    run.iter()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+/// All runs of some bytes in their order, each as a number.
+fn runs_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let mut run = 0;
+    let numbers = bytes.iter().map(move |byte| {
+        run = run << 8 | u64::from(*byte);
+        run
+    });
+    // The first numbers are of too few bytes.
+    numbers.skip(RUN - 1)
 }
 
 /// The word and the bit of a run in a table of so many words, a power of two.

@@ -17,7 +17,7 @@ use super::stream::Stream;
 
 /// The most bytes of resources that are decoded to find their secrets, so that
 /// a client that NACKs all day costs little.
-const MAX_BODIES: usize = 2 * MAX_SCRUBBED;
+const MAX_BODIES: usize = 4 * MAX_SCRUBBED;
 
 /// The text in place of one that cannot be compared with all secrets.
 const DROPPED: &str =

@@ -1,0 +1,32 @@
+//! The secrets that a client was sent, so that its words can be read without
+//! them.
+
+use std::sync::Arc;
+
+use super::Session;
+use crate::database::{Database, SLICE};
+use crate::resource::{Resource, TypeUrl};
+
+impl Session {
+    /// The resources of a type with secrets that the client was sent, as far
+    /// as it may quote them in a NACK: those of responses without an
+    /// acknowledgement, and, unless they are many, those that it holds.
+    pub fn sent_secrets(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
+        let Some(type_stream) = self.type_stream(type_url.as_str()) else {
+            return Vec::new();
+        };
+        let pending_acks = type_stream.client_cache.pending_acks().iter();
+        let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        let is_secret = |resource: &&Arc<Resource>| resource.facts().holds_secrets();
+        let mut sent: Vec<Arc<Resource>> = pending.filter(is_secret).cloned().collect();
+        // No request visits more names than these (S85).
+        let count = type_stream.subscriptions.len() + type_stream.listed_count(db);
+        if count <= SLICE {
+            let held = self.held_resources(db, type_url).into_values();
+            sent.extend(held.filter(|resource| is_secret(&resource)));
+        }
+        sent.sort_unstable_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        sent.dedup();
+        sent
+    }
+}
