@@ -11,6 +11,7 @@ const LIMITS: Limits = Limits {
     bytes: 1 << 14,
     binary: 1 << 14,
     depth: 32,
+    memory: 4 << 20,
     expanded: 1 << 10,
     errors: 8,
 };

@@ -22,6 +22,12 @@ use super::variant::{self, Parameter, Stream};
 use super::write;
 use crate::kinds;
 
+/// Bytes of a body with a node: a bootstrap of Envoy has some kilobytes. Who may
+/// only read may ask, so that it has to be small.
+pub(super) const NODE_BYTES: usize = 1 << 20;
+/// Bytes of memory that reading a node may take.
+const NODE_MEMORY: u64 = 64 << 20;
+
 /// The whole explanation.
 #[derive(Debug, Serialize)]
 struct Shown {
@@ -173,7 +179,16 @@ pub(super) async fn explain_node(
 fn read_node(format: Format, body: &[u8]) -> Result<Node, Refusal> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
-    let node = text::read_node(format, "body", text, &text::Options::default());
+    let limits = text::Limits {
+        bytes: NODE_BYTES,
+        memory: NODE_MEMORY,
+        ..text::Limits::default()
+    };
+    let options = text::Options {
+        limits,
+        ..text::Options::default()
+    };
+    let node = text::read_node(format, "body", text, &options);
     node.map_err(|errors| {
         let details = errors.into_iter().map(Detail::from).collect();
         Refusal::invalid("this is no node", details)
