@@ -48,6 +48,7 @@ mod hub;
 pub mod listen;
 pub mod load;
 pub mod node;
+pub mod questions;
 pub mod reflection;
 pub mod rest;
 mod server;

@@ -30,13 +30,19 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 6] = [
+const LIMITS: [Limit; 12] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
     Limit::Pushes,
     Limit::Bytes,
     Limit::NotReady,
+    Limit::Questions,
+    Limit::AnswerBytes,
+    Limit::UnreadAnswers,
+    Limit::Bodies,
+    Limit::SlowBodies,
+    Limit::LoadStreams,
 ];
 
 /// All metrics but the constant ones.

@@ -321,3 +321,27 @@ fn a_cluster_has_so_many_localities() {
     assert_eq!(reports.snapshot()[0].localities.len(), 10);
     assert_eq!(reports.refused(), 20);
 }
+
+#[test]
+fn random_names_take_no_more_than_they_may() {
+    let reports = LoadReports::new(LoadLimits {
+        bytes: 1 << 20,
+        node_bytes: 1 << 16,
+        ..LoadLimits::default()
+    });
+    for n in 0..10_000 {
+        let zones = vec![locality(&n.to_string(), 1)];
+        store(&reports, &format!("n{n}"), stats(&format!("c{n}"), zones));
+    }
+    assert!(reports.bytes() <= 1 << 20);
+    assert!(reports.refused() > 0);
+    // One client takes no more than its share.
+    let reports = LoadReports::new(LoadLimits {
+        node_bytes: 1 << 16,
+        ..LoadLimits::default()
+    });
+    for n in 0..1000 {
+        store(&reports, "n", stats(&format!("c{n}"), Vec::new()));
+    }
+    assert!(reports.bytes() <= 1 << 16);
+}

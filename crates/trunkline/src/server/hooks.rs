@@ -102,6 +102,18 @@ pub enum Limit {
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
+    /// A question was refused: too many are being answered.
+    Questions,
+    /// A question was refused: too many bytes of answers are not read yet.
+    AnswerBytes,
+    /// An answer was given up: its asker took nothing of it.
+    UnreadAnswers,
+    /// The body of a request was refused: too many are arriving.
+    Bodies,
+    /// The body of a request was refused: it did not arrive in time.
+    SlowBodies,
+    /// A stream of load reports was refused: there are too many.
+    LoadStreams,
 }
 
 impl Limit {
@@ -115,6 +127,12 @@ impl Limit {
             Self::Pushes => "pushes",
             Self::Bytes => "bytes",
             Self::NotReady => "not_ready",
+            Self::Questions => "questions",
+            Self::AnswerBytes => "answer_bytes",
+            Self::UnreadAnswers => "unread_answers",
+            Self::Bodies => "bodies",
+            Self::SlowBodies => "slow_bodies",
+            Self::LoadStreams => "load_streams",
         }
     }
 }

@@ -30,6 +30,7 @@ use crate::health::Health;
 use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
 use crate::node::{BaseRules, NodeRules};
+use crate::questions::{QuestionLimits, Questions};
 use crate::wire::KnownVersions;
 
 /// See the module's documentation.
@@ -63,6 +64,8 @@ pub(super) struct Shared {
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) push_budget: Arc<PushBudget>,
     pub(super) load: Load,
+    /// The bounds on requests that are answered once.
+    pub(super) questions: Questions,
     pub(super) health: Health,
 }
 
@@ -93,6 +96,7 @@ impl Shared {
             None => Vec::new(),
         };
 
+        let hooks = Arc::new(hooks);
         Self {
             hub: Hub::new(new_database(is_ready)),
             loading: Mutex::new(Loading {
@@ -112,7 +116,11 @@ impl Shared {
             rules: node_rules(&options),
             push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
             load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
-            hooks: Arc::new(hooks),
+            questions: Questions::new(QuestionLimits::default(), {
+                let hooks = Arc::clone(&hooks);
+                move |limit| hooks.limited(limit)
+            }),
+            hooks,
             options,
             contents,
             health,
