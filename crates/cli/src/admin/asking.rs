@@ -43,12 +43,13 @@ impl Asking {
         self.0.run(work).await.map_err(busy)?.ok_or_else(dropped)
     }
 
-    /// Counts a list that the answer is made of, until it is read.
+    /// Counts a list that the answer is made of, until it is read. What the items
+    /// refer to is taken for three times as much as they are.
     ///
     /// # Errors
     /// Too many answers are not read yet.
     pub(super) fn hold<T>(&mut self, list: &[T]) -> Result<(), Refusal> {
-        self.0.hold(size_of_val(list)).map_err(busy)
+        self.0.hold(4 * size_of_val(list)).map_err(busy)
     }
 
     /// Answers with JSON: the items, with commas between them, after `head` and

@@ -45,24 +45,14 @@ pub(super) fn parse_by(
     let (len, max) = (text.len(), limits.bytes);
     let parsed = match format {
         _ if len > max => Err((Position::START, Problem::TooLong { len, max })),
-        // JSON is YAML, but takes less as what it is. Mistakes in it are YAML's.
-        Format::Yaml if text.starts_with('{') => {
-            parse_json(text, limits).or_else(|_| yaml::parse(text, limits, schema))
-        }
         Format::Yaml => yaml::parse(text, limits, schema),
-        Format::Json => parse_json(text, limits),
+        Format::Json => json::parse(text, limits).map(|(root, taken)| Parsed {
+            documents: vec![root],
+            octals: Vec::new(),
+            taken,
+        }),
     };
     parsed.map_err(|(at, problem)| Box::new(TextError::without_path(file, at, problem)))
-}
-
-/// Parses a text that is JSON, which is one document.
-fn parse_json(text: &str, limits: &Limits) -> Result<Parsed, (Position, Problem)> {
-    let (root, taken) = json::parse(text, limits)?;
-    Ok(Parsed {
-        documents: vec![root],
-        octals: Vec::new(),
-        taken,
-    })
 }
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
 //! Reports on their way to the store: read a cluster at a time, large ones aside
-//! and few at once.
+//! and few at once, of each address in turn.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
 use tonic::Status;
 use trunkline_proto::discovery::{self, Node};
 use trunkline_proto::load_stats::{self, ReportLimits};
 
 use super::settings::SENDS_ALL;
 use super::store::LoadReports;
+use crate::questions::{Question, QuestionLimits, Questions};
 
 /// Messages from this size on are read on another thread.
-const LARGE: usize = 16 << 10;
-/// Large messages that are read at once. Others wait in turn, and their streams
-/// take no further messages meanwhile.
+const LARGE: usize = 4 << 10;
+/// Large messages that are read at once, one of each address. Others wait in
+/// turn, and their streams take no further messages meanwhile.
 const AT_ONCE: usize = 2;
 /// Bytes of a node; Envoy sends some sixty kilobytes.
 const NODE_BYTES: usize = 1 << 20;
@@ -26,10 +27,10 @@ const NODE_ENTRIES: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Intake {
     reports: LoadReports,
-    large: Arc<Semaphore>,
+    turns: Questions,
 }
 
-/// The node of a client, as far as it is kept.
+/// A client: its node, as far as it is kept.
 #[derive(Clone, Debug)]
 pub(super) struct Reporter {
     id: Arc<str>,
@@ -38,26 +39,39 @@ pub(super) struct Reporter {
 
 impl Intake {
     pub(super) fn new(reports: LoadReports) -> Self {
-        let large = Arc::new(Semaphore::new(AT_ONCE));
-        Self { reports, large }
+        let limits = QuestionLimits {
+            at_once: AT_ONCE,
+            peer_at_once: 1,
+            ..QuestionLimits::default()
+        };
+        // What waits is counted by nobody: its stream waits, and no other.
+        let turns = Questions::new(limits, |_| ());
+        Self { reports, turns }
     }
 
-    /// Stores the reports of a message. `reporter` is the client.
+    /// The turns of an address, for one of its streams.
+    pub(super) fn turns_of(&self, peer: Option<IpAddr>) -> Question {
+        self.turns.ask(peer)
+    }
+
+    /// Stores the reports of a message. `reporter` is the client, and `turns`
+    /// are those of its address.
     ///
     /// # Errors
     /// The bytes are no such message.
-    pub(super) async fn store(&self, reporter: &Reporter, message: Bytes) -> Result<(), Status> {
+    pub(super) async fn store(
+        &self,
+        reporter: &Reporter,
+        turns: &Question,
+        message: Bytes,
+    ) -> Result<(), Status> {
         self.reports.drop_old_at_times();
         if message.len() < LARGE {
             return store_now(&self.reports, reporter, &message);
         }
-        let permit = Arc::clone(&self.large).acquire_owned().await;
         let (reports, reporter) = (self.reports.clone(), reporter.clone());
-        let stored = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            store_now(&reports, &reporter, &message)
-        });
-        let dropped = |_| Err(Status::internal("the report was dropped"));
+        let stored = turns.run_in_turn(move || store_now(&reports, &reporter, &message));
+        let dropped = || Err(Status::internal("the report was dropped"));
         stored.await.unwrap_or_else(dropped)
     }
 }

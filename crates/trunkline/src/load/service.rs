@@ -19,6 +19,7 @@ use super::intake::{Intake, Reporter, read_reporter};
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
 use crate::listen::BoxError;
+use crate::questions::{Question, peer_of};
 use crate::server::BoxFuture;
 
 /// Bytes of one message: a report on ten thousand clusters of three localities
@@ -206,7 +207,9 @@ impl StreamingService<Bytes> for Opener {
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
         std::future::ready(Open::new(&self.0).map(|open| {
             let (out, responses) = mpsc::channel(1);
+            let peer = peer_of(request.extensions());
             let stream = Stream {
+                turns: open.0.intake.turns_of(peer),
                 open,
                 inbound: request.into_inner(),
                 out,
@@ -247,6 +250,8 @@ impl Drop for Open {
 /// One stream of load reports.
 struct Stream {
     open: Open,
+    /// The turns of the client's address.
+    turns: Question,
     inbound: Streaming<Bytes>,
     out: mpsc::Sender<Result<Bytes, Status>>,
 }
@@ -272,7 +277,7 @@ impl Stream {
         };
         // gRPC sends the node once, Envoy each time; it does not change.
         let (reporter, understands_all) = read_reporter(&first)?;
-        self.open.0.intake.store(&reporter, first).await?;
+        self.store(&reporter, first).await?;
 
         let mut settings = self.open.0.settings.subscribe();
         let mut last_sent = None;
@@ -306,10 +311,15 @@ impl Stream {
                 message = self.next_message() => message?,
             };
             match message {
-                Some(message) => self.open.0.intake.store(reporter, message).await?,
+                Some(message) => self.store(reporter, message).await?,
                 None => return Ok(false),
             }
         }
+    }
+
+    async fn store(&self, reporter: &Reporter, message: Bytes) -> Result<(), Status> {
+        let intake = &self.open.0.intake;
+        intake.store(reporter, &self.turns, message).await
     }
 
     /// Receives the client's next message; `None` when either side has ended

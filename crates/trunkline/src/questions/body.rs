@@ -13,11 +13,15 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};
 use tokio::sync::mpsc;
 
-use super::{Busy, Question, run_aside};
+use super::{Busy, Question};
 use crate::listen::BoxError;
 
 /// Bytes of a piece.
 const PIECE: usize = 64 << 10;
+
+/// Bytes of a streamed answer that are there at once: a piece that waits, one
+/// that is made, and one that the transport has.
+const ON_THE_WAY: usize = 3 * PIECE;
 
 /// A piece of an answer, or its end: a channel that is closed before it means
 /// that the answer was given up.
@@ -112,7 +116,7 @@ where
 /// # Errors
 /// Too many questions wait. The inner result is `None` if `next` panicked.
 pub async fn stream(
-    question: Question,
+    mut question: Question,
     mut next: impl FnMut() -> Option<Bytes> + Send + 'static,
 ) -> Result<Option<AnswerBody>, Busy> {
     let begun = question.run(move || {
@@ -126,6 +130,7 @@ pub async fn stream(
         let whole = Full::new(bytes);
         return Ok(Some(AnswerBody(Form::Whole(whole))));
     }
+    question.hold(ON_THE_WAY)?;
     let (sender, answer) = channel(question);
     tokio::spawn(sender.send_all(bytes, next));
     Ok(Some(answer))
@@ -193,8 +198,7 @@ impl Sender {
     ) -> Option<()> {
         self.send_bytes(first).await?;
         loop {
-            let turn = self.question.next_turn().await.ok()?;
-            let filled = run_aside(turn, move || {
+            let filled = self.question.run_in_turn(move || {
                 let (bytes, is_last) = fill(&mut next);
                 (next, bytes, is_last)
             });

@@ -244,6 +244,16 @@ impl Question {
         Ok(run_aside(permit, work).await)
     }
 
+    /// Runs a part of the work on a thread for such work, when it is its turn,
+    /// however long that takes. `None` if the work panicked.
+    pub(crate) async fn run_in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let turn = self.next_turn().await.ok()?;
+        run_aside(turn, work).await
+    }
+
     /// Counts bytes of the answer before they are made.
     ///
     /// # Errors

@@ -13,8 +13,8 @@ const LIMITS: QuestionLimits = QuestionLimits {
     peer_at_once: 1,
     peer_waiting: 2,
     patience: Duration::from_secs(10),
-    bytes: 100,
-    peer_bytes: 60,
+    bytes: 1_000_000,
+    peer_bytes: 600_000,
     stall: Duration::from_secs(30),
 };
 
@@ -72,15 +72,15 @@ async fn too_many_that_wait_are_refused_at_once() {
 fn bytes_are_bounded_for_each_and_for_all_and_come_back() {
     let (questions, met) = counted();
     let mut first = questions.ask(peer(1));
-    first.hold(60).unwrap();
+    first.hold(600_000).unwrap();
     let mut again = questions.ask(peer(1));
     assert_eq!(again.hold(1), Err(Busy::Bytes));
     let mut second = questions.ask(peer(2));
-    assert_eq!(second.hold(41), Err(Busy::Bytes));
-    second.hold(40).unwrap();
+    assert_eq!(second.hold(400_001), Err(Busy::Bytes));
+    second.hold(400_000).unwrap();
     assert_eq!(met.load(Ordering::Relaxed), 2);
     drop(first);
-    again.hold(60).unwrap();
+    again.hold(600_000).unwrap();
     drop((again, second));
     assert_eq!(questions.bytes(), 0);
 }
