@@ -16,6 +16,10 @@ use trunkline::questions::{self, Busy, Question};
 use super::Shared;
 use super::error::Refusal;
 
+/// The paths of questions that take little, and that people ask when something
+/// is wrong: they do not wait for lists of contents.
+const LIGHT: [&str; 3] = ["/api/v1/status", "/api/v1/types", "/api/v1/explain"];
+
 /// The question of a request.
 pub(super) struct Asking(Question);
 
@@ -26,8 +30,13 @@ impl FromRequestParts<Shared> for Asking {
     async fn from_request_parts(parts: &mut Parts, admin: &Shared) -> Result<Self, Infallible> {
         let connection = parts.extensions.get::<Connection>();
         let peer = connection.and_then(|connection| connection.peer);
+        let address = peer.map(|peer| peer.ip());
         let questions = admin.server.questions();
-        Ok(Self(questions.ask(peer.map(|peer| peer.ip()))))
+        let is_light = LIGHT.contains(&parts.uri.path());
+        Ok(Self(match is_light {
+            true => questions.ask_light(address),
+            false => questions.ask(address),
+        }))
     }
 }
 

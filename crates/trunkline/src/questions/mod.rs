@@ -88,6 +88,16 @@ impl Busy {
     }
 }
 
+/// An asker: an address, or none if it is not known, and how much its questions
+/// take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Peer {
+    address: Option<IpAddr>,
+    /// Light questions have a line of their own, so that they do not wait for
+    /// heavy ones of the same address.
+    is_light: bool,
+}
+
 /// The questions of a server. Clones share their bounds.
 #[derive(Clone)]
 pub struct Questions {
@@ -133,7 +143,20 @@ impl Questions {
 
     /// Begins a question of this address; those without one share one.
     #[must_use]
-    pub fn ask(&self, peer: Option<IpAddr>) -> Question {
+    pub fn ask(&self, address: Option<IpAddr>) -> Question {
+        let is_light = false;
+        self.begin(Peer { address, is_light })
+    }
+
+    /// Begins a question that takes little: it waits for others of its kind
+    /// only, and not for the lists that the same address asks for.
+    #[must_use]
+    pub fn ask_light(&self, address: Option<IpAddr>) -> Question {
+        let is_light = true;
+        self.begin(Peer { address, is_light })
+    }
+
+    fn begin(&self, peer: Peer) -> Question {
         let inner = Arc::clone(&self.inner);
         inner.table.enter(peer, inner.limits.peer_at_once);
         Question {
@@ -153,7 +176,7 @@ impl Questions {
 /// A question. It counts for its address until it is dropped.
 pub struct Question {
     inner: Arc<Inner>,
-    peer: Option<IpAddr>,
+    peer: Peer,
     /// Bytes of the answer.
     bytes: usize,
 }

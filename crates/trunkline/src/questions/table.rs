@@ -1,12 +1,11 @@
 //! The shares of addresses. An address without questions has no entry.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 
-type Peer = Option<IpAddr>;
+use super::Peer;
 
 /// See the module's documentation.
 #[derive(Default)]

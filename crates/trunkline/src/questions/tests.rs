@@ -40,8 +40,9 @@ async fn one_address_takes_no_turn_of_another() {
     let waiting = questions.ask(peer(1));
     let waiting = tokio::spawn(async move { waiting.work().await.map(drop) });
     tokio::task::yield_now().await;
-    // Another address has its turn at once.
+    // Another address has its turn at once, and so has a light question.
     questions.ask(peer(2)).work().await.unwrap();
+    questions.ask_light(peer(1)).work().await.unwrap();
     assert_eq!(waiting.await.unwrap(), Err(Busy::Work));
     assert_eq!(met.load(Ordering::Relaxed), 1);
     drop(work);

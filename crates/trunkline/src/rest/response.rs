@@ -47,7 +47,6 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
 
 /// Writes a response as [`write`] does, in pieces: each resource is written when
 /// its turn comes.
-#[must_use]
 pub fn pieces(
     response: &SotwResponse,
     identifier: &str,
