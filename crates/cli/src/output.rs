@@ -91,6 +91,7 @@ pub(crate) fn to_json(value: &Value) -> String {
 pub(crate) fn to_yaml(value: &Value) -> Result<String> {
     let limits = Limits {
         bytes: usize::MAX,
+        memory: u64::MAX,
         ..Limits::default()
     };
     // The parser of files reads JSON too, and what it read can be written as

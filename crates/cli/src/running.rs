@@ -222,6 +222,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         dangling: settings.dangling,
         hold_removals: settings.hold_removals,
         body_limit: settings.limits.admin_body.0,
+        bodies: admin::Bodies::new(settings.limits.admin_body.0),
         stage: Arc::default(),
         waits: Semaphore::new(admin::MOST_WAITS),
     };

@@ -3,9 +3,14 @@
 
 mod support;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{CLUSTER, ROUTES, SECRET, Server, bad, good, put, said, until};
+
+const URL: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 #[test]
 fn apply_get_delete_and_status() {
@@ -22,10 +27,10 @@ fn apply_get_delete_and_status() {
     assert!(yaml.contains("connect_timeout: \"1s\""), "{yaml}");
     let same = good(&server.ask_with(&["apply", "-f", "-"], &yaml));
     assert_eq!(same, "1 unchanged\n", "what get prints is what apply takes");
-    let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
     let json: Value =
-        serde_json::from_str(&good(&server.ask(&["get", url, "-o", "json"]))).unwrap();
-    assert_eq!(json["resources"][0]["@type"], url);
+        serde_json::from_str(&good(&server.ask(&["get", URL, "-o", "json"]))).unwrap();
+    assert_eq!(json["resources"][0]["@type"], URL);
 
     let changed = CLUSTER.replace("1s", "2s");
     let dry = good(&server.ask_with(&["apply", "-f", "-", "--dry-run"], &changed));
@@ -254,7 +259,7 @@ fn a_second_signal_ends_the_drain() {
     // A client that stays: a connection of HTTP/2 that is told to go and does
     // not.
     let mut server = Server::start(&["--drain-time", "1h"]);
-    let mut socket = std::net::TcpStream::connect(server.listen).unwrap();
+    let mut socket = TcpStream::connect(server.listen).unwrap();
     std::io::Write::write_all(
         &mut socket,
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
@@ -387,4 +392,64 @@ fn dangling_references_are_warned_of_or_refused() {
       leds_collection_name: xdstp://a/envoy.config.endpoint.v3.LbEndpoint/some/*
 "#;
     good(&strict.ask_with(&["apply", "-f", "-"], collection));
+}
+
+/// Sends the head of a request to the admin API, and nothing else.
+fn begin_request(server: &Server, head: &str) -> TcpStream {
+    let mut socket = TcpStream::connect(server.admin).unwrap();
+    let host = server.admin;
+    let text = format!("{head}\r\nhost: {host}\r\nconnection: close\r\n");
+    socket.write_all(text.as_bytes()).unwrap();
+    socket
+}
+
+#[test]
+fn a_question_is_small_and_is_read_in_little_memory() {
+    let server = Server::start(&[]);
+    let path = "/api/v1/explain?type=cds&name=backend";
+    let mut socket = begin_request(&server, &format!("POST {path} HTTP/1.1"));
+    socket
+        .write_all(b"content-length: 60000000\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+
+    for bomb in ["0,", "{},", "[[]],", "{a: 0},"] {
+        let items = bomb.repeat((1 << 20) / bomb.len() - 20);
+        let node = format!("metadata: {{a: [{items}]}}");
+        let (status, body) = server.http("POST", path, &[], &node);
+        assert_eq!(status, 422, "{body}");
+        assert!(body.contains("bytes of memory; split it"), "{body}");
+    }
+}
+
+#[test]
+fn answers_that_nobody_reads_keep_nobody_waiting() {
+    let server = Server::start(&[]);
+    let many: String = (0..2000)
+        .map(|n| format!("- {{\"@type\": {URL}, name: c{n}, alt_stat_name: x{n:0200}}}\n"))
+        .collect();
+    let many = format!("resources:\n{many}");
+    let (status, body) = server.http("POST", "/api/v1/resources", &[], &many);
+    assert_eq!(status, 200, "{body}");
+
+    let paths = ["/config_dump", "/api/v1/resources", "/api/v1/resources/cds"];
+    let ask = |path: &&str| {
+        let mut socket = begin_request(&server, &format!("GET {path} HTTP/1.1"));
+        socket.write_all(b"\r\n").unwrap();
+        socket
+    };
+    let unread: Vec<TcpStream> = paths.iter().cycle().take(60).map(ask).collect();
+    assert_eq!(server.get("/ready").0, 200);
+    assert_eq!(server.get("/api/v1/status").0, 200);
+    assert_eq!(server.names("cds").len(), 2000);
+    assert!(good(&server.ask(&["get", "cds", "c7", "-o", "yaml"])).contains("c7"));
+
+    // One that is read at last is whole.
+    let mut late = unread.into_iter().next().unwrap();
+    let mut answer = String::new();
+    late.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\"c1999\""), "{} bytes", answer.len());
+    assert!(answer.ends_with("0\r\n\r\n"), "the end of a body in chunks");
 }

@@ -8,6 +8,7 @@
 //! | [`validate`] | Envoy's rules on fields, and what Envoy could not build |
 //! | [`conditions`] | parts of a resource that are for some clients only |
 //! | [`facts`] | name, references and domains of a resource |
+//! | [`load_stats`] | load reports, a cluster at a time |
 //! | [`pieces`] | binary files, a resource at a time |
 //! | [`quick`] | validation, facts and encoding of plain bodies, in one pass |
 //! | [`data_sources`] | files that a message names, and their contents in place of the names |
@@ -28,6 +29,7 @@ pub mod data_sources;
 pub mod descriptor;
 pub mod discovery;
 pub mod facts;
+pub mod load_stats;
 mod path;
 pub mod pieces;
 pub mod quick;

@@ -52,6 +52,7 @@ pub mod listen;
 pub mod load;
 pub mod memory;
 pub mod node;
+pub mod questions;
 pub mod reflection;
 pub mod rest;
 mod server;

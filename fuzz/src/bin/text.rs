@@ -5,12 +5,13 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::TYPES;
-use trunkline_proto::text::{self, Document, Format, Limits, Options, Unknown};
+use trunkline_proto::text::{self, Document, Format, Limits, Node, Options, Unknown, Value};
 
 const LIMITS: Limits = Limits {
     bytes: 1 << 14,
     binary: 1 << 14,
     depth: 32,
+    memory: 1 << 20,
     expanded: 1 << 10,
     errors: 8,
 };
@@ -49,6 +50,11 @@ fuzz_target!(|input: Input<'_>| {
         limits,
         readable: None,
     };
+    if let Ok(documents) = text::parse(format, "file", &contents, &limits) {
+        // A value costs this much at least, so that there are only so many.
+        let values: u64 = documents.iter().map(count).sum();
+        assert!(values * 160 <= limits.memory, "{values} values");
+    }
     let document = text::read_as(format, "file", &contents, &options);
     for error in document.errors.iter().chain(&document.warnings) {
         let _ = error.to_string();
@@ -74,4 +80,13 @@ fn same(document: &Document, format: Format, written: &str) {
             .collect()
     };
     assert_eq!(bodies(&again), bodies(document), "{written}");
+}
+
+/// The values of a tree.
+fn count(node: &Node) -> u64 {
+    1 + match &node.value {
+        Value::List(items) => items.iter().map(count).sum(),
+        Value::Map(entries) => entries.iter().map(|entry| count(&entry.node)).sum(),
+        _ => 0,
+    }
 }

@@ -40,12 +40,18 @@ impl BodyText {
     }
 }
 
+/// Bytes of memory that reading a text may take. Few texts of ten thousand
+/// resources take more; `trunkline apply` sends larger ones in binary parts.
+const TEXT_MEMORY: u64 = 256 << 20;
+
 /// Decodes a body and checks each resource. The document comes with warnings.
 ///
 /// # Errors
 /// There is a mistake.
 pub(super) fn accept(body: Bytes, form: Form) -> Result<(Document, Vec<Finding>), Refusal> {
-    let decoded = decode(&"".into(), form, Cursor::new(body), &wire::text_options());
+    let mut options = wire::text_options();
+    options.limits.memory = TEXT_MEMORY;
+    let decoded = decode(&"".into(), form, Cursor::new(body), &options);
     let decoded = decoded.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
     if !decoded.errors.is_empty() {
         return Err(refusal(decoded.into_all_errors()));

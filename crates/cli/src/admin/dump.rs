@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use serde_json::{Value, json};
 use trunkline::{Resource, Server, TypeUrl, kind};
 
+use super::asking::Asking;
 use super::error::Refusal;
 use super::{Shared, resources, view};
 
@@ -77,33 +78,48 @@ const SHAPES: &[Shape] = &[
 ];
 
 /// `GET /config_dump`: shows every resource as Envoy would.
-pub(super) async fn dump(State(admin): State<Shared>) -> Result<Response, Refusal> {
-    super::run_blocking(move || axum::Json(config_dump(&admin.server)).into_response()).await
+pub(super) async fn dump(State(admin): State<Shared>, asking: Asking) -> Result<Response, Refusal> {
+    asking.answer_texts(config_dump(admin.server.clone())).await
 }
 
-/// Makes the dump of all types in [`SHAPES`] that have resources, without
-/// secrets.
-fn config_dump(server: &Server) -> Value {
-    let mut configs = Vec::new();
-    for shape in SHAPES {
+/// Writes the dump of all types in [`SHAPES`] that have resources, without
+/// secrets. Each resource is written when its turn comes.
+fn config_dump(server: Server) -> impl Iterator<Item = String> + Send {
+    let mut comma = "";
+    let types = SHAPES.iter().flat_map(move |shape| {
         let type_url = TypeUrl::from(shape.type_url);
-        let resources = resources::all(server, &type_url);
-        if !resources.is_empty() {
-            configs.push(type_dump(shape, &type_url, &resources));
-        }
-    }
-    json!({"configs": configs})
+        let resources = resources::all(&server, &type_url);
+        let begins = match resources.is_empty() {
+            true => "",
+            false => std::mem::replace(&mut comma, ","),
+        };
+        type_dump(shape, type_url, resources, begins)
+    });
+    let text = |text: &str| std::iter::once(text.to_owned());
+    text("{\"configs\":[").chain(types).chain(text("]}"))
 }
 
-/// Makes the dump of a type: Envoy's message with an entry for each resource.
-fn type_dump(shape: &Shape, type_url: &TypeUrl, resources: &[Arc<Resource>]) -> Value {
-    let entry = |resource: &Arc<Resource>| {
-        let body = view::show_body(type_url, resource);
-        (shape.entry)(resource.name.as_str(), resource.version.as_str(), body)
-    };
-    let list: Vec<Value> = resources.iter().map(entry).collect();
-    let dump = format!("type.googleapis.com/envoy.admin.v3.{}", shape.dump);
-    json!({"@type": dump, shape.list: list})
+/// Writes the dump of a type: Envoy's message with an entry for each resource,
+/// after a text that `begins` it. Nothing, if there is no resource.
+fn type_dump(
+    shape: &'static Shape,
+    type_url: TypeUrl,
+    resources: Vec<Arc<Resource>>,
+    begins: &'static str,
+) -> impl Iterator<Item = String> + Send {
+    let (dump, list) = (shape.dump, shape.list);
+    let head =
+        format!("{begins}{{\"@type\":\"type.googleapis.com/envoy.admin.v3.{dump}\",\"{list}\":[");
+    let has_any = !resources.is_empty();
+    let mut comma = "";
+    let entries = resources.into_iter().map(move |resource| {
+        let body = view::show_body(&type_url, &resource);
+        let entry = (shape.entry)(resource.name.as_str(), resource.version.as_str(), body);
+        format!("{}{entry}", std::mem::replace(&mut comma, ","))
+    });
+    let head = has_any.then_some(head).into_iter();
+    let tail = has_any.then(|| "]}".to_owned()).into_iter();
+    head.chain(entries).chain(tail)
 }
 
 #[cfg(test)]
@@ -138,7 +154,8 @@ resources:
         let all = document.resources.iter();
         let changes = all.flat_map(|read| trunkline::wire::accept_text(read).unwrap().changes());
         server.apply(changes.collect()).unwrap();
-        let mut dump = config_dump(&server);
+        let dump: String = config_dump(server).collect();
+        let mut dump: Value = serde_json::from_str(&dump).unwrap();
         assert_eq!(dump["configs"].as_array().unwrap().len(), SHAPES.len());
         assert!(!dump.to_string().contains("swordfish"));
         assert!(dump.to_string().contains("[redacted]"));

@@ -92,7 +92,7 @@ struct Body<'a> {
 
 impl IntoResponse for Refusal {
     /// Writes the error as JSON. One for want of a token names the scheme in
-    /// which it is expected.
+    /// which it is expected, and one that passes says when to try again.
     fn into_response(self) -> Response {
         let error = Body {
             message: &self.message,
@@ -111,6 +111,10 @@ impl IntoResponse for Refusal {
             let scheme = HeaderValue::from_static("Bearer");
             let headers = response.headers_mut();
             headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            let seconds = HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         response
     }

@@ -1,9 +1,8 @@
 //! Why a client gets what it gets, as JSON; in full for a host on demand.
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use trunkline::checked::Form;
@@ -16,11 +15,18 @@ use trunkline_proto::discovery::Node;
 use trunkline_proto::text::{self, Format};
 
 use super::Shared;
+use super::asking::Asking;
 use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::variant::{self, Parameter, Stream};
-use super::write;
+use super::{bodies, write};
 use crate::kinds;
+
+/// Bytes of a body with a node: a bootstrap of Envoy has some kilobytes. Who may
+/// only read may ask, so that it has to be small.
+const NODE_BYTES: usize = 1 << 20;
+/// Bytes of memory that reading a node may take.
+const NODE_MEMORY: u64 = 64 << 20;
 
 /// The whole explanation.
 #[derive(Debug, Serialize)]
@@ -101,12 +107,14 @@ struct OnStream {
 /// these parameters.
 pub(super) async fn explain_client(
     State(admin): State<Shared>,
+    asking: Asking,
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["node", "params", "route", "host", "type", "name"])?;
     let question = Question::read(&query)?;
     let subject = Subject::read(&query)?;
-    super::run_blocking(move || question.answer(&admin.server, subject.as_asker())).await?
+    let answer = move || question.answer(&admin.server, subject.as_asker());
+    asking.run(answer).await?
 }
 
 /// The client that a question without a body is about.
@@ -148,22 +156,23 @@ impl Subject {
 /// this node would get. It need not be connected.
 pub(super) async fn explain_node(
     State(admin): State<Shared>,
+    asking: Asking,
     uri: Uri,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["route", "host", "type", "name"])?;
     let question = Question::read(&query)?;
-    let body = write::checked_body(&admin, body)?;
     let Form::Text(format) = write::form_of(&headers) else {
         return Err(Refusal::bad("a node is asked about in YAML or JSON"));
     };
+    let body = bodies::read(&admin, body, NODE_BYTES.min(admin.body_limit)).await?;
 
-    super::run_blocking(move || {
-        let node = read_node(format, &body)?;
+    let answer = move || {
+        let node = read_node(format, &body.bytes)?;
         question.answer(&admin.server, Asker::Node(&node))
-    })
-    .await?
+    };
+    asking.run(answer).await?
 }
 
 /// Reads a node from a body, which is the node itself or a bootstrap with it.
@@ -173,7 +182,16 @@ pub(super) async fn explain_node(
 fn read_node(format: Format, body: &[u8]) -> Result<Node, Refusal> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
-    let node = text::read_node(format, "body", text, &text::Options::default());
+    let limits = text::Limits {
+        bytes: NODE_BYTES,
+        memory: NODE_MEMORY,
+        ..text::Limits::default()
+    };
+    let options = text::Options {
+        limits,
+        ..text::Options::default()
+    };
+    let node = text::read_node(format, "body", text, &options);
     node.map_err(|errors| {
         let details = errors.into_iter().map(Detail::from).collect();
         Refusal::invalid("this is no node", details)

@@ -8,6 +8,7 @@ use serde::Serialize;
 use trunkline::checked::Finding;
 use trunkline_store::FileStatus;
 
+use super::asking::Asking;
 use super::error::Refusal;
 use super::query::Query;
 use super::{Shared, Who};
@@ -103,17 +104,24 @@ fn texts(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// The last load reports of clients.
-#[derive(Serialize)]
-struct Loads {
-    loads: Vec<trunkline::load::ClusterLoad>,
-    /// The number of reports that did not fit.
-    refused: u64,
-}
-
-/// `GET /api/v1/loads`: shows the load reports of clients.
-pub(super) async fn loads(State(admin): State<Shared>) -> Response {
-    let loads = admin.server.load().reports().snapshot();
-    let refused = admin.server.load().reports().refused();
-    axum::Json(Loads { loads, refused }).into_response()
+/// `GET /api/v1/loads`: shows the last load reports of clients, and the number of
+/// those that did not fit.
+pub(super) async fn loads(
+    State(admin): State<Shared>,
+    mut asking: Asking,
+) -> Result<Response, Refusal> {
+    let load = admin.server.load().clone();
+    let nodes = asking.run(move || load.reports().node_ids()).await?;
+    asking.hold(&nodes)?;
+    let load = admin.server.load().clone();
+    let loads = nodes
+        .into_iter()
+        .flat_map(move |id| load.reports().of_node(&id));
+    let tail = move || {
+        let refused = admin.server.load().reports().refused();
+        format!("],\"refused\":{refused}}}")
+    };
+    asking
+        .answer_list("{\"loads\":[".to_owned(), loads, tail)
+        .await
 }

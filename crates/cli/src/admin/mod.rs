@@ -12,9 +12,12 @@
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `health` | `/ready` and `/metrics` for everybody |
+//! | `asking`, `bodies` | questions and bodies within their bounds |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
+mod asking;
+mod bodies;
 mod body;
 mod dump;
 mod error;
@@ -44,7 +47,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, delete, get, post};
@@ -55,6 +58,7 @@ use trunkline::events::EventLog;
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
+pub(crate) use self::bodies::Bodies;
 use self::error::{Refusal, RefusalReason};
 pub(crate) use self::guard::Guard;
 use self::guard::Purpose;
@@ -85,6 +89,8 @@ pub(crate) struct Admin {
     pub(crate) hold_removals: bool,
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
+    /// The room for bodies that are arriving.
+    pub(crate) bodies: Bodies,
     /// The parts of changes that are not complete.
     pub(crate) stage: Arc<Mutex<Stage>>,
     /// A permit for each request that waits for clients.
@@ -147,11 +153,9 @@ const ROUTES: &[Route] = routes! {
     GET "/" pages::index;
 };
 
-/// Builds the API: every route, behind the guard and the limit of bodies. An
-/// unknown path or method is refused, and the refusal says where all are
-/// listed.
+/// Builds the API: every route, behind the guard. An unknown path or method is
+/// refused, and the refusal says where all are listed.
 pub(crate) fn router(admin: Arc<Admin>) -> Router {
-    let body_limit = DefaultBodyLimit::max(admin.body_limit);
     let routes = ROUTES.iter().fold(Router::new(), |router, route| {
         router.route(route.path, (route.handler)())
     });
@@ -161,7 +165,6 @@ pub(crate) fn router(admin: Arc<Admin>) -> Router {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             Refusal::new(status, "this path has no such method; / lists all")
         })
-        .layer(body_limit)
         .layer(middleware::from_fn_with_state(Arc::clone(&admin), admit))
         .with_state(admin)
 }

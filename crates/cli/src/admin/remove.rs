@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::rejection::BytesRejection;
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
 use trunkline::checked::{Document, Removal, ResourceEdit};
@@ -16,7 +15,7 @@ use trunkline_core::params::Constraints;
 use super::error::Refusal;
 use super::outcome::{ChangeRequest, OPTIONS, Options};
 use super::query::Query;
-use super::{Shared, Who, resources, write};
+use super::{Shared, Who, bodies, resources};
 use crate::kinds;
 
 /// The maximum of variants that are listed in the error about an unknown one.
@@ -76,12 +75,22 @@ pub(super) async fn delete_listed(
     Extension(who): Extension<Who>,
     uri: Uri,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &[&["missing_ok"][..], &OPTIONS].concat())?;
     let options = Options::read(&query, &headers)?;
-    let body = write::checked_body(&admin, body)?;
-    let listed: Listed = serde_json::from_slice(&body).map_err(|error| {
+    let missing_ok = query.is_on("missing_ok")?;
+    let body = bodies::read(&admin, body, admin.body_limit).await?;
+    let names = super::run_blocking(move || read_listed(&body.bytes)).await??;
+    remove(admin, who, options, RemovedNames { names, missing_ok }).await
+}
+
+/// Reads the body of a request that lists the resources to remove.
+///
+/// # Errors
+/// It is no such list, or a name in it makes no sense.
+fn read_listed(body: &[u8]) -> Result<Vec<Removal>, Refusal> {
+    let listed: Listed = serde_json::from_slice(body).map_err(|error| {
         Refusal::bad(format!(
             "the body: {error}; expected {{\"names\": [{{\"type\": \"cds\", \"name\": \
              \"backend\"}}]}}"
@@ -95,11 +104,7 @@ pub(super) async fn delete_listed(
             variant: variant.transpose()?,
         })
     });
-    let removed = RemovedNames {
-        names: names.collect::<Result<_, Refusal>>()?,
-        missing_ok: query.is_on("missing_ok")?,
-    };
-    remove(admin, who, options, removed).await
+    names.collect()
 }
 
 /// Removes resources, and responds with the effect.

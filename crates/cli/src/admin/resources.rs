@@ -3,35 +3,41 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use http::{StatusCode, Uri};
-use serde::Serialize;
-use trunkline::checked::Place;
 use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_proto::text::nearest;
 
 use super::Shared;
+use super::asking::Asking;
 use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::view::Shown;
 use crate::kinds;
 
-/// The resources of a response. The revision is from before the list: a change
-/// since then may be in it.
-#[derive(Serialize)]
-struct List {
-    revision: u64,
-    resources: Vec<Shown>,
+/// Begins a response. The revision is from before the list: a change since then
+/// may be in it.
+fn head(revision: u64) -> String {
+    format!("{{\"revision\":{revision},\"resources\":[")
+}
+
+/// Ends a response.
+fn tail() -> String {
+    "]}".to_owned()
 }
 
 /// `GET /api/v1/resources`: shows the resources of all types, or those of one
 /// origin; in a summary, without their contents.
-pub(super) async fn list_all(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
+pub(super) async fn list_all(
+    State(admin): State<Shared>,
+    mut asking: Asking,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["origin", "summary"])?;
-    let summary = query.is_on("summary")?;
+    let show = shown_as(query.is_on("summary")?);
     let origin = query.one("origin")?.map(str::to_owned);
 
-    super::run_blocking(move || {
+    let collect = move || {
         let server = &admin.server;
         let revision = server.revision();
         let mut found = match origin {
@@ -39,20 +45,21 @@ pub(super) async fn list_all(State(admin): State<Shared>, uri: Uri) -> Result<Re
             None => all_types(server),
         };
         found.sort_by(|(a_url, a), (b_url, b)| (a_url, &a.name).cmp(&(b_url, &b.name)));
+        (revision, found)
+    };
+    let (revision, found) = asking.run(collect).await?;
+    asking.hold(&found)?;
+    let items = found.into_iter();
+    let items = items.map(move |(url, resource)| show(&url, &resource));
+    asking.answer_list(head(revision), items, tail).await
+}
 
-        let show = match summary {
-            true => Shown::summary,
-            false => Shown::whole,
-        };
-        let resources = found.iter().map(|(url, resource)| show(url, resource));
-        let resources = resources.collect();
-        axum::Json(List {
-            revision,
-            resources,
-        })
-        .into_response()
-    })
-    .await
+/// Returns the way in which resources are shown.
+fn shown_as(summary: bool) -> fn(&TypeUrl, &Resource) -> Shown {
+    match summary {
+        true => Shown::summary,
+        false => Shown::whole,
+    }
 }
 
 /// Returns every resource of every type.
@@ -70,44 +77,39 @@ fn all_types(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
 pub(super) async fn list(
     State(admin): State<Shared>,
     Path(kind): Path<String>,
+    mut asking: Asking,
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let query = Query::read(&uri, &["name", "summary"])?;
-    let summary = query.is_on("summary")?;
-    let names: Vec<&str> = query.all("name").collect();
-    let revision = admin.server.revision();
-    let found = match names.is_empty() {
-        false => existing_variants(&admin.server, &type_url, &names)?,
-        true => all(&admin.server, &type_url),
-    };
+    let show = shown_as(query.is_on("summary")?);
+    let names: Vec<String> = query.all("name").map(str::to_owned).collect();
 
-    super::run_blocking(move || {
-        let show = match summary {
-            true => Shown::summary,
-            false => Shown::whole,
+    let (shared, url) = (Arc::clone(&admin), type_url.clone());
+    let collect = move || {
+        let server = &shared.server;
+        let revision = server.revision();
+        let found = match names.is_empty() {
+            false => existing_variants(server, &url, &names)?,
+            true => all(server, &url),
         };
-        // Contents are written without the lock of the set.
-        let owners: Vec<(Option<Arc<str>>, Option<Place>)> = admin.server.read_set(|set| {
-            let owner = |one| (set.origin_of(&type_url, one), set.place_of(&type_url, one));
-            found.iter().map(|one| owner(one)).collect()
+        Ok::<_, Refusal>((revision, found))
+    };
+    let (revision, found) = asking.run(collect).await??;
+    asking.hold(&found)?;
+    // Contents are written without the lock of the set.
+    let items = found.into_iter().map(move |resource| {
+        let (origin, place) = admin.server.read_set(|set| {
+            let origin = set.origin_of(&type_url, &resource);
+            (origin, set.place_of(&type_url, &resource))
         });
-        let resources = found
-            .iter()
-            .zip(owners)
-            .map(|(resource, (origin, place))| Shown {
-                origin: origin.map(|origin| origin.to_string()),
-                place: place.map(|place| place.to_string()),
-                ..show(&type_url, resource)
-            });
-        let resources = resources.collect();
-        axum::Json(List {
-            revision,
-            resources,
-        })
-        .into_response()
-    })
-    .await
+        Shown {
+            origin: origin.map(|origin| origin.to_string()),
+            place: place.map(|place| place.to_string()),
+            ..show(&type_url, &resource)
+        }
+    });
+    asking.answer_list(head(revision), items, tail).await
 }
 
 /// Returns every variant of some names, each of which has one at least.
@@ -117,7 +119,7 @@ pub(super) async fn list(
 fn existing_variants(
     server: &Server,
     type_url: &TypeUrl,
-    names: &[&str],
+    names: &[String],
 ) -> Result<Vec<Arc<Resource>>, Refusal> {
     let mut found = Vec::new();
     let mut missing: Vec<&str> = Vec::new();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use http::Uri;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use trunkline::status::{Client, ClientResource, Clients as _, ResourceState, Syn
 use trunkline_core::message::Mode;
 use trunkline_proto::redact;
 
+use super::asking::Asking;
 use super::error::Refusal;
 use super::query::Query;
 use super::{Shared, resources, view};
@@ -92,25 +93,28 @@ struct HeldResource {
     rejected_resource: Option<Value>,
 }
 
-#[derive(Serialize)]
-struct List {
-    clients: Vec<Shown>,
-}
+/// Begins and ends a list of clients.
+const HEAD: &str = "{\"clients\":[";
+const TAIL: &str = "]}";
 
 /// `GET /api/v1/status`: shows each client with its types.
-pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusal> {
-    super::run_blocking(move || {
-        let clients = admin.server.clients().into_iter();
-        let clients = clients.map(|client| show_client(client, None)).collect();
-        axum::Json(List { clients }).into_response()
-    })
-    .await
+pub(super) async fn list(
+    State(admin): State<Shared>,
+    mut asking: Asking,
+) -> Result<Response, Refusal> {
+    let clients = asking.run(move || admin.server.clients()).await?;
+    asking.hold(&clients)?;
+    let clients = clients.into_iter();
+    let clients = clients.map(|client| show_client(client, None));
+    let tail = || TAIL.to_owned();
+    asking.answer_list(HEAD.to_owned(), clients, tail).await
 }
 
 /// `GET /debug/clients`: shows each client, or those of a node, with its types
 /// and its resources; of a node also with their contents.
 pub(super) async fn list_with_resources(
     State(admin): State<Shared>,
+    mut asking: Asking,
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["node", "contents"])?;
@@ -122,23 +126,26 @@ pub(super) async fn list_with_resources(
         ));
     }
 
-    super::run_blocking(move || {
+    let server = admin.server.clone();
+    let collect = move || {
+        let is_meant = |client: &Client| node.as_ref().is_none_or(|id| client.node.id == *id);
+        let clients = server.clients().into_iter().filter(is_meant);
+        clients.collect::<Vec<Client>>()
+    };
+    let clients = asking.run(collect).await?;
+    asking.hold(&clients)?;
+    let clients = clients.into_iter().map(move |client| {
         let server = &admin.server;
         let show = |resource: &ClientResource| match with_contents {
             true => show_contents(server, resource),
             false => show_resource(resource),
         };
-        let is_meant = |client: &Client| node.as_ref().is_none_or(|id| client.node.id == *id);
-        let clients = server.clients().into_iter().filter(is_meant);
-        let clients = clients.map(|client| {
-            let resources = server.resources(client.stream);
-            let resources = resources.iter().map(show).collect();
-            show_client(client, Some(resources))
-        });
-        let clients = clients.collect();
-        axum::Json(List { clients }).into_response()
-    })
-    .await
+        let resources = server.resources(client.stream);
+        let resources = resources.iter().map(show).collect();
+        show_client(client, Some(resources))
+    });
+    let tail = || TAIL.to_owned();
+    asking.answer_list(HEAD.to_owned(), clients, tail).await
 }
 
 /// Returns the name of a protocol as the API writes it.

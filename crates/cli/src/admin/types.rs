@@ -8,6 +8,7 @@ use serde::Serialize;
 use trunkline::TypeUrl;
 
 use super::Shared;
+use super::asking::Asking;
 use super::error::Refusal;
 
 /// The types that have resources.
@@ -28,8 +29,8 @@ struct TypeCount {
 }
 
 /// `GET /api/v1/types`: shows the types that have resources, with their numbers.
-pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusal> {
-    super::run_blocking(move || {
+pub(super) async fn list(State(admin): State<Shared>, asking: Asking) -> Result<Response, Refusal> {
+    let count = move || {
         let server = &admin.server;
         let served: Vec<(TypeUrl, usize)> = server.read(|db| {
             let types = db.types();
@@ -50,6 +51,6 @@ pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusa
         });
         let types = types.collect();
         axum::Json(List { types }).into_response()
-    })
-    .await
+    };
+    asking.run(count).await
 }

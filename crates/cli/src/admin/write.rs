@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
 use trunkline::checked::{FirstOfPart, Form, Removal, ResourceEdit};
 use trunkline::{Lifetime, Name};
@@ -18,7 +17,7 @@ use super::outcome::{ChangeRequest, OPTIONS, Options, staged_response};
 use super::query::Query;
 use super::remove::RemovedNames;
 use super::stage::Part;
-use super::{Admin, Shared, Who, accept, leases};
+use super::{Shared, Who, accept, bodies, leases};
 use crate::kinds;
 
 /// `POST /api/v1/resources`: applies the resources of the body, all of them or
@@ -29,7 +28,7 @@ pub(super) async fn apply(
     Extension(who): Extension<Who>,
     uri: Uri,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &[&QUERY[..], &OPTIONS].concat())?;
     let mut options = Options::read(&query, &headers)?;
@@ -45,7 +44,7 @@ pub(super) async fn apply(
         names: read_deleted(&query)?,
         missing_ok: query.is_on("missing_ok")?,
     };
-    let body = checked_body(&admin, body)?;
+    let body = bodies::read(&admin, body, admin.body_limit).await?;
     let form = match form_of(&headers) {
         Form::Binary => Form::Part(read_first(&query)?),
         text => text,
@@ -53,8 +52,8 @@ pub(super) async fn apply(
 
     let mut stage = Arc::clone(&admin.stage).lock_owned().await;
     super::run_blocking(move || {
-        let text = BodyText::of(&body, form);
-        let accepted = accept::accept(body, form);
+        let text = BodyText::of(&body.bytes, form);
+        let accepted = accept::accept(body.bytes.clone(), form);
         let (mut document, warnings) = accepted.inspect_err(|_| {
             // Without one part the others are of no use.
             if let Some(part) = &part {
@@ -174,26 +173,6 @@ const QUERY: [&str; 9] = [
 
 /// The longest name of a change, in bytes.
 const LONGEST_NAME: usize = 64;
-
-/// Returns the body of a request.
-///
-/// # Errors
-/// The body is too long, or broke off.
-pub(super) fn checked_body(
-    admin: &Admin,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Bytes, Refusal> {
-    body.map_err(|rejected| match rejected.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body has more than {} bytes; split it, or raise --max-admin-body",
-                admin.body_limit
-            ),
-        ),
-        status => Refusal::new(status, rejected.body_text()),
-    })
-}
 
 /// Returns the format of a body by its content type; YAML, which JSON is as
 /// well, unless it says otherwise.

@@ -30,7 +30,7 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// Every limit that can be reached.
-const LIMITS: [Limit; 15] = [
+const LIMITS: [Limit; 21] = [
     Limit::Streams,
     Limit::Connections,
     Limit::RequestRate,
@@ -46,6 +46,12 @@ const LIMITS: [Limit; 15] = [
     Limit::UnfinishedRequests,
     Limit::RequestTimeout,
     Limit::LongRequests,
+    Limit::Questions,
+    Limit::AnswerBytes,
+    Limit::UnreadAnswers,
+    Limit::Bodies,
+    Limit::SlowBodies,
+    Limit::LoadStreams,
 ];
 
 /// All metrics but the constant ones.

@@ -284,8 +284,22 @@ impl Server {
         socket.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, body.to_owned())
+        match head.contains("transfer-encoding: chunked") {
+            true => (status, join_chunks(body)),
+            false => (status, body.to_owned()),
+        }
     }
+}
+
+/// Returns a body that came in chunks, each after its length.
+fn join_chunks(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((length, rest)) = body.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        whole.push_str(&rest[..length]);
+        body = rest[length..].trim_start_matches("\r\n");
+    }
+    whole
 }
 
 /// Writes a file as a careful program does: beside it, then in its place.

@@ -26,7 +26,7 @@ mod limits;
 mod message;
 mod node;
 mod number;
-mod scan;
+pub(crate) mod scan;
 mod shape;
 mod structs;
 #[cfg(test)]

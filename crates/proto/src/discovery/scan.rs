@@ -10,14 +10,14 @@
 use super::{inbound::DecodeError, limits::Limits};
 
 /// The fields of one message that matter to the scan.
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// The name of the message, for errors.
-    pub(super) name: &'static str,
-    pub(super) fields: &'static [Entry],
+    pub(crate) name: &'static str,
+    pub(crate) fields: &'static [Entry],
 }
 
 /// One field.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     number: u32,
     name: &'static str,
     kind: Kind,
@@ -35,33 +35,33 @@ enum Kind {
 }
 
 /// Makes the entry of a text; one longer than `max` is an error.
-pub(super) const fn text(number: u32, name: &'static str, max: fn(&Limits) -> usize) -> Entry {
+pub(crate) const fn text(number: u32, name: &'static str, max: fn(&Limits) -> usize) -> Entry {
     let kind = Kind::Text(max);
     Entry { number, name, kind }
 }
 
 /// Makes the entry of a resource's name, which is counted and may have any
 /// length.
-pub(super) const fn name(number: u32, name: &'static str) -> Entry {
+pub(crate) const fn name(number: u32, name: &'static str) -> Entry {
     let kind = Kind::Name;
     Entry { number, name, kind }
 }
 
 /// Makes the entry of a nested message, whose fields are scanned as well.
-pub(super) const fn message(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
+pub(crate) const fn message(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
     let kind = Kind::Message(shape);
     Entry { number, name, kind }
 }
 
 /// Makes the entry of a nested message that is one level of constraints, of
 /// which only so many may be inside each other.
-pub(super) const fn constraints(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
+pub(crate) const fn constraints(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
     let kind = Kind::Constraints(shape);
     Entry { number, name, kind }
 }
 
 /// An entry of a `map<string, string>` of parameters.
-pub(super) static ENTRY: Shape = Shape {
+pub(crate) static ENTRY: Shape = Shape {
     name: "map entry",
     fields: &[
         text(1, "key", |l| l.text_bytes),
@@ -74,7 +74,7 @@ pub(super) static ENTRY: Shape = Shape {
 ///
 /// # Errors
 /// The first limit that is passed, or the first malformed field.
-pub(super) fn check(
+pub(crate) fn check(
     shape: &'static Shape,
     bytes: &[u8],
     max: usize,
@@ -184,7 +184,7 @@ const FIXED_32: u64 = 5;
 /// Takes the first field off the bytes, which must not be empty: its number,
 /// and its value if it is length-delimited. `None` if the bytes end inside of
 /// it, or if it has no valid key.
-pub(super) fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
+pub(crate) fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
     let key = take_varint(bytes)?;
     let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
 

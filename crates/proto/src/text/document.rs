@@ -6,7 +6,9 @@ use prost::Message;
 use prost_reflect::{DynamicMessage, MessageDescriptor};
 
 use super::{
-    Format, Options, bootstrap, dump,
+    Format, Options, bootstrap,
+    budget::RESOURCE,
+    dump,
     error::{Problem, TextError},
     guess,
     plain::parse_by,
@@ -45,7 +47,7 @@ pub fn read(file: &str, text: &str, options: &Options) -> Document {
 pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
     match parse_by(Schema::Envoy, format, file, text, &options.limits) {
         Ok(parsed) => {
-            let mut reader = Reader::new(file, options);
+            let mut reader = Reader::new(file, options, parsed.taken);
             let octals = parsed.octals.into_iter();
             let octals = octals.map(|(at, problem)| TextError::without_path(file, at, problem));
             reader.walk.warnings.extend(octals);
@@ -84,9 +86,9 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Makes a reader that has read nothing yet.
-    fn new(file: &'a str, options: &'a Options) -> Self {
+    fn new(file: &'a str, options: &'a Options, taken: u64) -> Self {
         Self {
-            walk: Walk::new(file, options),
+            walk: Walk::new(file, options, taken),
             resources: Vec::new(),
             allow_removal: false,
         }
@@ -115,7 +117,7 @@ impl<'a> Reader<'a> {
             return self.read_dump(root);
         }
         if has_type {
-            return self.add_resource(|reader| reader.read_resource(root));
+            return self.add_resource(root.at, |reader| reader.read_resource(root));
         }
 
         match root.value {
@@ -189,7 +191,7 @@ impl<'a> Reader<'a> {
             Value::List(items) => {
                 for (index, item) in items.into_iter().enumerate() {
                     self.walk.path.push(Step::Index(index));
-                    self.add_resource(|reader| read(reader, item));
+                    self.add_resource(item.at, |reader| read(reader, item));
                     self.walk.path.pop();
                 }
             }
@@ -204,7 +206,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the resource that `read` returns, unless it reported a mistake.
-    pub(super) fn add_resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
+    pub(super) fn add_resource(
+        &mut self,
+        at: Position,
+        read: impl FnOnce(&mut Self) -> Option<Resource>,
+    ) {
+        if self.walk.take(at, RESOURCE).is_none() {
+            return;
+        }
         let mistakes_before = self.walk.total;
         let resource = read(self);
         if self.walk.total == mistakes_before {

@@ -78,7 +78,7 @@ impl Reader<'_> {
             |entry| matches!(&entry.node.value, Value::String(url) if is_resource_type(url)),
         );
         if is_resource {
-            return self.add_resource(|reader| reader.read_dumped(node));
+            return self.add_resource(node.at, |reader| reader.read_dumped(node));
         }
 
         match node.value {

@@ -75,9 +75,21 @@ pub enum Problem {
         /// The limit.
         max: usize,
     },
+    /// More memory than [`Limits::memory`](super::Limits).
+    #[error("so far the text takes more than {max} bytes of memory; split it into several")]
+    TooHeavy {
+        /// The limit.
+        max: u64,
+    },
     /// Aliases expand to more than [`Limits::expanded`](super::Limits).
     #[error("the aliases expand to more than {max} values; write the content out or use fewer")]
     TooManyAliases {
+        /// The limit.
+        max: usize,
+    },
+    /// Aliases copy more than [`Limits::bytes`](super::Limits).
+    #[error("the aliases copy more than {max} bytes; write the content out or use fewer")]
+    LongAliases {
         /// The limit.
         max: usize,
     },

@@ -40,6 +40,7 @@
 
 mod binary;
 mod bootstrap;
+mod budget;
 mod document;
 mod dump;
 mod error;
@@ -114,7 +115,11 @@ pub struct Limits {
     pub binary: u64,
     /// Mappings and lists inside each other.
     pub depth: usize,
-    /// Values that anchors and aliases may copy, together.
+    /// Bytes of memory that reading takes, by the estimate of what each value
+    /// and each message costs: a value of two bytes may take a thousand.
+    pub memory: u64,
+    /// Values that anchors and aliases may copy, together. Their bytes count as
+    /// if they were written out, against those of a text.
     pub expanded: usize,
     /// Mistakes and warnings that are reported, each.
     pub errors: usize,
@@ -126,6 +131,7 @@ impl Default for Limits {
             bytes: 256 << 20,
             binary: 4 << 30,
             depth: 100,
+            memory: 32 << 30,
             expanded: 1 << 18,
             errors: 100,
         }

@@ -46,9 +46,10 @@ pub(super) fn parse_by(
     let parsed = match format {
         _ if len > max => Err((Position::START, Problem::TooLong { len, max })),
         Format::Yaml => yaml::parse(text, limits, schema),
-        Format::Json => json::parse(text, limits).map(|root| Parsed {
+        Format::Json => json::parse(text, limits).map(|(root, taken)| Parsed {
             documents: vec![root],
             octals: Vec::new(),
+            taken,
         }),
     };
     parsed.map_err(|(at, problem)| Box::new(TextError::without_path(file, at, problem)))

@@ -466,3 +466,31 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn an_alias_costs_what_it_copies() {
+    let limits = Limits {
+        bytes: 1 << 16,
+        ..Limits::default()
+    };
+    let long = "x".repeat(10_000);
+    let text = format!("a: &a {long}\nb: [{}]", "*a,".repeat(10));
+    let error = parse(Format::Yaml, "a", &text, &limits).unwrap_err();
+    assert_eq!(error.problem, Problem::LongAliases { max: 1 << 16 });
+    assert_eq!(error.at.line, 2);
+}
+
+#[test]
+fn a_merge_of_many_mappings_keeps_the_first_of_each_key() {
+    let merged: String = (0..20_000).map(|n| format!("{{k{n}: {n}}},")).collect();
+    let text = format!("a: {{<<: [{merged} {{k0: last}}], own: 1}}");
+    let read = parse(Format::Yaml, "a", &text, &Limits::default()).unwrap();
+    let Value::Map(root) = &read[0].value else {
+        panic!("a mapping")
+    };
+    let Value::Map(entries) = &root[0].node.value else {
+        panic!("a mapping")
+    };
+    assert_eq!(entries.len(), 20_001);
+    assert_eq!(entries[1].node.value, Value::Number("0".into()));
+}

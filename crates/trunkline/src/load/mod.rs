@@ -20,6 +20,9 @@
 //! # drop(service);
 //! ```
 
+mod codec;
+mod intake;
+mod kept;
 mod read;
 mod report;
 mod service;
@@ -31,6 +34,6 @@ mod tests;
 pub use report::{
     ClusterFigures, ClusterLoad, Drops, EndpointLoad, LocalityLoad, Metric, Place, Requests,
 };
-pub use service::{Load, LoadService};
+pub use service::{Load, LoadServer};
 pub use settings::{LoadClusters, LoadSettings};
 pub use store::{LoadLimits, LoadReports};

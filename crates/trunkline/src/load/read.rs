@@ -1,16 +1,16 @@
-//! From Envoy's messages to the values that are kept.
+//! From the messages of a report to the values that are kept.
 
 use std::time::{Duration, SystemTime};
 
+use prost::Message as _;
 use trunkline_proto::envoy::envoy::config::core::v3::address::Address as Kind;
 use trunkline_proto::envoy::envoy::config::core::v3::envoy_internal_address::AddressNameSpecifier;
 use trunkline_proto::envoy::envoy::config::core::v3::socket_address::PortSpecifier;
 use trunkline_proto::envoy::envoy::config::core::v3::{Address, SocketAddress};
-use trunkline_proto::envoy::envoy::config::endpoint::v3::{
-    ClusterStats, EndpointLoadMetricStats, UnnamedEndpointLoadMetricStats, UpstreamEndpointStats,
+use trunkline_proto::load_stats::{
+    ClusterStats, Interval, NamedMetric, UnnamedMetric, UpstreamEndpointStats,
     UpstreamLocalityStats,
 };
-use trunkline_proto::envoy::google::protobuf;
 
 use super::report::{ClusterFigures, Drops, EndpointLoad, LocalityLoad, Metric, Place, Requests};
 
@@ -37,7 +37,7 @@ pub(super) fn read_cluster(
 }
 
 /// Reads a duration. A missing one, or a negative part of one, becomes zero.
-fn read_duration(duration: Option<protobuf::Duration>) -> Duration {
+fn read_duration(duration: Option<Interval>) -> Duration {
     let Some(duration) = duration else {
         return Duration::ZERO;
     };
@@ -88,7 +88,7 @@ fn read_locality(
 /// Reads the report on one endpoint.
 fn read_endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
     EndpointLoad {
-        address: stats.address.map(write_address).unwrap_or_default(),
+        address: read_address(&stats.address),
         requests: Requests {
             successful: stats.total_successful_requests,
             in_progress: stats.total_requests_in_progress,
@@ -100,7 +100,7 @@ fn read_endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
 }
 
 /// Reads the metrics that have a name in the message.
-fn read_metrics(stats: Vec<EndpointLoadMetricStats>) -> impl Iterator<Item = Metric> {
+fn read_metrics(stats: Vec<NamedMetric>) -> impl Iterator<Item = Metric> {
     stats.into_iter().map(|stats| Metric {
         name: stats.metric_name,
         answers: stats.num_requests_finished_with_metric,
@@ -109,12 +109,25 @@ fn read_metrics(stats: Vec<EndpointLoadMetricStats>) -> impl Iterator<Item = Met
 }
 
 /// Reads a metric that has a field of its own, under this name.
-fn read_known_metric(name: &str, stats: Option<UnnamedEndpointLoadMetricStats>) -> Option<Metric> {
+fn read_known_metric(name: &str, stats: Option<UnnamedMetric>) -> Option<Metric> {
     stats.map(|stats| Metric {
         name: name.to_owned(),
         answers: stats.num_requests_finished_with_metric,
         total: stats.total_metric_value,
     })
+}
+
+/// The bytes of the longest address that is read: a path may be long.
+const ADDRESS_BYTES: usize = 4096;
+
+/// Reads an encoded address as a text. One that is too long, or no address, is
+/// empty.
+fn read_address(bytes: &[u8]) -> String {
+    if bytes.len() > ADDRESS_BYTES {
+        return String::new();
+    }
+    let address = Address::decode(bytes);
+    address.map(write_address).unwrap_or_default()
 }
 
 /// Writes an address as people do: `host:port`, a path, or the name of a
@@ -170,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_odd_duration_is_none() {
-        let of = |seconds, nanos| read_duration(Some(protobuf::Duration { seconds, nanos }));
+        let of = |seconds, nanos| read_duration(Some(Interval { seconds, nanos }));
         assert_eq!(of(1, 500_000_000), Duration::from_millis(1500));
         assert_eq!(of(-1, -1), Duration::ZERO);
         assert!(of(i64::MAX, i32::MAX) > Duration::from_secs(1));

@@ -133,33 +133,61 @@ fn serialize_seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok,
     to.serialize_f64(duration.as_secs_f64())
 }
 
-/// The approximate size of a value, in bytes.
-pub(super) trait Weight {
-    fn weight(&self) -> usize;
+/// The bytes of memory that a value holds beside itself.
+pub(super) trait Held {
+    fn held(&self) -> usize;
 }
 
-impl Weight for ClusterFigures {
-    fn weight(&self) -> usize {
-        let drops_weight = |drops: &Drops| size_of::<Drops>() + drops.category.len();
-        size_of::<Self>() + self.drops.iter().map(drops_weight).sum::<usize>()
+/// The bytes that the allocator takes for a piece of memory, with its own.
+fn allocated(bytes: usize) -> usize {
+    const OVERHEAD: usize = 16;
+    match bytes {
+        0 => 0,
+        bytes => bytes.next_multiple_of(OVERHEAD) + OVERHEAD,
     }
 }
 
-impl Weight for [Metric] {
-    fn weight(&self) -> usize {
-        let metric_weight = |metric: &Metric| size_of::<Metric>() + metric.name.len();
-        self.iter().map(metric_weight).sum()
+impl Held for String {
+    fn held(&self) -> usize {
+        allocated(self.capacity())
     }
 }
 
-impl Weight for LocalityLoad {
-    fn weight(&self) -> usize {
+impl<T: Held> Held for Vec<T> {
+    fn held(&self) -> usize {
+        let inner: usize = self.iter().map(T::held).sum();
+        allocated(self.capacity() * size_of::<T>()) + inner
+    }
+}
+
+impl Held for Drops {
+    fn held(&self) -> usize {
+        self.category.held()
+    }
+}
+
+impl Held for Metric {
+    fn held(&self) -> usize {
+        self.name.held()
+    }
+}
+
+impl Held for EndpointLoad {
+    fn held(&self) -> usize {
+        self.address.held() + self.metrics.held()
+    }
+}
+
+impl Held for ClusterFigures {
+    fn held(&self) -> usize {
+        self.drops.held()
+    }
+}
+
+impl Held for LocalityLoad {
+    fn held(&self) -> usize {
         let place = &self.place;
-        let names = place.region.len() + place.zone.len() + place.sub_zone.len();
-        let endpoint_weight = |endpoint: &EndpointLoad| {
-            size_of::<EndpointLoad>() + endpoint.address.len() + endpoint.metrics.weight()
-        };
-        let endpoints: usize = self.endpoints.iter().map(endpoint_weight).sum();
-        size_of::<Self>() + names + self.metrics.weight() + endpoints
+        let names = place.region.held() + place.zone.held() + place.sub_zone.held();
+        names + self.metrics.held() + self.endpoints.held()
     }
 }

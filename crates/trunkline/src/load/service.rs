@@ -1,28 +1,41 @@
 //! The service: one task for each stream, between a client and the store.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
+use bytes::Bytes;
+use prost::Message as _;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::server::{Grpc, NamedService, StreamingService};
 use tonic::{Request, Response, Status, Streaming};
-use trunkline_proto::envoy::envoy::config::core::v3::Node;
-use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats;
-use trunkline_proto::envoy::envoy::service::load_stats::v3::load_reporting_service_server::{
-    LoadReportingService, LoadReportingServiceServer,
-};
-use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, LoadStatsResponse};
 
+use super::codec::RawCodec;
+use super::intake::{Intake, Reporter, read_reporter};
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
+use crate::listen::BoxError;
+use crate::questions::{Question, peer_of};
+use crate::server::BoxFuture;
 
-/// The maximum of bytes in one message: room for a report on every endpoint of
-/// a large client.
-const MESSAGE_BYTES: usize = 16 << 20;
+/// Bytes of one message: a report on ten thousand clusters of three localities
+/// has three million.
+const MESSAGE_BYTES: usize = 4 << 20;
+/// The same where clients report on each endpoint.
+const ENDPOINT_MESSAGE_BYTES: usize = 16 << 20;
 
 /// The number of intervals that a report is kept for at least.
 const MIN_KEPT: u32 = 3;
+
+/// How long a stream may take to say whose it is.
+const FIRST_MESSAGE: Duration = Duration::from_secs(30);
+
+/// The one method of the service.
+const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 
 /// Load reporting: settings, streams and reports. Clones share them.
 #[derive(Clone)]
@@ -33,9 +46,36 @@ pub struct Load {
 struct Shared {
     settings: watch::Sender<LoadSettings>,
     reports: LoadReports,
+    intake: Intake,
     /// Returns the names of the server's clusters.
     known: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// How often the settings or the clusters have changed.
+    changes: AtomicU64,
+    /// The settings with the names of the clusters, encoded, as of a change:
+    /// all clients that need names get the same.
+    with_names: Mutex<Option<(u64, Bytes)>>,
     streams: AtomicUsize,
+}
+
+impl Shared {
+    /// Returns the encoded settings for a client.
+    fn response(&self, settings: &LoadSettings, understands_all: bool) -> Bytes {
+        if !settings.needs_names(understands_all) {
+            let response = settings.write_response(understands_all, Vec::new);
+            return response.encode_to_vec().into();
+        }
+        // Read before the names are: a change meanwhile makes them old.
+        let change = self.changes.load(Ordering::SeqCst);
+        let cached = self.with_names.lock();
+        let mut cached = cached.unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bytes)) = cached.as_ref().filter(|(known, _)| *known == change) {
+            return bytes.clone();
+        }
+        let response = settings.write_response(understands_all, &self.known);
+        let bytes = Bytes::from(response.encode_to_vec());
+        *cached = Some((change, bytes.clone()));
+        bytes
+    }
 }
 
 impl fmt::Debug for Load {
@@ -57,11 +97,15 @@ impl Load {
         known: impl Fn() -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
         limits.keep = limits.keep.max(settings.interval.saturating_mul(MIN_KEPT));
+        let reports = LoadReports::new(limits);
         Self {
             shared: Arc::new(Shared {
                 settings: watch::Sender::new(settings),
-                reports: LoadReports::new(limits),
+                intake: Intake::new(reports.clone()),
+                reports,
                 known: Box::new(known),
+                changes: AtomicU64::new(0),
+                with_names: Mutex::default(),
                 streams: AtomicUsize::new(0),
             }),
         }
@@ -69,11 +113,10 @@ impl Load {
 
     /// The service for a tonic server.
     #[must_use]
-    pub fn service(&self) -> LoadReportingServiceServer<LoadService> {
-        let service = LoadService {
+    pub fn service(&self) -> LoadServer {
+        LoadServer {
             shared: Arc::clone(&self.shared),
-        };
-        LoadReportingServiceServer::new(service).max_decoding_message_size(MESSAGE_BYTES)
+        }
     }
 
     /// The reports of all clients.
@@ -88,45 +131,92 @@ impl Load {
         self.shared.streams.load(Ordering::Relaxed)
     }
 
+    /// Whether one more stream would be refused.
+    pub(crate) fn is_full(&self) -> bool {
+        self.streams() >= self.shared.reports.limits().streams
+    }
+
     /// Changes what clients report, also on open streams.
     pub fn set(&self, settings: LoadSettings) {
+        self.shared.changes.fetch_add(1, Ordering::SeqCst);
         self.shared.settings.send_replace(settings);
     }
 
     /// Sends the list of clusters to clients that need one, if it changed.
     pub fn clusters_changed(&self) {
+        self.shared.changes.fetch_add(1, Ordering::SeqCst);
         self.shared.settings.send_modify(|_| ());
     }
 }
 
 /// The gRPC service of [`Load`].
-pub struct LoadService {
+#[derive(Clone)]
+pub struct LoadServer {
     shared: Arc<Shared>,
 }
 
-impl fmt::Debug for LoadService {
+impl fmt::Debug for LoadServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LoadService")
+        f.write_str("LoadServer")
     }
 }
 
-#[tonic::async_trait]
-impl LoadReportingService for LoadService {
-    type StreamLoadStatsStream = ReceiverStream<Result<LoadStatsResponse, Status>>;
+impl NamedService for LoadServer {
+    const NAME: &'static str = "envoy.service.load_stats.v3.LoadReportingService";
+}
+
+impl<B> tower_service::Service<http::Request<B>> for LoadServer
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static,
+{
+    type Response = http::Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let open = Opener(Arc::clone(&self.shared));
+        Box::pin(async move {
+            let path = request.uri().path();
+            if path != METHOD {
+                let status = Status::unimplemented(format!("no method {path}"));
+                return Ok(status.into_http());
+            }
+            let limit = match open.0.settings.borrow().endpoint_granularity {
+                true => ENDPOINT_MESSAGE_BYTES,
+                false => MESSAGE_BYTES,
+            };
+            let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(limit);
+            Ok(grpc.streaming(open, request).await)
+        })
+    }
+}
+
+/// Opens the stream of a request.
+struct Opener(Arc<Shared>);
+
+impl StreamingService<Bytes> for Opener {
+    type Response = Bytes;
+    type ResponseStream = ReceiverStream<Result<Bytes, Status>>;
+    type Future = std::future::Ready<Result<Response<Self::ResponseStream>, Status>>;
 
     /// Starts a task for the stream, whose responses are read from a channel.
-    async fn stream_load_stats(
-        &self,
-        request: Request<Streaming<LoadStatsRequest>>,
-    ) -> Result<Response<Self::StreamLoadStatsStream>, Status> {
-        let (out, responses) = mpsc::channel(1);
-        let stream = Stream {
-            open: Open::new(Arc::clone(&self.shared)),
-            inbound: request.into_inner(),
-            out,
-        };
-        tokio::spawn(stream.run());
-        Ok(Response::new(ReceiverStream::new(responses)))
+    fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
+        std::future::ready(Open::new(&self.0).map(|open| {
+            let (out, responses) = mpsc::channel(1);
+            let peer = peer_of(request.extensions());
+            let stream = Stream {
+                turns: open.0.intake.turns_of(peer),
+                open,
+                inbound: request.into_inner(),
+                out,
+            };
+            tokio::spawn(stream.run());
+            Response::new(ReceiverStream::new(responses))
+        }))
     }
 }
 
@@ -134,11 +224,20 @@ impl LoadReportingService for LoadService {
 struct Open(Arc<Shared>);
 
 impl Open {
-    /// Counts a new stream. Drops old reports too: nobody may be reading them.
-    fn new(shared: Arc<Shared>) -> Self {
-        shared.streams.fetch_add(1, Ordering::Relaxed);
-        shared.reports.drop_old();
-        Self(shared)
+    /// Counts a new stream.
+    ///
+    /// # Errors
+    /// There are too many.
+    fn new(shared: &Arc<Shared>) -> Result<Self, Status> {
+        let open = shared.streams.fetch_add(1, Ordering::Relaxed);
+        // A refusal drops it, and the stream no longer counts.
+        let counted = Self(Arc::clone(shared));
+        match open < shared.reports.limits().streams {
+            true => Ok(counted),
+            false => Err(Status::resource_exhausted(
+                "too many streams of load reports; report to another server",
+            )),
+        }
     }
 }
 
@@ -151,8 +250,10 @@ impl Drop for Open {
 /// One stream of load reports.
 struct Stream {
     open: Open,
-    inbound: Streaming<LoadStatsRequest>,
-    out: mpsc::Sender<Result<LoadStatsResponse, Status>>,
+    /// The turns of the client's address.
+    turns: Question,
+    inbound: Streaming<Bytes>,
+    out: mpsc::Sender<Result<Bytes, Status>>,
 }
 
 impl Stream {
@@ -167,23 +268,23 @@ impl Stream {
 
     /// Sends the settings, and stores the reports, until either side ends the
     /// stream. The settings are sent again when they change for this client. An
-    /// error if the first message has no node.
+    /// error if the first message has no node, or does not come.
     async fn serve(&mut self) -> Result<(), Status> {
-        let Some(first) = self.next_message().await? else {
+        let first = tokio::time::timeout(FIRST_MESSAGE, self.next_message()).await;
+        let late = |_| Status::deadline_exceeded("a load report has to begin with a node");
+        let Some(first) = first.map_err(late)?? else {
             return Ok(());
         };
         // gRPC sends the node once, Envoy each time; it does not change.
-        let node = first.node.ok_or_else(|| {
-            Status::invalid_argument("the first message of a load report has no node")
-        })?;
-        self.store(&node, first.cluster_stats);
+        let (reporter, understands_all) = read_reporter(&first)?;
+        self.store(&reporter, first).await?;
 
         let mut settings = self.open.0.settings.subscribe();
         let mut last_sent = None;
         loop {
             let response = {
                 let settings = settings.borrow_and_update();
-                settings.write_response(&node.client_features, &self.open.0.known)
+                self.open.0.response(&settings, understands_all)
             };
             if last_sent.as_ref() != Some(&response) {
                 last_sent = Some(response.clone());
@@ -191,7 +292,7 @@ impl Stream {
                     return Ok(());
                 }
             }
-            if !self.store_until_changed(&node, &mut settings).await? {
+            if !self.store_until_changed(&reporter, &mut settings).await? {
                 return Ok(());
             }
         }
@@ -201,31 +302,32 @@ impl Stream {
     /// the server has ended.
     async fn store_until_changed(
         &mut self,
-        node: &Node,
+        reporter: &Reporter,
         settings: &mut watch::Receiver<LoadSettings>,
     ) -> Result<bool, Status> {
         loop {
-            tokio::select! {
+            let message = tokio::select! {
                 changed = settings.changed() => return Ok(changed.is_ok()),
-                message = self.next_message() => match message? {
-                    Some(message) => self.store(node, message.cluster_stats),
-                    None => return Ok(false),
-                },
+                message = self.next_message() => message?,
+            };
+            match message {
+                Some(message) => self.store(reporter, message).await?,
+                None => return Ok(false),
             }
         }
     }
 
+    async fn store(&self, reporter: &Reporter, message: Bytes) -> Result<(), Status> {
+        let intake = &self.open.0.intake;
+        intake.store(reporter, &self.turns, message).await
+    }
+
     /// Receives the client's next message; `None` when either side has ended
     /// the stream.
-    async fn next_message(&mut self) -> Result<Option<LoadStatsRequest>, Status> {
+    async fn next_message(&mut self) -> Result<Option<Bytes>, Status> {
         tokio::select! {
             message = self.inbound.message() => message,
             () = self.out.closed() => Ok(None),
         }
-    }
-
-    fn store(&self, node: &Node, stats: Vec<ClusterStats>) {
-        let reports = &self.open.0.reports;
-        reports.store(&node.id, &node.cluster, stats);
     }
 }

@@ -43,16 +43,20 @@ impl Default for LoadSettings {
 }
 
 impl LoadSettings {
-    /// Writes the settings for a client with these features. `known` returns
-    /// the names of the server's clusters; it is called only for a client that
-    /// has to report on all clusters and does not understand
-    /// `send_all_clusters`.
+    /// Whether a client has to be sent the names of the server's clusters:
+    /// it has to report on all, and does not understand `send_all_clusters`.
+    pub(super) fn needs_names(&self, understands_all: bool) -> bool {
+        self.clusters == LoadClusters::All && !understands_all
+    }
+
+    /// Writes the settings for a client. `known` returns the names of the
+    /// server's clusters; it is called only for a client that
+    /// [needs](Self::needs_names) them.
     pub(super) fn write_response(
         &self,
-        features: &[String],
+        understands_all: bool,
         known: impl FnOnce() -> Vec<String>,
     ) -> LoadStatsResponse {
-        let understands_all = features.iter().any(|feature| feature == SENDS_ALL);
         let (send_all_clusters, clusters) = match &self.clusters {
             LoadClusters::Named(names) => (false, names.clone()),
             LoadClusters::All if understands_all => (true, Vec::new()),

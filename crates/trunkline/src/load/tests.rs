@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
@@ -13,6 +14,7 @@ use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, L
 
 use super::settings::SENDS_ALL;
 use super::*;
+use trunkline_proto::load_stats;
 
 struct Client {
     send: mpsc::Sender<LoadStatsRequest>,
@@ -87,6 +89,18 @@ fn load(clusters: LoadClusters) -> Load {
 
 fn named(names: &[&str]) -> LoadClusters {
     LoadClusters::Named(names.iter().map(|&n| n.to_owned()).collect())
+}
+
+/// Stores a report of Envoy's own type.
+fn store(reports: &LoadReports, node: &str, stats: ClusterStats) {
+    let message = LoadStatsRequest {
+        node: None,
+        cluster_stats: vec![stats],
+    };
+    let bytes = message.encode_to_vec();
+    let each = |stats| reports.store(&node.into(), "", stats);
+    let read = load_stats::read(&bytes, &Default::default(), each);
+    reports.add_refused(read.unwrap().refused);
 }
 
 /// Waits until the reports satisfy `done`.
@@ -188,27 +202,28 @@ async fn a_stream_ends_with_its_client() {
 #[test]
 fn what_does_not_fit_is_refused_and_counted() {
     let limits = LoadLimits {
-        bytes: 3000,
-        node_bytes: 2000,
+        bytes: 30_000,
+        node_bytes: 20_000,
         ..LoadLimits::default()
     };
     let reports = LoadReports::new(limits);
+    let store = |node: &str, stats| store(&reports, node, stats);
     let many = || (0..100).map(|n| locality(&n.to_string(), n)).collect();
-    reports.store("a", "", vec![stats("c", many())]);
+    store("a", stats("c", many()));
     let kept = reports.snapshot()[0].localities.len();
     assert!((1..100).contains(&kept), "{kept}");
     assert_eq!(reports.refused(), 100 - kept as u64);
     // The next client has what is left; an equal report costs nothing.
-    reports.store("b", "", vec![stats("c", many())]);
+    store("b", stats("c", many()));
     let left = reports.snapshot()[1].localities.len();
     assert!((1..kept).contains(&left), "{left}");
     let before = reports.refused();
-    reports.store("a", "", vec![stats("c", vec![locality("0", 9)])]);
+    store("a", stats("c", vec![locality("0", 9)]));
     assert_eq!(reports.refused(), before);
     assert_eq!(reports.snapshot()[0].localities[0].requests.issued, 9);
     // A name that is too long is refused with its figures.
-    let long = "x".repeat(4000);
-    reports.store("a", "", vec![stats(&long, vec![locality("z", 1)])]);
+    let long = "x".repeat(40_000);
+    store("a", stats(&long, vec![locality("z", 1)]));
     assert_eq!(reports.refused(), before + 2);
 }
 
@@ -216,23 +231,117 @@ fn what_does_not_fit_is_refused_and_counted() {
 async fn what_is_not_reported_again_is_forgotten_and_makes_room() {
     let reports = LoadReports::new(LoadLimits {
         keep: Duration::from_secs(60),
-        bytes: 3000,
-        node_bytes: 3000,
+        bytes: 20_000,
+        node_bytes: 20_000,
+        ..LoadLimits::default()
     });
+    let store = |node: &str, stats| store(&reports, node, stats);
     let zones = |from: u64, to| (from..to).map(|n| locality(&n.to_string(), n)).collect();
-    reports.store("gone", "", vec![stats("c", zones(0, 100))]);
+    store("gone", stats("c", zones(0, 100)));
     tokio::time::advance(Duration::from_secs(40)).await;
-    reports.store("a", "", vec![stats("c", zones(0, 1))]);
+    store("a", stats("c", zones(0, 1)));
     assert_eq!(reports.snapshot().len(), 1, "the store is full");
     tokio::time::advance(Duration::from_secs(40)).await;
     assert_eq!(reports.snapshot().len(), 0);
-    reports.store("a", "", vec![stats("c", zones(0, 2))]);
+    store("a", stats("c", zones(0, 2)));
     tokio::time::advance(Duration::from_secs(40)).await;
-    reports.store("a", "", vec![stats("c", zones(1, 2))]);
+    store("a", stats("c", zones(1, 2)));
     tokio::time::advance(Duration::from_secs(40)).await;
     let left = reports.snapshot();
     let [zone] = &left[0].localities[..] else {
         panic!("one zone: {left:?}")
     };
     assert_eq!(zone.place.zone, "1");
+}
+
+#[tokio::test]
+async fn a_message_of_a_million_empty_reports_costs_what_its_limit_allows() {
+    let load = load(LoadClusters::All);
+    let mut client = Client::open(&load, node(&[SENDS_ALL])).await;
+    client.told().await;
+    client.report(vec![ClusterStats::default(); 1 << 20]).await;
+    let reports = until(&load, |all| !all.is_empty()).await;
+    assert_eq!(reports.len(), 1, "all have the same name");
+    let beyond = (1 << 20) - load_stats::ReportLimits::default().clusters;
+    while load.reports().refused() < beyond as u64 {
+        tokio::task::yield_now().await;
+    }
+    // The stream goes on.
+    client.report(vec![stats("c", Vec::new())]).await;
+    until(&load, |all| all.len() == 2).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_is_refused() {
+    let load = load(LoadClusters::All);
+    let mut client = Client::open(&load, node(&[SENDS_ALL])).await;
+    client.told().await;
+    let long = "x".repeat(5 << 20);
+    client.report(vec![stats(&long, Vec::new())]).await;
+    let status = client.receive.message().await.unwrap_err();
+    assert_eq!(status.code(), Code::OutOfRange);
+    assert_eq!(load.reports().bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_does_not_say_whose_it_is_ends() {
+    let load = load(LoadClusters::All);
+    let mut client = LoadReportingServiceClient::new(load.service());
+    let (_open, requests) = mpsc::channel::<LoadStatsRequest>(1);
+    let answer = client.stream_load_stats(ReceiverStream::new(requests));
+    let mut receive = answer.await.unwrap().into_inner();
+    let status = receive.message().await.unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+}
+
+#[tokio::test]
+async fn one_stream_too_many_is_refused() {
+    let limits = LoadLimits {
+        streams: 1,
+        ..LoadLimits::default()
+    };
+    let load = Load::new(LoadSettings::default(), limits, Vec::new);
+    let mut first = Client::open(&load, node(&[])).await;
+    first.told().await;
+    let mut client = LoadReportingServiceClient::new(load.service());
+    let answer = client.stream_load_stats(tokio_stream::pending()).await;
+    assert_eq!(answer.unwrap_err().code(), Code::ResourceExhausted);
+    assert_eq!(load.streams(), 1);
+}
+
+#[test]
+fn a_cluster_has_so_many_localities() {
+    let limits = LoadLimits {
+        localities: 10,
+        ..LoadLimits::default()
+    };
+    let reports = LoadReports::new(limits);
+    let zones = (0..30).map(|n| locality(&format!("{n:02}"), n)).collect();
+    store(&reports, "n", stats("c", zones));
+    assert_eq!(reports.snapshot()[0].localities.len(), 10);
+    assert_eq!(reports.refused(), 20);
+}
+
+#[test]
+fn random_names_take_no_more_than_they_may() {
+    let reports = LoadReports::new(LoadLimits {
+        bytes: 1 << 20,
+        node_bytes: 1 << 16,
+        ..LoadLimits::default()
+    });
+    for n in 0..10_000 {
+        let zones = vec![locality(&n.to_string(), 1)];
+        store(&reports, &format!("n{n}"), stats(&format!("c{n}"), zones));
+    }
+    assert!(reports.bytes() <= 1 << 20);
+    assert!(reports.refused() > 0);
+    // One client takes no more than its share.
+    let reports = LoadReports::new(LoadLimits {
+        node_bytes: 1 << 16,
+        ..LoadLimits::default()
+    });
+    for n in 0..1000 {
+        store(&reports, "n", stats(&format!("c{n}"), Vec::new()));
+    }
+    assert!(reports.bytes() <= 1 << 16);
 }

@@ -10,9 +10,10 @@ mod lookup;
 mod tests;
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use prost::Message;
+use tokio::sync::Mutex;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tonic_reflection::pb::v1::server_reflection_server as v1_server;
@@ -21,8 +22,13 @@ use tonic_reflection::pb::{v1, v1alpha};
 
 use lookup::ReflectionStream;
 
+use crate::questions::{Asked, Busy, Question, Questions, peer_of};
+
 /// The full name of the service.
 pub const NAME: &str = v1_server::SERVICE_NAME;
+
+/// The maximum of a request, which is a name.
+const REQUEST_BYTES: usize = 16 << 10;
 
 /// The full name of its older version.
 pub const NAME_V1ALPHA: &str = v1alpha_server::SERVICE_NAME;
@@ -31,6 +37,7 @@ pub const NAME_V1ALPHA: &str = v1alpha_server::SERVICE_NAME;
 #[derive(Clone, Debug)]
 pub struct Reflection {
     services: Arc<[String]>,
+    questions: Questions,
 }
 
 impl Reflection {
@@ -38,19 +45,81 @@ impl Reflection {
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let services = services.into_iter().map(Into::into).collect();
-        Self { services }
+        let questions = Questions::default();
+        Self {
+            services,
+            questions,
+        }
+    }
+
+    /// Counts the work of the service among these questions.
+    #[must_use]
+    pub fn with_questions(self, questions: Questions) -> Self {
+        Self { questions, ..self }
     }
 
     /// The service for a tonic server.
     #[must_use]
     pub fn v1(&self) -> v1_server::ServerReflectionServer<Self> {
         v1_server::ServerReflectionServer::new(self.clone())
+            .max_decoding_message_size(REQUEST_BYTES)
     }
 
     /// The older version, which many tools still use.
     #[must_use]
     pub fn v1alpha(&self) -> v1alpha_server::ServerReflectionServer<Self> {
         v1alpha_server::ServerReflectionServer::new(self.clone())
+            .max_decoding_message_size(REQUEST_BYTES)
+    }
+}
+
+/// A stream that is answered.
+struct Answering {
+    /// The question of the last answer, whose bytes count until the next.
+    question: Mutex<Question>,
+    stream: Arc<std::sync::Mutex<ReflectionStream>>,
+}
+
+impl Answering {
+    /// Responds to one request, aside from where streams are served: a file may
+    /// have hundreds of others that it depends on.
+    async fn respond(
+        &self,
+        request: v1::ServerReflectionRequest,
+    ) -> Result<v1::ServerReflectionResponse, Status> {
+        let busy = |busy: Busy| Status::resource_exhausted(busy.to_string());
+        let mut question = self.question.lock().await;
+        question.release();
+        let stream = Arc::clone(&self.stream);
+        let answer = question.run(move || {
+            let stream = stream.lock();
+            let mut stream = stream.unwrap_or_else(PoisonError::into_inner);
+            stream.respond(request)
+        });
+        let answer = answer.await.map_err(busy)?;
+        let answer = answer.ok_or_else(|| Status::internal("the question was dropped"))?;
+        // It is there as a message, and then as bytes.
+        question.hold(2 * answer.encoded_len()).map_err(busy)?;
+        Ok(answer)
+    }
+}
+
+impl Reflection {
+    fn answering(&self, extensions: &http::Extensions) -> Arc<Answering> {
+        let stream = ReflectionStream::new(Arc::clone(&self.services));
+        let question = self.questions.ask(peer_of(extensions));
+        Arc::new(Answering {
+            question: Mutex::new(question),
+            stream: Arc::new(std::sync::Mutex::new(stream)),
+        })
+    }
+
+    /// Makes the response of a stream, which is paced.
+    fn response<T>(&self, responses: Responses<T>) -> Response<Responses<T>> {
+        let mut response = Response::new(responses);
+        let asked = Asked::new(self.questions.ask(None));
+        response.extensions_mut().insert(asked);
+        response
     }
 }
 
@@ -66,10 +135,12 @@ impl v1_server::ServerReflection for Reflection {
         &self,
         request: Request<Streaming<v1::ServerReflectionRequest>>,
     ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
-        let mut stream = ReflectionStream::new(Arc::clone(&self.services));
-        let requests = request.into_inner();
-        let responses = requests.map(move |request| Ok(stream.respond(request?)));
-        Ok(Response::new(Box::pin(responses)))
+        let answering = self.answering(request.extensions());
+        let responses = request.into_inner().then(move |request| {
+            let answering = Arc::clone(&answering);
+            async move { answering.respond(request?).await }
+        });
+        Ok(self.response(Box::pin(responses)))
     }
 }
 
@@ -83,13 +154,15 @@ impl v1alpha_server::ServerReflection for Reflection {
         &self,
         request: Request<Streaming<v1alpha::ServerReflectionRequest>>,
     ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
-        let mut stream = ReflectionStream::new(Arc::clone(&self.services));
-        let requests = request.into_inner();
-        let responses = requests.map(move |request| {
-            let response = stream.respond(other_version(&request?)?);
-            other_version(&response)
+        let answering = self.answering(request.extensions());
+        let responses = request.into_inner().then(move |request| {
+            let answering = Arc::clone(&answering);
+            async move {
+                let response = answering.respond(other_version(&request?)?).await?;
+                other_version(&response)
+            }
         });
-        Ok(Response::new(Box::pin(responses)))
+        Ok(self.response(Box::pin(responses)))
     }
 }
 

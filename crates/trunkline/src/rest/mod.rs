@@ -30,7 +30,7 @@ use trunkline_core::kind;
 
 pub use error::RestError;
 pub use request::{Read, RestLimits, read};
-pub use response::{LeftOut, Written, write};
+pub use response::{LeftOut, Written, pieces, write};
 
 /// Every path that can be polled, and its type: the paths of Envoy's services.
 pub const PATHS: &[(&str, &str)] = &[

@@ -33,7 +33,7 @@ pub struct RestLimits {
 impl Default for RestLimits {
     fn default() -> Self {
         Self {
-            body_bytes: 16 << 20,
+            body_bytes: 4 << 20,
             text_bytes: 16 << 10,
             name_bytes: 4 << 10,
             names: 100_000,

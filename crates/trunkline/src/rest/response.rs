@@ -9,7 +9,7 @@ use trunkline_core::name::Name;
 use trunkline_core::resource::TypeUrl;
 use trunkline_proto::descriptor;
 use trunkline_proto::prost_reflect::DynamicMessage;
-use trunkline_proto::text::{Loss, loss, to_node};
+use trunkline_proto::text::{self, Loss, Value, loss, to_node};
 
 use crate::wire::sotw_frames;
 
@@ -40,6 +40,17 @@ pub struct LeftOut {
 /// listed in [`Written::left_out`]. `identifier` names this server in it.
 #[must_use]
 pub fn write(response: &SotwResponse, identifier: &str) -> Written {
+    let (pieces, left_out) = pieces(response, identifier);
+    let body = pieces.collect();
+    Written { body, left_out }
+}
+
+/// Writes a response as [`write`] does, in pieces: each resource is written when
+/// its turn comes.
+pub fn pieces(
+    response: &SotwResponse,
+    identifier: &str,
+) -> (impl Iterator<Item = String> + Send + use<>, Vec<LeftOut>) {
     let mut left_out = Vec::new();
     let mut listed = Vec::with_capacity(response.resources.len());
     for sent in response.resources.iter() {
@@ -52,21 +63,80 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
         }
     }
 
-    let expressible = SotwResponse {
-        resources: listed.into(),
-        // Older clients do not know this field, and refuse unknown ones.
-        errors: Vec::new(),
-        ..response.clone()
+    let with = Response {
+        template: SotwResponse {
+            resources: Vec::new().into(),
+            // Older clients do not know this field, and refuse unknown ones.
+            errors: Vec::new(),
+            ..response.clone()
+        },
+        identifier: identifier.to_owned(),
     };
+    let rest = with.rest();
+    let (before, after) = match listed.is_empty() {
+        true => (rest, String::new()),
+        false => (LIST.to_owned(), end_of(&rest)),
+    };
+    let mut comma = "";
+    let items = listed.into_iter().map(move |sent| {
+        let item = with.item(sent);
+        format!("{}{item}", std::mem::replace(&mut comma, ","))
+    });
+    let pieces = std::iter::once(before).chain(items).chain([after]);
+    (pieces, left_out)
+}
 
-    // One encoder for both, so that JSON and gRPC are the same message.
-    let bytes = sotw_frames(&expressible, identifier).to_bytes();
-    let message = descriptor::message(RESPONSE)
-        .and_then(|descriptor| DynamicMessage::decode(descriptor, bytes).ok());
-    let json = message.map(|message| to_node(&message, None).to_json());
-    Written {
-        body: json.unwrap_or_default(),
-        left_out,
+/// The beginning of a response that has resources.
+const LIST: &str = "{\"resources\":[";
+
+/// Returns the end of a response that has resources, after the last of them. The
+/// other fields are an object.
+fn end_of(rest: &str) -> String {
+    match rest.strip_prefix('{') {
+        Some("}") | None => "]}".to_owned(),
+        Some(fields) => format!("],{fields}"),
+    }
+}
+
+/// Writes parts of a response. One encoder is for gRPC and for this, so that
+/// both are the same message.
+struct Response {
+    /// The response, without resources.
+    template: SotwResponse,
+    identifier: String,
+}
+
+impl Response {
+    /// Writes the fields other than the resources, as an object.
+    fn rest(&self) -> String {
+        let tree = self.tree(&self.template);
+        tree.map_or_else(|| "{}".to_owned(), |tree| tree.to_json())
+    }
+
+    /// Writes one resource.
+    fn item(&self, sent: WireResource) -> String {
+        let response = SotwResponse {
+            resources: vec![sent].into(),
+            ..self.template.clone()
+        };
+        let tree = self.tree(&response).map(|tree| tree.value);
+        let Some(Value::Map(entries)) = tree else {
+            return "null".to_owned();
+        };
+        let list = entries.into_iter().find(|entry| entry.key == "resources");
+        match list.map(|entry| entry.node.value) {
+            Some(Value::List(items)) => items.first().map(text::Node::to_json),
+            _ => None,
+        }
+        .unwrap_or_else(|| "null".to_owned())
+    }
+
+    /// The tree of a response.
+    fn tree(&self, response: &SotwResponse) -> Option<text::Node> {
+        let bytes = sotw_frames(response, &self.identifier).to_bytes();
+        let of = descriptor::message(RESPONSE)?;
+        let message = DynamicMessage::decode(of, bytes).ok()?;
+        Some(to_node(&message, None))
     }
 }
 

@@ -155,6 +155,18 @@ pub enum Limit {
     RequestTimeout,
     /// A long request had to wait for those of others.
     LongRequests,
+    /// A question was refused: too many are being answered.
+    Questions,
+    /// A question was refused: too many bytes of answers are not read yet.
+    AnswerBytes,
+    /// An answer was given up: its asker took nothing of it.
+    UnreadAnswers,
+    /// The body of a request was refused: too many are arriving.
+    Bodies,
+    /// The body of a request was refused: it did not arrive in time.
+    SlowBodies,
+    /// A stream of load reports was refused: there are too many.
+    LoadStreams,
 }
 
 impl Limit {
@@ -177,6 +189,12 @@ impl Limit {
             Self::UnfinishedRequests => "unfinished_requests",
             Self::RequestTimeout => "request_timeout",
             Self::LongRequests => "long_requests",
+            Self::Questions => "questions",
+            Self::AnswerBytes => "answer_bytes",
+            Self::UnreadAnswers => "unread_answers",
+            Self::Bodies => "bodies",
+            Self::SlowBodies => "slow_bodies",
+            Self::LoadStreams => "load_streams",
         }
     }
 }

@@ -81,6 +81,7 @@ use crate::checked::{ContentSet, Guard, Proposal, Settlement};
 use crate::listen::Listening;
 use crate::load::Load;
 use crate::memory::Memory;
+use crate::questions::Questions;
 use crate::tls::Tls;
 
 pub use arrival::{Arrival, ArrivalState, Awaited, ClientArrival, Outstanding, RejectedResource};
@@ -333,6 +334,18 @@ impl Server {
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.shared.memory
+    }
+
+    /// The bounds on requests that are answered once, for those that others
+    /// answer beside this server.
+    #[must_use]
+    pub fn questions(&self) -> &Questions {
+        &self.shared.questions
+    }
+
+    /// Counts a limit that was met beside this server, as its hooks do.
+    pub fn limited(&self, limit: Limit) {
+        self.shared.hooks.limited(limit);
     }
 
     /// Whether the server drains or has stopped.

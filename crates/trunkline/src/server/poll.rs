@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tonic::body::Body;
 use tonic::{Code, Status};
 use trunkline_core::kind::Kind;
-use trunkline_core::message::{self, Mode, SotwResponse};
+use trunkline_core::message::{self, Mode, SotwResponse, WireResource};
 use trunkline_core::resource::Version;
 use trunkline_core::resource_list::ResourceList;
 use trunkline_core::session::{Event, Session};
 
 use super::admit::{self, Admitted};
-use super::hooks::Call;
+use super::hooks::{Call, Limit};
 use super::paths::StreamForm;
 use super::report::{Report, Sent};
 use super::shared::Shared;
 use super::stream::{Stream, take_withheld};
+use crate::questions::{self, AnswerBody, ArriveError, BodyLimits, Busy, Question};
 use crate::rest::{self, RestError, RestLimits};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -36,6 +36,10 @@ enum Refusal {
     Inexpressible(String),
     /// Writing the response panicked.
     NotWritten,
+    /// Too much is being asked.
+    Busy(Busy),
+    /// The body did not arrive in time.
+    TooSlow,
 }
 
 /// Serves a poll for a type: the resources, `304` if the client has this
@@ -46,7 +50,7 @@ pub(super) async fn serve(
     request: Request<Body>,
 ) -> Response<Body> {
     match poll(shared, kind, request).await {
-        Ok(Some(body)) => json_response(StatusCode::OK, body),
+        Ok(Some(body)) => json_response(StatusCode::OK, Body::new(body)),
         Ok(None) => empty_response(StatusCode::NOT_MODIFIED),
         Err(refusal) => refusal.into_response(),
     }
@@ -59,7 +63,7 @@ async fn poll(
     shared: Arc<Shared>,
     kind: &'static str,
     request: Request<Body>,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<AnswerBody>, Refusal> {
     let call = Call::of(&request);
     let admitted = admit::admit(&shared, &call).await;
     let Admitted {
@@ -68,8 +72,14 @@ async fn poll(
     } = admitted.map_err(Refusal::NotAdmitted)?;
 
     let limits = poll_limits(&shared);
-    let body = read_body(request.into_body(), limits.body_bytes).await?;
-    let mut read = rest::read(kind, &body, &limits).map_err(Refusal::Unreadable)?;
+    let peer = call.connection.peer.map(|peer| peer.ip());
+    let mut question = shared.questions.ask(peer);
+    let body = read_body(&shared, request.into_body(), &mut question, &limits).await?;
+    let body_bytes = body.len();
+    let read = question.run(move || rest::read(kind, &body, &limits)).await;
+    let read = read.map_err(Refusal::Busy)?.ok_or(Refusal::NotWritten)?;
+    let mut read = read.map_err(Refusal::Unreadable)?;
+    question.release();
     // With a version the session would take the client for one that resumes.
     let held_version = read.request.version.take();
 
@@ -78,26 +88,44 @@ async fn poll(
         only: Some(kind.into()),
     };
     let stream = Arc::new(Stream::new(shared, stream_form, call.connection, identity));
-    let response = first_response(&stream, read, body.len());
+    let response = first_response(&stream, read, body_bytes);
     if held_version.as_ref() == Some(&response.version) {
         return Ok(None);
     }
 
-    // A large set takes a while to write.
-    let written = tokio::task::spawn_blocking(move || write_json(&stream, &response));
-    let body = written.await.unwrap_or(Err(Refusal::NotWritten))?;
+    // A large set takes a while to write, and longer to be read.
+    let list_bytes = response.resources.len() * size_of::<WireResource>();
+    question.hold(list_bytes).map_err(Refusal::Busy)?;
+    let written = question.run(move || write_json(stream, response)).await;
+    let next = written
+        .map_err(Refusal::Busy)?
+        .ok_or(Refusal::NotWritten)??;
+    let body = questions::stream(question, next).await;
+    let body = body.map_err(Refusal::Busy)?.ok_or(Refusal::NotWritten)?;
     Ok(Some(body))
 }
 
-/// Reads the body of a poll. One beyond the limit is refused.
-async fn read_body(body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    match Limited::new(body, limit).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Refusal::Unreadable(RestError::TooLarge { limit }))
+/// Reads the body of a poll. One beyond the limit, or one that is too slow, is
+/// refused. Its bytes count for the question.
+async fn read_body(
+    shared: &Shared,
+    body: Body,
+    question: &mut Question,
+    limits: &RestLimits,
+) -> Result<Bytes, Refusal> {
+    let limit = limits.body_bytes;
+    let mut busy = Busy::Bytes;
+    let grow = |bytes| question.hold(bytes).map_err(|why| busy = why).is_ok();
+    let arrived = questions::arrive(body, BodyLimits::of(limit), grow).await;
+    arrived.map_err(|error| match error {
+        ArriveError::TooLong { .. } => Refusal::Unreadable(RestError::TooLarge { limit }),
+        ArriveError::TooSlow => {
+            shared.hooks.limited(Limit::SlowBodies);
+            Refusal::TooSlow
         }
-        Err(_) => Err(Refusal::Broken),
-    }
+        ArriveError::Broken => Refusal::Broken,
+        ArriveError::NoRoom => Refusal::Busy(busy),
+    })
 }
 
 /// Returns the first response of a stream that would make this request, by a
@@ -148,26 +176,38 @@ fn is_withheld(event: &Event) -> bool {
     matches!(event, Event::Withheld { .. })
 }
 
-/// Writes a response as JSON, and reports it as sent. Refuses a whole set with
-/// a resource that JSON cannot express: a client deletes a resource that is
-/// left out of it (S38).
-fn write_json(stream: &Stream, response: &SotwResponse) -> Result<String, Refusal> {
-    let written = rest::write(response, &stream.shared.options.identifier);
-    if let Some(lost) = written.left_out.first()
+/// Writes a response as JSON, in pieces, and reports it as sent after the last.
+/// Refuses a whole set with a resource that JSON cannot express: a client
+/// deletes a resource that is left out of it (S38).
+fn write_json(
+    stream: Arc<Stream>,
+    response: SotwResponse,
+) -> Result<impl FnMut() -> Option<Bytes> + Send + 'static, Refusal> {
+    let (mut pieces, left_out) = rest::pieces(&response, &stream.shared.options.identifier);
+    if let Some(lost) = left_out.first()
         && Kind::of(&response.type_url).whole_set
     {
         let why = format!("{}: {}; poll by gRPC instead", lost.name, lost.loss);
         return Err(Refusal::Inexpressible(why));
     }
 
-    stream.report(Report::Sent(Sent {
-        type_url: &response.type_url,
-        nonce: &response.nonce,
-        resources: &response.resources,
-        removed: &[],
-        bytes: written.body.len(),
-    }));
-    Ok(written.body)
+    let mut bytes = 0;
+    Ok(move || match pieces.next() {
+        Some(piece) => {
+            bytes += piece.len();
+            Some(Bytes::from(piece))
+        }
+        None => {
+            stream.report(Report::Sent(Sent {
+                type_url: &response.type_url,
+                nonce: &response.nonce,
+                resources: &response.resources,
+                removed: &[],
+                bytes,
+            }));
+            None
+        }
+    })
 }
 
 /// The limits of a poll, by the options of the server. Metadata is read if
@@ -175,7 +215,7 @@ fn write_json(stream: &Stream, response: &SotwResponse) -> Result<String, Refusa
 fn poll_limits(shared: &Shared) -> RestLimits {
     let options = &shared.options;
     RestLimits {
-        body_bytes: options.request_bytes,
+        body_bytes: options.request_bytes.min(RestLimits::default().body_bytes),
         name_bytes: options.limits.name_bytes,
         names: options.limits.subscriptions,
         metadata: !shared.rules.is_empty(),
@@ -193,9 +233,20 @@ impl Refusal {
     fn into_response(self) -> Response<Body> {
         match self {
             Self::NotAdmitted(status) => reason_response(http_status(&status), status.message()),
-            Self::Unreadable(error) => json_response(error.status(), error.to_json()),
+            Self::Unreadable(error) => json_response(error.status(), text_body(error.to_json())),
             Self::Broken => empty_response(StatusCode::BAD_REQUEST),
             Self::Inexpressible(why) => reason_response(StatusCode::INTERNAL_SERVER_ERROR, &why),
+            Self::Busy(busy) => {
+                let mut response =
+                    reason_response(StatusCode::SERVICE_UNAVAILABLE, &busy.to_string());
+                let second = HeaderValue::from_static("1");
+                response.headers_mut().insert(RETRY_AFTER, second);
+                response
+            }
+            Self::TooSlow => reason_response(
+                StatusCode::REQUEST_TIMEOUT,
+                &ArriveError::TooSlow.to_string(),
+            ),
             Self::NotWritten => empty_response(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
@@ -217,12 +268,15 @@ fn http_status(status: &Status) -> StatusCode {
 fn reason_response(code: StatusCode, why: &str) -> Response<Body> {
     let message = serde_json::Value::from(why);
     let body = format!(r#"{{"code":{},"message":{message}}}"#, code.as_u16());
-    json_response(code, body)
+    json_response(code, text_body(body))
 }
 
-fn json_response(code: StatusCode, body: String) -> Response<Body> {
-    let body = http_body_util::Full::new(Bytes::from(body));
-    let mut response = Response::new(Body::new(body));
+fn text_body(text: String) -> Body {
+    Body::new(http_body_util::Full::new(Bytes::from(text)))
+}
+
+fn json_response(code: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response

@@ -8,12 +8,13 @@ use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::hooks::Call;
+use super::hooks::{Call, Limit};
 use super::shared::Shared;
 use super::{Server, paths, poll};
+use crate::questions::Asked;
 use crate::reflection::Reflection;
 use crate::status::csds;
-use crate::{health, reflection, rest};
+use crate::{health, questions, reflection, rest};
 
 const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
 const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";
@@ -56,18 +57,38 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
         return status.into_http();
     }
 
+    let questions = shared.questions.clone();
+    let reflection = || Reflection::new(names()).with_questions(questions.clone());
     let Ok(response) = match service {
-        LOAD => shared.load.service().call(request).await,
+        LOAD => {
+            if shared.load.is_full() {
+                shared.hooks.limited(Limit::LoadStreams);
+            }
+            shared.load.service().call(request).await
+        }
         STATUS => {
             let clients = Arc::new(Server { shared });
-            csds::service(clients).call(request).await
+            let service = csds::service_with(clients, questions);
+            service.clone().call(request).await.map(pace_answer)
         }
-        reflection::NAME => Reflection::new(names()).v1().call(request).await,
-        reflection::NAME_V1ALPHA => Reflection::new(names()).v1alpha().call(request).await,
+        reflection::NAME => reflection().v1().call(request).await.map(pace_answer),
+        reflection::NAME_V1ALPHA => {
+            let mut service = reflection().v1alpha();
+            service.call(request).await.map(pace_answer)
+        }
         // A discovery service, but none of its streams.
         _ => return no_method(&path),
     };
     response
+}
+
+/// Hands an answer over piece by piece, and gives it up if its asker takes
+/// nothing. Its question is in its extensions, if there is one.
+fn pace_answer(mut response: Response<Body>) -> Response<Body> {
+    match response.extensions_mut().remove::<Asked>() {
+        Some(asked) => response.map(|body| Body::new(questions::pace(body, asked.into_question()))),
+        None => response,
+    }
 }
 
 fn no_method(path: &str) -> Response<Body> {

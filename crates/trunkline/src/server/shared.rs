@@ -33,6 +33,7 @@ use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
 use crate::memory::Memory;
 use crate::node::{BaseRules, NodeRules};
+use crate::questions::{QuestionLimits, Questions};
 use crate::wire::KnownVersions;
 
 /// See the module's documentation.
@@ -70,6 +71,8 @@ pub(super) struct Shared {
     /// Large work for single streams.
     pub(super) aside: Aside,
     pub(super) load: Load,
+    /// The bounds on requests that are answered once.
+    pub(super) questions: Questions,
     pub(super) health: Health,
 }
 
@@ -100,6 +103,7 @@ impl Shared {
             None => Vec::new(),
         };
 
+        let hooks = Arc::new(hooks);
         Self {
             hub: Hub::new(new_database(is_ready)),
             loading: Mutex::new(Loading {
@@ -124,7 +128,11 @@ impl Shared {
                 options.unfinished_bytes,
             )),
             load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
-            hooks: Arc::new(hooks),
+            questions: Questions::new(QuestionLimits::default(), {
+                let hooks = Arc::clone(&hooks);
+                move |limit| hooks.limited(limit)
+            }),
+            hooks,
             options,
             contents,
             health,

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use prost::Message as _;
+use tokio::sync::Mutex;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -26,23 +27,38 @@ use trunkline_proto::redact;
 
 use super::matcher::NodeMatchers;
 use super::{Client, ClientResource, Clients, Rejected, ResourceState};
+use crate::questions::{Asked, Busy, Question, Questions, peer_of};
 
 /// The approximate maximum of a response. Many clients with many resources are
 /// more than anyone can read.
-const RESPONSE_BYTES: usize = 64 << 20;
+const RESPONSE_BYTES: usize = 32 << 20;
+
+/// The maximum of a request: room for its matchers.
+const REQUEST_BYTES: usize = 128 << 10;
 
 /// The size of an entry without its texts and its body.
 const ENTRY_BYTES: usize = 64;
 
-/// The service for a tonic server.
+/// The service for a tonic server, with bounds of its own on its work.
 #[must_use]
 pub fn service(clients: Arc<dyn Clients>) -> ClientStatusDiscoveryServiceServer<Csds> {
-    ClientStatusDiscoveryServiceServer::new(Csds { clients })
+    service_with(clients, Questions::default())
+}
+
+/// The service for a tonic server; its work counts among these questions.
+#[must_use]
+pub fn service_with(
+    clients: Arc<dyn Clients>,
+    questions: Questions,
+) -> ClientStatusDiscoveryServiceServer<Csds> {
+    let csds = Csds { clients, questions };
+    ClientStatusDiscoveryServiceServer::new(csds).max_decoding_message_size(REQUEST_BYTES)
 }
 
 /// The gRPC service over [`Clients`].
 pub struct Csds {
     clients: Arc<dyn Clients>,
+    questions: Questions,
 }
 
 impl fmt::Debug for Csds {
@@ -62,11 +78,25 @@ impl ClientStatusDiscoveryService for Csds {
         request: Request<Streaming<ClientStatusRequest>>,
     ) -> Result<Response<Self::StreamClientStatusStream>, Status> {
         let clients = Arc::clone(&self.clients);
+        let questions = self.questions.clone();
+        let peer = peer_of(request.extensions());
+        // The bytes of a response count until the next one is asked for.
+        let last = Arc::new(Mutex::new(None));
         let responses = request.into_inner().then(move |request| {
-            let clients = Arc::clone(&clients);
-            async move { respond(clients, request?).await }
+            let (clients, last) = (Arc::clone(&clients), Arc::clone(&last));
+            let question = questions.ask(peer);
+            async move {
+                last.lock().await.take();
+                let (response, question) = respond(clients, request?, question).await?;
+                last.lock().await.replace(question);
+                Ok(response)
+            }
         });
-        Ok(Response::new(Box::pin(responses)))
+        let mut response: Response<Self::StreamClientStatusStream> =
+            Response::new(Box::pin(responses));
+        let asked = Asked::new(self.questions.ask(peer));
+        response.extensions_mut().insert(asked);
+        Ok(response)
     }
 
     /// Responds to one request.
@@ -75,34 +105,45 @@ impl ClientStatusDiscoveryService for Csds {
         request: Request<ClientStatusRequest>,
     ) -> Result<Response<ClientStatusResponse>, Status> {
         let clients = Arc::clone(&self.clients);
-        let response = respond(clients, request.into_inner()).await?;
-        Ok(Response::new(response))
+        let question = self.questions.ask(peer_of(request.extensions()));
+        let (response, question) = respond(clients, request.into_inner(), question).await?;
+        let mut response = Response::new(response);
+        response.extensions_mut().insert(Asked::new(question));
+        Ok(response)
     }
 }
 
 /// Builds the response to a request: the clients that its matchers accept, with
-/// their resources. It may visit every client's whole cache, so it does not run
-/// where streams are served.
+/// their resources. Expressions are compiled for it, and it may visit every
+/// client's whole cache, so it does not run where streams are served. The
+/// question that comes back holds the bytes of the response.
 async fn respond(
     clients: Arc<dyn Clients>,
     request: ClientStatusRequest,
-) -> Result<ClientStatusResponse, Status> {
-    let matchers = NodeMatchers::read(request.node_matchers)
-        .map_err(|error| Status::invalid_argument(error.to_string()))?;
-    let with_contents = !request.exclude_resource_contents;
-
+    question: Question,
+) -> Result<(ClientStatusResponse, Question), Status> {
+    let work = question.work().await.map_err(busy)?;
     let built = tokio::task::spawn_blocking(move || {
-        let mut builder = ResponseBuilder::new(with_contents, RESPONSE_BYTES);
+        let _work = work;
+        let matchers = NodeMatchers::read(request.node_matchers)
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let with_contents = !request.exclude_resource_contents;
+        let mut builder = ResponseBuilder::new(with_contents, RESPONSE_BYTES, question);
         for client in clients.clients() {
             if matchers.accept(&client.node.id) {
                 builder.add_client(&client, clients.resources(client.stream))?;
             }
         }
-        Ok(builder.response)
+        Ok((builder.response, builder.question))
     });
     built
         .await
         .unwrap_or_else(|_| Err(Status::internal("the question was dropped; ask again")))
+}
+
+/// The status of a question that is not answered now.
+fn busy(busy: Busy) -> Status {
+    Status::resource_exhausted(busy.to_string())
 }
 
 /// Builds a response, client by client.
@@ -114,16 +155,19 @@ pub(super) struct ResponseBuilder {
     with_contents: bool,
     /// How many bytes may be added.
     bytes_left: usize,
+    /// Holds the bytes of the response.
+    question: Question,
 }
 
 impl ResponseBuilder {
     /// A response without clients. Bodies are added only `with_contents`.
-    pub(super) fn new(with_contents: bool, max_bytes: usize) -> Self {
+    pub(super) fn new(with_contents: bool, max_bytes: usize, question: Question) -> Self {
         Self {
             response: ClientStatusResponse::default(),
             shown: HashMap::new(),
             with_contents,
             bytes_left: max_bytes,
+            question,
         }
     }
 
@@ -140,6 +184,8 @@ impl ResponseBuilder {
             let bytes = ENTRY_BYTES + config.encoded_len();
             let bytes_left = self.bytes_left.checked_sub(bytes);
             self.bytes_left = bytes_left.ok_or_else(too_large)?;
+            // It is there as a message, and then as bytes.
+            self.question.hold(2 * bytes).map_err(busy)?;
             configs.push(config);
         }
 

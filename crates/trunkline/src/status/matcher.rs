@@ -7,14 +7,27 @@ use trunkline_proto::envoy::envoy::r#type::matcher::v3::{NodeMatcher, StringMatc
 /// The maximum of memory for one expression.
 const REGEX_BYTES: usize = 1 << 20;
 
+/// The maximum of memory for what an expression remembers while it matches.
+const REGEX_CACHE_BYTES: usize = 1 << 20;
+
+/// The maximum of bytes of one expression.
+const REGEX_LENGTH: usize = 1024;
+
 /// The maximum of matchers in one request.
 const MAX_MATCHERS: usize = 100;
+
+/// The maximum of expressions among them: compiling one takes a while.
+const MAX_REGEXES: usize = 10;
 
 /// Errors in a request's matchers. All of them are the requester's to mend.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MatcherError {
     #[error("node_matchers: more than {MAX_MATCHERS}")]
     TooMany,
+    #[error("node_matchers: more than {MAX_REGEXES} with safe_regex; join some by |")]
+    TooManyRegexes,
+    #[error("node_matchers: safe_regex has more than {REGEX_LENGTH} bytes")]
+    LongRegex,
     #[error(
         "node_matchers: node_metadatas cannot be matched, as metadata of nodes is not kept; match by node_id"
     )]
@@ -39,6 +52,9 @@ impl NodeMatchers {
     pub(super) fn read(matchers: Vec<NodeMatcher>) -> Result<Self, MatcherError> {
         if matchers.len() > MAX_MATCHERS {
             return Err(MatcherError::TooMany);
+        }
+        if matchers.iter().filter(|matcher| is_regex(matcher)).count() > MAX_REGEXES {
+            return Err(MatcherError::TooManyRegexes);
         }
         let read = |matcher: NodeMatcher| match matcher.node_metadatas.is_empty() {
             true => matcher.node_id.map(IdMatcher::read).transpose(),
@@ -87,9 +103,15 @@ impl IdMatcher {
             MatchPattern::Suffix(text) => Pattern::Suffix(folded(text)),
             MatchPattern::Contains(text) => Pattern::Contains(folded(text)),
             MatchPattern::SafeRegex(regex) => {
+                if regex.regex.len() > REGEX_LENGTH {
+                    return Err(MatcherError::LongRegex);
+                }
                 let whole = format!("^(?:{})$", regex.regex);
-                let built = RegexBuilder::new(&whole).size_limit(REGEX_BYTES).build();
-                Pattern::Regex(built?)
+                let mut builder = RegexBuilder::new(&whole);
+                builder
+                    .size_limit(REGEX_BYTES)
+                    .dfa_size_limit(REGEX_CACHE_BYTES);
+                Pattern::Regex(builder.build()?)
             }
             MatchPattern::Custom(_) => return Err(MatcherError::Custom),
         };
@@ -110,6 +132,12 @@ impl IdMatcher {
             Pattern::Regex(regex) => regex.is_match(id),
         }
     }
+}
+
+/// Whether a matcher has an expression.
+fn is_regex(matcher: &NodeMatcher) -> bool {
+    let pattern = matcher.node_id.as_ref().map(|id| &id.match_pattern);
+    matches!(pattern, Some(Some(MatchPattern::SafeRegex(_))))
 }
 
 /// Returns a text in lower case, if case is ignored.

@@ -28,6 +28,7 @@ use trunkline_proto::envoy::envoy::r#type::matcher::v3::{
 
 use super::csds::{ResponseBuilder, service};
 use super::*;
+use crate::questions::Questions;
 
 /// Two clients; each has one resource in each state.
 struct Two;
@@ -230,7 +231,7 @@ async fn a_stream_answers_each_question_and_leaves_contents_out_if_asked() {
 
 #[test]
 fn an_answer_has_an_end() {
-    let mut answer = ResponseBuilder::new(true, 1000);
+    let mut answer = ResponseBuilder::new(true, 1000, Questions::default().ask(None));
     let client = &Two.clients()[0];
     let added = || vec![resource(ResourceState::Acked)];
     answer.add_client(client, added()).unwrap();

@@ -34,6 +34,10 @@ const ONE_REQUEST: usize = 10_000;
 /// resources.
 const SMALL_TEXT: usize = 1 << 20;
 
+/// The size from which a text is sent in binary parts, however few its resources
+/// are: the server reads a text within a bound of memory.
+const LARGE_TEXT: usize = 4 << 20;
+
 /// Applies files to a server. With a lease, keeps it until a signal ends the
 /// program.
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
@@ -227,7 +231,7 @@ impl OneFile<'_> {
         let encoded = Bytes::from(encode([&document]));
         let places = Places::files([(self.name().to_owned(), document)]);
         let found = count_resources(self.name(), Cursor::new(encoded.clone()))?;
-        if found <= ONE_REQUEST {
+        if found <= ONE_REQUEST && bytes.len() < LARGE_TEXT {
             return self.send_whole(content_type, bytes).await;
         }
         drop(bytes);

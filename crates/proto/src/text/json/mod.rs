@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::{
     Limits,
+    budget::Budget,
     error::Problem,
     slip::{Slip, closing},
     tree::{Entry, Node, Position, Value},
@@ -17,12 +18,14 @@ use super::{
 type Fault = (Position, Problem);
 
 /// Parses a text that is one value, with nothing but space after it.
-pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
+/// Returns the bytes of memory that it takes, too.
+pub(super) fn parse(text: &str, limits: &Limits) -> Result<(Node, u64), Fault> {
     let mut reader = Reader {
         rest: text,
         at: Position::START,
         depth: limits.depth,
         max: limits.depth,
+        budget: Budget::of_text(text, limits),
     };
     reader.skip_space();
     if reader.rest.is_empty() {
@@ -31,7 +34,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
     let node = reader.read_value()?;
     reader.skip_space();
     if reader.rest.is_empty() {
-        return Ok(node);
+        return Ok((node, reader.budget.taken()));
     }
     Err(reader.unexpected("the end of the text"))
 }
@@ -61,6 +64,8 @@ struct Reader<'a> {
     /// Levels that may still be opened.
     depth: usize,
     max: usize,
+    /// The values that the text may still hold.
+    budget: Budget<'a>,
 }
 
 impl Reader<'_> {
@@ -110,6 +115,7 @@ impl Reader<'_> {
     fn read_value(&mut self) -> Result<Node, Fault> {
         self.skip_space();
         let at = self.at;
+        self.count_value()?;
         let value = match self.peek() {
             Some('{') => self.read_nested(Self::read_map)?,
             Some('[') => self.read_nested(Self::read_list)?,
@@ -119,6 +125,16 @@ impl Reader<'_> {
             _ => self.read_word()?,
         };
         Ok(Node { at, value })
+    }
+
+    /// Counts a value or a key before it is read; one too many is a mistake.
+    fn count_value(&mut self) -> Result<(), Fault> {
+        let at = self.at;
+        let taken = match self.peek() {
+            Some('{' | '[') => self.budget.take_collection(),
+            _ => self.budget.take_scalar(),
+        };
+        taken.map_err(|problem| (at, problem))
     }
 
     /// Reads a list or a mapping with `read`; one level too many is a mistake.
@@ -136,6 +152,7 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         self.read_items('{', |reader| {
             let at = reader.at;
+            reader.count_value()?;
             let key = reader.read_key()?;
             reader.skip_space();
             reader.expect(':')?;

@@ -6,6 +6,8 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescri
 
 use super::{
     super::{
+        Unknown,
+        budget::MESSAGE,
         error::Problem,
         near::nearest,
         slip::Slip,
@@ -42,6 +44,7 @@ impl Walk<'_> {
             };
         };
 
+        self.take(node.at, MESSAGE)?;
         let mut message = DynamicMessage::new(of.clone());
         let mut oneofs = HashMap::new();
         // The last field that is known, if nothing is below it.
@@ -81,7 +84,9 @@ impl Walk<'_> {
     ) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
         let found = field_by_name(of, name);
-        if found.is_none() {
+        if found.is_none() && self.drops_unknown() {
+            self.total += usize::from(self.options.unknown == Unknown::Refuse);
+        } else if found.is_none() {
             match missing_space(of, entry.at, name) {
                 Some((at, slip)) => drop(self.report::<()>(at, slip)),
                 None => {

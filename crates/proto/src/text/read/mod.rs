@@ -15,7 +15,7 @@ pub(super) use any::{TYPE, VALUE, opaque_body};
 pub(super) use wellknown::has_own_form;
 
 use super::{
-    Options, Unknown,
+    Options, Unknown, budget,
     error::{Problem, TextError},
     tree::{Node, Position},
 };
@@ -36,11 +36,14 @@ pub(super) struct Walk<'a> {
     pub(super) warnings: Vec<TextError>,
     /// The number of all mistakes, also those beyond the limit of reports.
     pub(super) total: usize,
+    /// The bytes of memory that the text takes, its trees and its messages.
+    taken: u64,
 }
 
 impl<'a> Walk<'a> {
-    /// Begins a walk that has found no mistake yet.
-    pub(super) fn new(file: &'a str, options: &'a Options) -> Self {
+    /// Begins a walk that has found no mistake yet. `taken` is the memory of
+    /// the trees that it walks.
+    pub(super) fn new(file: &'a str, options: &'a Options, taken: u64) -> Self {
         Self {
             file,
             options,
@@ -48,6 +51,22 @@ impl<'a> Walk<'a> {
             errors: Vec::new(),
             warnings: Vec::new(),
             total: 0,
+            taken,
+        }
+    }
+
+    /// Counts a message or a resource before it is made. The first one too many
+    /// is reported at `at`; each of them gives `None`.
+    pub(super) fn take(&mut self, at: Position, cost: u64) -> Option<()> {
+        let limits = &self.options.limits;
+        let was_too_heavy = self.taken > limits.memory;
+        match budget::take(&mut self.taken, cost, limits) {
+            Ok(()) => Some(()),
+            Err(_) if was_too_heavy => {
+                self.total += 1;
+                None
+            }
+            Err(problem) => self.report(at, problem),
         }
     }
 
@@ -98,6 +117,16 @@ impl<'a> Walk<'a> {
     pub(super) fn warn(&mut self, at: Position, problem: Problem) {
         if self.warnings.len() < self.options.limits.errors {
             self.warnings.push(self.error_at(at, problem));
+        }
+    }
+
+    /// Returns whether a report of an unknown field would be dropped. Then its
+    /// words need not be found, and there may be a million of them.
+    fn drops_unknown(&self) -> bool {
+        let max = self.options.limits.errors;
+        match self.options.unknown {
+            Unknown::Refuse => self.errors.len() >= max,
+            Unknown::Warn => self.warnings.len() >= max,
         }
     }
 

@@ -6,6 +6,7 @@ use prost_reflect::{DynamicMessage, MapKey, MessageDescriptor, Value};
 
 use super::{
     super::{
+        budget::{MESSAGE, SCALAR},
         error::Problem,
         time::{parse_duration, parse_timestamp},
         tree::{Node, Value as Tree},
@@ -48,6 +49,9 @@ impl Walk<'_> {
                 return Some(Some(DynamicMessage::new(of.clone())));
             }
             _ => {}
+        }
+        if self.take(node.at, MESSAGE).is_none() {
+            return Some(None);
         }
         Some(match name {
             "Any" => self.read_any(of, node),
@@ -102,6 +106,8 @@ impl Walk<'_> {
         let Tree::String(text) = &node.value else {
             return self.report_wrong_kind(node, "a field mask such as user.displayName,photo");
         };
+        let count = text.bytes().filter(|&byte| byte == b',').count() as u64;
+        self.take(node.at, count * SCALAR)?;
         let paths = text.split(',').filter(|_| !text.is_empty());
         let paths = paths.map(|path| Value::String(to_snake_case(path)));
         Some(message_with(of, "paths", Value::List(paths.collect())))
@@ -115,6 +121,7 @@ impl Walk<'_> {
         };
         let value_of = of.parent_pool().get_message_by_name(VALUE)?;
 
+        self.take(node.at, MESSAGE)?;
         let mut fields = HashMap::with_capacity(entries.len());
         for entry in entries {
             let key = entry.key.clone();
@@ -134,6 +141,7 @@ impl Walk<'_> {
         };
         let value_of = of.parent_pool().get_message_by_name(VALUE)?;
 
+        self.take(node.at, MESSAGE)?;
         let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let value = self.walk_at(Step::Index(index), |w| w.read_any_value(&value_of, item));
@@ -145,6 +153,7 @@ impl Walk<'_> {
     /// Reads a `google.protobuf.Value`: a value of any kind, with a field for
     /// each kind. A number without digits is reported: JSON has none.
     fn read_any_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+        self.take(node.at, MESSAGE)?;
         let pool = of.parent_pool();
         Some(match &node.value {
             Tree::Null => message_with(of, "null_value", Value::EnumNumber(0)),

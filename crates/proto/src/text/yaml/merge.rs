@@ -20,6 +20,11 @@ pub(super) fn merge_entries(
     merges: Vec<Node>,
 ) -> Result<Vec<Entry>, Fault> {
     refuse_duplicates(&entries)?;
+    if merges.is_empty() {
+        return Ok(entries);
+    }
+    // One set for all of them: there may be as many mappings as entries.
+    let mut known: HashSet<String> = entries.iter().map(|e| e.key.clone()).collect();
     for merge in merges {
         let at = merge.at;
         let sources = match merge.value {
@@ -30,8 +35,8 @@ pub(super) fn merge_entries(
             let Value::Map(merged) = source.value else {
                 return Err((at, Problem::BadMerge));
             };
-            let known: HashSet<_> = entries.iter().map(|e| e.key.clone()).collect();
-            entries.extend(merged.into_iter().filter(|e| !known.contains(&e.key)));
+            let added = merged.into_iter();
+            entries.extend(added.filter(|e| known.insert(e.key.clone())));
         }
     }
     Ok(entries)

@@ -2,11 +2,11 @@
 //!
 //! The parser yields events, so parsing does not recurse. An alias is expanded by
 //! copying its anchor's value; how much may be copied is bounded, which makes a
-//! "billion laughs" a typed error. Which value a scalar is, a [`Schema`] decides;
+//! "billion laughs" a typed error, and so is a text that takes too much memory. Which value a scalar is, a [`Schema`] decides;
 //! a key is text, as it is written.
 
-mod copies;
 mod merge;
+mod tokens;
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use saphyr_parser::{Event, Marker, Parser, ScanError, Tag};
 
 use super::{
     Limits,
+    budget::{Budget, Size},
     error::Problem,
     schema::{Schema, octal},
     slip,
     tree::{Entry, Node, Position, Value},
 };
 
-use copies::{count_copy, measure};
 use merge::merge_entries;
 
 type Fault = (Position, Problem);
@@ -31,12 +31,19 @@ pub(super) struct Parsed {
     /// Numbers that Envoy takes for octal, as far as the limit of reports
     /// allows.
     pub(super) octals: Vec<Fault>,
+    /// The bytes of memory that the trees take.
+    pub(super) taken: u64,
 }
 
 /// Parses every document of a text into a tree. The first mistake ends it, and
 /// is returned with its place.
 pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parsed, Fault> {
-    let mut builder = Builder::new(limits, schema);
+    let tokens = tokens::cost(text, limits)?;
+    let mut builder = Builder::new(text, limits, schema);
+    builder
+        .budget
+        .take(tokens)
+        .map_err(|p| (Position::START, p))?;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| explain(text, &error))?;
         let handled = builder.handle_event(event, position(&span.start));
@@ -45,6 +52,8 @@ pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parse
     Ok(Parsed {
         documents: builder.documents,
         octals: builder.octals,
+        // The tokens are gone.
+        taken: builder.budget.taken().saturating_sub(tokens),
     })
 }
 
@@ -119,21 +128,21 @@ struct Builder<'a> {
     levels: Vec<Level>,
     /// The values that have an anchor, by its number.
     anchors: HashMap<usize, Node>,
-    /// Values copied for anchors and aliases.
-    expanded: usize,
+    /// The values that the text may still hold.
+    budget: Budget<'a>,
     documents: Vec<Node>,
     octals: Vec<Fault>,
 }
 
 impl<'a> Builder<'a> {
     /// Makes a builder that has handled no event yet.
-    fn new(limits: &'a Limits, schema: Schema) -> Self {
+    fn new(text: &str, limits: &'a Limits, schema: Schema) -> Self {
         Self {
             limits,
             schema,
             levels: Vec::new(),
             anchors: HashMap::new(),
-            expanded: 0,
+            budget: Budget::of_text(text, limits),
             documents: Vec::new(),
             octals: Vec::new(),
         }
@@ -145,6 +154,7 @@ impl<'a> Builder<'a> {
         let here = |problem| (at, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
+                self.budget.take_scalar().map_err(here)?;
                 let tag = tag.as_deref();
                 let value = self.schema.read(&text, style, tag).map_err(here)?;
                 if anchor == NO_ANCHOR && self.awaits_key() {
@@ -219,6 +229,7 @@ impl<'a> Builder<'a> {
         if self.levels.len() >= max {
             return Err(Problem::TooDeep { max });
         }
+        self.budget.take_collection()?;
         self.levels.push(Level { at, anchor, open });
         Ok(())
     }
@@ -245,8 +256,8 @@ impl<'a> Builder<'a> {
     /// the limits of copies or of levels is a mistake.
     fn expand_alias(&mut self, anchor: usize) -> Result<Node, Problem> {
         let node = self.anchors.get(&anchor).ok_or(Problem::UnknownAnchor)?;
-        let size = measure(node);
-        self.expanded = count_copy(self.expanded, size.values, self.limits)?;
+        let size = Size::of(node);
+        self.budget.take_copy(&size)?;
 
         let max = self.limits.depth;
         if self.levels.len() + size.levels > max {
@@ -260,8 +271,7 @@ impl<'a> Builder<'a> {
     /// for its aliases.
     fn add_value(&mut self, node: Node, anchor: usize) -> Result<(), Problem> {
         if anchor != NO_ANCHOR {
-            let size = measure(&node);
-            self.expanded = count_copy(self.expanded, size.values, self.limits)?;
+            self.budget.take_copy(&Size::of(&node))?;
             self.anchors.insert(anchor, node.clone());
         }
 

@@ -1,0 +1,135 @@
+//! Bodies of requests, as they arrive: bounded in length, in time, and all of
+//! them together. The guard has admitted a request before its body is read.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use trunkline::Limit;
+use trunkline::questions::{ArriveError, BodyLimits, arrive};
+
+use super::Admin;
+use super::error::Refusal;
+
+/// Bytes of all bodies that are arriving or being read, or one body of the most
+/// that one may have.
+const ALL_BYTES: usize = 256 << 20;
+
+/// The unit in which room is given.
+const UNIT: usize = 4 << 10;
+
+/// The room for bodies.
+pub(crate) struct Bodies(Arc<Semaphore>);
+
+impl Bodies {
+    /// Room for bodies of at most so many bytes each.
+    pub(crate) fn new(body_limit: usize) -> Self {
+        let bytes = ALL_BYTES.max(body_limit.saturating_add(UNIT));
+        let units = (bytes / UNIT).min(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Semaphore::new(units)))
+    }
+}
+
+/// The room of one body.
+struct Room {
+    all: Arc<Semaphore>,
+    held: Option<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
+impl Room {
+    /// Makes room for more bytes. Returns whether there is any.
+    fn grow(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        let held = self.held.as_ref().map_or(0, |held| held.num_permits());
+        let missing = self.bytes.div_ceil(UNIT).saturating_sub(held);
+        let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+        match (
+            Arc::clone(&self.all).try_acquire_many_owned(missing),
+            &mut self.held,
+        ) {
+            (Err(_), _) => false,
+            (Ok(more), Some(held)) => {
+                held.merge(more);
+                true
+            }
+            (Ok(more), none) => {
+                *none = Some(more);
+                true
+            }
+        }
+    }
+}
+
+/// A body that has arrived. Its room is given back when it is dropped.
+pub(super) struct Arrived {
+    pub(super) bytes: Bytes,
+    _room: Room,
+}
+
+/// Reads the body of a request, of at most so many bytes.
+///
+/// # Errors
+/// The body is too long or too slow, it broke off, or there is no room for it.
+pub(super) async fn read(
+    admin: &Admin,
+    body: axum::body::Body,
+    max: usize,
+) -> Result<Arrived, Refusal> {
+    let mut room = Room {
+        all: Arc::clone(&admin.bodies.0),
+        held: None,
+        bytes: 0,
+    };
+    let arrived = arrive(body, BodyLimits::of(max), |bytes| room.grow(bytes)).await;
+    match arrived {
+        Ok(bytes) => Ok(Arrived { bytes, _room: room }),
+        Err(error) => Err(refuse(admin, error)),
+    }
+}
+
+/// Makes the error of a body that is not read, and counts it.
+fn refuse(admin: &Admin, error: ArriveError) -> Refusal {
+    match error {
+        ArriveError::TooLong { max } => {
+            let remedy = match max == admin.body_limit {
+                true => "split it, or raise --max-admin-body",
+                false => "send less",
+            };
+            let message = format!("{error}; {remedy}");
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        }
+        ArriveError::TooSlow => {
+            admin.server.limited(Limit::SlowBodies);
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, error)
+        }
+        ArriveError::NoRoom => {
+            admin.server.limited(Limit::Bodies);
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)
+        }
+        ArriveError::Broken => Refusal::bad(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bodies_have_so_much_room_and_give_it_back() {
+        let Bodies(all) = Bodies::new(1 << 20);
+        let room = || Room {
+            all: Arc::clone(&all),
+            held: None,
+            bytes: 0,
+        };
+        let mut first = room();
+        assert!(first.grow(1) && first.grow(ALL_BYTES - UNIT));
+        let mut second = room();
+        assert!(!second.grow(2 * UNIT), "no room is left");
+        drop(first);
+        assert!(second.grow(2 * UNIT));
+        assert!(!room().grow(ALL_BYTES));
+    }
+}

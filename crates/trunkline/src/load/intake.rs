@@ -1,0 +1,117 @@
+//! Reports on their way to the store: read a cluster at a time, large ones aside
+//! and few at once, of each address in turn.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tonic::Status;
+use trunkline_proto::discovery::{self, Node};
+use trunkline_proto::load_stats::{self, ReportLimits};
+
+use super::settings::SENDS_ALL;
+use super::store::LoadReports;
+use crate::questions::{Question, QuestionLimits, Questions};
+
+/// Messages from this size on are read on another thread.
+const LARGE: usize = 4 << 10;
+/// Large messages that are read at once, one of each address. Others wait in
+/// turn, and their streams take no further messages meanwhile.
+const AT_ONCE: usize = 2;
+/// Bytes of a node; Envoy sends some sixty kilobytes.
+const NODE_BYTES: usize = 1 << 20;
+/// Texts of a node that are read.
+const NODE_ENTRIES: usize = 10_000;
+
+/// Reads messages into a store.
+#[derive(Debug)]
+pub(super) struct Intake {
+    reports: LoadReports,
+    turns: Questions,
+}
+
+/// A client: its node, as far as it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Reporter {
+    id: Arc<str>,
+    cluster: Arc<str>,
+}
+
+impl Intake {
+    pub(super) fn new(reports: LoadReports) -> Self {
+        let limits = QuestionLimits {
+            at_once: AT_ONCE,
+            peer_at_once: 1,
+            ..QuestionLimits::default()
+        };
+        // What waits is counted by nobody: its stream waits, and no other.
+        let turns = Questions::new(limits, |_| ());
+        Self { reports, turns }
+    }
+
+    /// The turns of an address, for one of its streams.
+    pub(super) fn turns_of(&self, peer: Option<IpAddr>) -> Question {
+        self.turns.ask(peer)
+    }
+
+    /// Stores the reports of a message. `reporter` is the client, and `turns`
+    /// are those of its address.
+    ///
+    /// # Errors
+    /// The bytes are no such message.
+    pub(super) async fn store(
+        &self,
+        reporter: &Reporter,
+        turns: &Question,
+        message: Bytes,
+    ) -> Result<(), Status> {
+        self.reports.drop_old_at_times();
+        if message.len() < LARGE {
+            return store_now(&self.reports, reporter, &message);
+        }
+        let (reports, reporter) = (self.reports.clone(), reporter.clone());
+        let stored = turns.run_in_turn(move || store_now(&reports, &reporter, &message));
+        let dropped = || Err(Status::internal("the report was dropped"));
+        stored.await.unwrap_or_else(dropped)
+    }
+}
+
+/// Stores the reports of a message, on this thread.
+fn store_now(reports: &LoadReports, reporter: &Reporter, message: &[u8]) -> Result<(), Status> {
+    let each = |stats| reports.store(&reporter.id, &reporter.cluster, stats);
+    let read = load_stats::read(message, &ReportLimits::default(), each);
+    let read = read.map_err(|error| Status::invalid_argument(error.to_string()))?;
+    reports.add_refused(read.refused);
+    Ok(())
+}
+
+/// Reads the node of a client's first message: the client, and whether it
+/// understands `send_all_clusters`.
+///
+/// # Errors
+/// It has no node, or one that cannot be read.
+pub(super) fn read_reporter(message: &Bytes) -> Result<(Reporter, bool), Status> {
+    let bad = |error: &dyn std::fmt::Display| Status::invalid_argument(error.to_string());
+    // Only the node: the clusters are read when they are stored.
+    let no_clusters = ReportLimits {
+        clusters: 0,
+        ..ReportLimits::default()
+    };
+    let read = load_stats::read(message, &no_clusters, drop).map_err(|error| bad(&error))?;
+    let node = read
+        .node
+        .ok_or_else(|| bad(&"the first message of a load report has no node"))?;
+
+    let limits = discovery::Limits {
+        node_bytes: NODE_BYTES,
+        entries: NODE_ENTRIES,
+        ..discovery::Limits::DEFAULT
+    };
+    let node = Node::parse(&message.slice_ref(node), &limits).map_err(|error| bad(&error))?;
+    let understands_all = node.client_features.iter().any(|name| name == SENDS_ALL);
+    let reporter = Reporter {
+        id: node.id.into(),
+        cluster: node.cluster.into(),
+    };
+    Ok((reporter, understands_all))
+}

@@ -1,0 +1,299 @@
+//! Reports in memory, and what they weigh.
+//!
+//! A weight is the memory that a report takes, with the room that tables leave
+//! free; a test compares it with the allocator's count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use tokio::time::Instant;
+
+use super::report::{ClusterFigures, ClusterLoad, Held as _, LocalityLoad};
+use super::store::LoadLimits;
+
+/// The reports of all clients.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    by_id: HashMap<Arc<str>, Node>,
+    bytes: usize,
+}
+
+/// The reports of one client.
+#[derive(Debug, Default)]
+struct Node {
+    /// The cluster of the node itself.
+    cluster: Box<str>,
+    clusters: HashMap<ClusterKey, Cluster>,
+    bytes: usize,
+}
+
+/// The names by which a client tells its clusters apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ClusterKey {
+    pub(super) name: Box<str>,
+    /// The EDS service name.
+    pub(super) service: Box<str>,
+}
+
+/// The latest report on one cluster.
+#[derive(Debug)]
+struct Cluster {
+    /// When the figures were received.
+    at: Instant,
+    figures: ClusterFigures,
+    /// In the order of their places.
+    localities: Vec<(Instant, LocalityLoad)>,
+}
+
+/// The room of a table for one entry: a table that has just grown is less than
+/// half full.
+const fn table_room<T>() -> usize {
+    size_of::<T>() * 16 / 7
+}
+
+/// The weight of a client, beside its reports: its table begins with room for
+/// four.
+const NODE_WEIGHT: usize =
+    table_room::<(Arc<str>, Node)>() + 4 * size_of::<(ClusterKey, Cluster)>() + 64;
+/// The weight of a cluster, beside what it holds.
+const CLUSTER_WEIGHT: usize = table_room::<(ClusterKey, Cluster)>() + 32;
+/// The weight of a locality, beside what it holds. A list grows by a quarter.
+const LOCALITY_WEIGHT: usize = size_of::<(Instant, LocalityLoad)>() * 5 / 4 + 16;
+
+impl Nodes {
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn ids(&self) -> Vec<Arc<str>> {
+        self.by_id.keys().map(Arc::clone).collect()
+    }
+
+    /// The reports of a client as plain values, in no order.
+    pub(super) fn loads(&self, id: &str) -> Vec<ClusterLoad> {
+        let node = self.by_id.get(id);
+        let clusters = node.map(|node| node.cluster_loads(id));
+        clusters.into_iter().flatten().collect()
+    }
+
+    /// Drops the reports of a client that were not renewed for so long, and the
+    /// client if it has no others. A cluster takes its localities with it.
+    pub(super) fn drop_old(&mut self, id: &str, keep: Duration) {
+        let Some(node) = self.by_id.get_mut(id) else {
+            return;
+        };
+        let is_fresh = |at: Instant| at.elapsed() <= keep;
+        node.clusters.retain(|_, cluster| {
+            cluster.localities.retain(|(at, _)| is_fresh(*at));
+            is_fresh(cluster.at)
+        });
+        let old_bytes = node.bytes;
+        let new_bytes = match node.clusters.is_empty() {
+            true => 0,
+            false => node.weight(id),
+        };
+        node.bytes = new_bytes;
+        self.bytes = (self.bytes + new_bytes).saturating_sub(old_bytes);
+        if new_bytes == 0 {
+            self.by_id.remove(id);
+        }
+    }
+
+    /// The place of a client's report on a cluster.
+    pub(super) fn slot<'a>(
+        &'a mut self,
+        limits: &'a LoadLimits,
+        node_id: &'a Arc<str>,
+        node_cluster: &'a str,
+        key: ClusterKey,
+    ) -> ReportSlot<'a> {
+        ReportSlot {
+            nodes: self,
+            limits,
+            node_id,
+            node_cluster,
+            key,
+        }
+    }
+}
+
+/// The place of one client's report on one cluster.
+pub(super) struct ReportSlot<'a> {
+    nodes: &'a mut Nodes,
+    limits: &'a LoadLimits,
+    node_id: &'a Arc<str>,
+    /// The cluster of the client's node itself.
+    node_cluster: &'a str,
+    key: ClusterKey,
+}
+
+impl ReportSlot<'_> {
+    /// Whether a report of `new` bytes in place of one of `old` is within the
+    /// limits, of the client and of all. One that does not grow always is.
+    fn fits(&self, new: usize, old: usize) -> bool {
+        if new <= old {
+            return true;
+        }
+        let is_within =
+            |held: usize, limit: usize| held.saturating_sub(old).saturating_add(new) <= limit;
+        let node = self.nodes.by_id.get(self.node_id);
+        let node_bytes = node.map_or(0, |node| node.bytes);
+        is_within(node_bytes, self.limits.node_bytes)
+            && is_within(self.nodes.bytes, self.limits.bytes)
+    }
+
+    /// Counts a report of `new` bytes in place of one of `old`, and returns the
+    /// client, which it adds if it is a new one.
+    fn charge(&mut self, new: usize, old: usize) -> &mut Node {
+        self.nodes.bytes = (self.nodes.bytes + new).saturating_sub(old);
+        let nodes = &mut self.nodes.by_id;
+        let node = nodes.entry(Arc::clone(self.node_id)).or_default();
+        node.bytes = (node.bytes + new).saturating_sub(old);
+        if &*node.cluster != self.node_cluster {
+            node.cluster = self.node_cluster.into();
+        }
+        node
+    }
+
+    /// The weight of the client itself, if this is its first report.
+    fn new_node_weight(&self) -> usize {
+        match self.nodes.by_id.contains_key(self.node_id) {
+            true => 0,
+            false => node_weight(self.node_id),
+        }
+    }
+
+    /// The report on the cluster that is held; `None` if it is the first.
+    fn held_report(&self) -> Option<&Cluster> {
+        let node = self.nodes.by_id.get(self.node_id)?;
+        node.clusters.get(&self.key)
+    }
+
+    /// Stores the figures of the cluster as a whole. Returns false if they do
+    /// not fit.
+    pub(super) fn store_figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
+        let names = self.key.weight(self.node_cluster);
+        let held = self.held_report();
+        let old_bytes = held.map_or(0, |held| names + held.figures.held());
+        let new_bytes = names + figures.held() + self.new_node_weight();
+        if !self.fits(new_bytes, old_bytes) {
+            return false;
+        }
+
+        let key = self.key.clone();
+        let node = self.charge(new_bytes, old_bytes);
+        match node.clusters.get_mut(&key) {
+            Some(held) => {
+                held.at = now;
+                held.figures = figures;
+            }
+            None => {
+                let localities = Vec::new();
+                let cluster = Cluster {
+                    at: now,
+                    figures,
+                    localities,
+                };
+                node.clusters.insert(key, cluster);
+            }
+        }
+        true
+    }
+
+    /// Stores the report on a locality. Returns false if it does not fit, or no
+    /// figures of the cluster are held.
+    pub(super) fn store_locality(&mut self, now: Instant, locality: LocalityLoad) -> bool {
+        let Some(cluster) = self.held_report() else {
+            return false;
+        };
+        let place = cluster.find(&locality);
+        let held = place.ok().and_then(|index| cluster.localities.get(index));
+        if held.is_none() && cluster.localities.len() >= self.limits.localities {
+            return false;
+        }
+        let old_bytes = held.map_or(0, |(_, held)| LOCALITY_WEIGHT + held.held());
+        let new_bytes = LOCALITY_WEIGHT + locality.held();
+        if !self.fits(new_bytes, old_bytes) {
+            return false;
+        }
+
+        let key = self.key.clone();
+        let node = self.charge(new_bytes, old_bytes);
+        if let Some(cluster) = node.clusters.get_mut(&key) {
+            cluster.store(place, (now, locality));
+        }
+        true
+    }
+}
+
+impl Cluster {
+    /// Finds the place of a locality among those that are held, or the one where
+    /// it belongs.
+    fn find(&self, locality: &LocalityLoad) -> Result<usize, usize> {
+        let place = &locality.place;
+        self.localities
+            .binary_search_by(|(_, held)| held.place.cmp(place))
+    }
+
+    /// Stores a locality at the place that [`find`](Self::find) returned.
+    fn store(&mut self, place: Result<usize, usize>, locality: (Instant, LocalityLoad)) {
+        match place {
+            Ok(index) => {
+                if let Some(held) = self.localities.get_mut(index) {
+                    *held = locality;
+                }
+            }
+            Err(index) => {
+                let count = self.localities.len();
+                if count == self.localities.capacity() {
+                    self.localities.reserve_exact(count / 4 + 1);
+                }
+                self.localities.insert(index, locality);
+            }
+        }
+    }
+}
+
+impl ClusterKey {
+    /// The weight of a cluster with these names, beside its figures and
+    /// localities. The cluster of the node, which the client may change, counts
+    /// for each.
+    fn weight(&self, node_cluster: &str) -> usize {
+        CLUSTER_WEIGHT + self.name.len() + self.service.len() + node_cluster.len()
+    }
+}
+
+/// The weight of a client with this id, beside its reports.
+fn node_weight(id: &str) -> usize {
+    NODE_WEIGHT + id.len()
+}
+
+impl Node {
+    /// The weight of all reports of the client, whose node has this id.
+    fn weight(&self, id: &str) -> usize {
+        let report_weight = |(key, cluster): (&ClusterKey, &Cluster)| {
+            let localities = cluster.localities.iter();
+            let localities = localities.map(|(_, load)| LOCALITY_WEIGHT + load.held());
+            key.weight(&self.cluster) + cluster.figures.held() + localities.sum::<usize>()
+        };
+        let reports: usize = self.clusters.iter().map(report_weight).sum();
+        node_weight(id) + reports
+    }
+
+    /// The reports of the client, whose node has this id, as plain values.
+    fn cluster_loads(&self, id: &str) -> impl Iterator<Item = ClusterLoad> {
+        let clusters = self.clusters.iter();
+        clusters.map(move |(key, cluster)| {
+            let localities = cluster.localities.iter();
+            ClusterLoad {
+                node: id.to_owned(),
+                node_cluster: self.cluster.to_string(),
+                cluster: key.name.to_string(),
+                service: key.service.to_string(),
+                latest: cluster.figures.clone(),
+                localities: localities.map(|(_, load)| load.clone()).collect(),
+            }
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The shares of addresses. An address without questions has no entry.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::Peer;
+
+/// See the module's documentation.
+#[derive(Default)]
+pub(super) struct Table(Mutex<Shares>);
+
+#[derive(Default)]
+struct Shares {
+    by_peer: HashMap<Peer, Share>,
+    /// Bytes of all of them.
+    bytes: usize,
+}
+
+/// The share of an address.
+struct Share {
+    questions: usize,
+    waiting: usize,
+    bytes: usize,
+    turns: Arc<Semaphore>,
+}
+
+/// A question that waits, until this is dropped.
+pub(super) struct Waiting<'a> {
+    table: &'a Table,
+    peer: Peer,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(share) = self.table.lock().by_peer.get_mut(&self.peer) {
+            share.waiting = share.waiting.saturating_sub(1);
+        }
+    }
+}
+
+impl Table {
+    fn lock(&self) -> MutexGuard<'_, Shares> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
+    /// Counts one more question of an address, of which so many may be worked on
+    /// at once.
+    pub(super) fn enter(&self, peer: Peer, at_once: usize) {
+        let mut shares = self.lock();
+        let new = || Share {
+            questions: 0,
+            waiting: 0,
+            bytes: 0,
+            turns: Arc::new(Semaphore::new(at_once)),
+        };
+        shares.by_peer.entry(peer).or_insert_with(new).questions += 1;
+    }
+
+    /// Counts one question less.
+    pub(super) fn leave(&self, peer: Peer) {
+        let mut shares = self.lock();
+        let Some(share) = shares.by_peer.get_mut(&peer) else {
+            return;
+        };
+        share.questions -= 1;
+        if share.questions == 0 {
+            shares.by_peer.remove(&peer);
+        }
+    }
+
+    /// Counts a question that waits; `None` if `most` of its address do.
+    pub(super) fn wait(&self, peer: Peer, most: usize) -> Option<Waiting<'_>> {
+        let mut shares = self.lock();
+        let share = shares.by_peer.get_mut(&peer)?;
+        if share.waiting >= most {
+            return None;
+        }
+        share.waiting += 1;
+        Some(Waiting { table: self, peer })
+    }
+
+    /// The turns of an address, which has a question.
+    pub(super) fn turns(&self, peer: Peer) -> Arc<Semaphore> {
+        let shares = self.lock();
+        let turns = shares.by_peer.get(&peer).map(|share| &share.turns);
+        turns.map_or_else(|| Arc::new(Semaphore::new(1)), Arc::clone)
+    }
+
+    /// Counts bytes of an answer, if they are within the bounds of the address
+    /// and of all.
+    pub(super) fn hold(&self, peer: Peer, bytes: usize, most: (usize, usize)) -> bool {
+        let mut shares = self.lock();
+        let all = shares.bytes.saturating_add(bytes);
+        let Some(share) = shares.by_peer.get_mut(&peer) else {
+            return false;
+        };
+        let of_peer = share.bytes.saturating_add(bytes);
+        if of_peer > most.0 || all > most.1 {
+            return false;
+        }
+        share.bytes = of_peer;
+        shares.bytes = all;
+        true
+    }
+
+    /// Counts bytes no more.
+    pub(super) fn release(&self, peer: Peer, bytes: usize) {
+        let mut shares = self.lock();
+        shares.bytes = shares.bytes.saturating_sub(bytes);
+        if let Some(share) = shares.by_peer.get_mut(&peer) {
+            share.bytes = share.bytes.saturating_sub(bytes);
+        }
+    }
+}
