@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -127,6 +128,8 @@ impl Shared {
         origin: &str,
         changes: Vec<Change>,
     ) -> Result<(Vec<Changed>, u64), ApplyError> {
+        // A change that waits for others has been accepted already.
+        let accepted = Instant::now();
         let commit = Commit::new(changes)?;
         let list = |name: ChangedName<'_>, changed: &mut Vec<Changed>| {
             changed.extend(Changed::of(name));
@@ -134,7 +137,7 @@ impl Shared {
         // Nobody asks how long a change takes if there are no hooks.
         let convergence = || {
             let has_hooks = self.hooks.has_any();
-            has_hooks.then(|| Arc::new(Convergence::new(&self.hooks)))
+            has_hooks.then(|| Arc::new(Convergence::new(accepted, &self.hooks)))
         };
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut changed, revision) = self.hub.apply(commit, list, convergence)?;

@@ -13,7 +13,7 @@ use trunkline_core::session::{Config, ProtocolError, Session};
 use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
-use super::convergence::{Convergence, Convergences};
+use super::convergence::{Convergence, Convergences, HeldChanges};
 use super::hooks::Connection;
 use super::paths::StreamForm;
 use super::report::{Peer, Report, RequestDetails, Sent};
@@ -148,7 +148,7 @@ impl Stream {
         let bytes = raw.len();
         let mut outcome = RequestOutcome::default();
         // Changes that arrive from now on may not be acknowledged yet.
-        let change_count = self.convergences.len();
+        let changes = self.convergences.held();
 
         let handled = self.handle_locked(raw, &mut outcome);
         self.report_request(bytes, &outcome);
@@ -158,7 +158,7 @@ impl Stream {
             is_acknowledged,
         } = handled?;
         if is_acknowledged && !next.now {
-            self.convergences.drop_acknowledged(change_count);
+            self.convergences.drop_acknowledged(changes.count);
         }
         Ok(next)
     }
@@ -271,15 +271,17 @@ impl Stream {
     /// holds have reached the client.
     pub(super) fn poll(&self) -> PollOutcome {
         // Changes that arrive from now on may not be in the message.
-        let change_count = self.convergences.len();
+        let changes = self.convergences.held();
         let now = self.shared.hub.now();
 
         let polled = self.poll_session(now);
         if polled.is_settled && polled.built.is_none() {
-            self.convergences.drop_acknowledged(change_count);
+            self.convergences.drop_acknowledged(changes.count);
         }
         PollOutcome {
-            message: polled.built.map(|built| self.write_and_report(&built)),
+            message: polled
+                .built
+                .map(|built| self.write_and_report(&built, changes)),
             at: self.shared.hub.instant(now),
             next: polled.next,
         }
@@ -343,8 +345,9 @@ impl Stream {
     }
 
     /// Writes a response as frames, without the lock of the stream, and reports
-    /// it as sent.
-    fn write_and_report(&self, built: &BuiltResponse) -> Frames {
+    /// it as sent. It was built after these changes, of which the hooks are told
+    /// how long the oldest has waited; the transport is given the frames next.
+    fn write_and_report(&self, built: &BuiltResponse, changes: HeldChanges) -> Frames {
         let response = &built.response;
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
@@ -369,6 +372,9 @@ impl Stream {
         // Envoy accepts more than gRPC does by default (S80).
         if built.dialect == Dialect::Standard {
             self.report_if_oversized(type_url, nonce, resources, frames.len());
+        }
+        if let Some(took) = self.convergences.note_pushed(changes) {
+            self.shared.hooks.pushed(type_url, took);
         }
         frames
     }
