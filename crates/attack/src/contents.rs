@@ -15,7 +15,7 @@ pub(crate) const CLUSTERS: usize = 16;
 
 /// How many listeners there are, and about how many bytes each has: the set is
 /// larger than one response.
-const LISTENERS: usize = 300;
+const LISTENERS: usize = 400;
 const LISTENER_BYTES: usize = 16 << 10;
 
 /// The name of a cluster of the victim's.

@@ -1,6 +1,8 @@
 //! What an attack gets: the doors of the server, how large it shall be, and when
 //! it is over. What it gives back: what the attackers were told.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
@@ -24,9 +26,31 @@ pub(crate) struct Field {
     pub(crate) admin: Door,
     pub(crate) scale: Scale,
     pub(crate) until: Instant,
+    /// How much of the attack the server took.
+    taken: Arc<AtomicU64>,
 }
 
 impl Field {
+    pub(crate) fn new(xds: Door, admin: Door, scale: Scale, until: Instant) -> Self {
+        Self {
+            xds,
+            admin,
+            scale,
+            until,
+            taken: Arc::default(),
+        }
+    }
+
+    /// Notes what the server took: messages, names, connections, requests.
+    pub(crate) fn note_taken(&self, count: usize) {
+        self.taken.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// How much the server took so far.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
     /// A number by the scale.
     pub(crate) fn pick(&self, full: usize, quick: usize) -> usize {
         match self.scale {
@@ -50,13 +74,13 @@ impl Field {
         tokio::time::sleep_until(until.into()).await;
     }
 
-    /// Lets so many attackers act at once until the attack is over, and adds up
-    /// what they did. An attacker that the server turned away counts as refused;
-    /// those that are not done at the end are cut off.
+    /// Lets so many attackers act at once until the attack is over. An attacker
+    /// that the server turned away counts as refused; those that are not done
+    /// at the end are cut off.
     pub(crate) async fn crowd<F, M>(&self, count: usize, attacker: F) -> Findings
     where
         F: Fn(usize, Self) -> M,
-        M: Future<Output = Result<u64>> + Send + 'static,
+        M: Future<Output = Result<()>> + Send + 'static,
     {
         let mut attackers = JoinSet::new();
         for index in 0..count {
@@ -86,8 +110,6 @@ impl Field {
 /// What attackers were told.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// How much of the attack the server took: messages, connections, requests.
-    pub(crate) taken: u64,
     /// How often it turned an attacker away.
     pub(crate) refused: u64,
     /// One of its reasons.
@@ -98,13 +120,10 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// Adds the outcome of one attacker.
-    pub(crate) fn add(&mut self, outcome: Result<u64>) {
-        match outcome {
-            Ok(taken) => self.taken += taken,
-            Err(error) => {
-                self.refused += 1;
-                self.reason.get_or_insert_with(|| error.to_string());
-            }
+    pub(crate) fn add(&mut self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.refused += 1;
+            self.reason.get_or_insert_with(|| error.to_string());
         }
     }
 

@@ -8,6 +8,9 @@ use hdrhistogram::Histogram;
 
 use crate::contents::CLUSTERS;
 
+/// The longest latency that is told from others, in microseconds.
+const SLOWEST: u64 = 120_000_000;
+
 /// Shared by the driver, which applies, and the victim, which sees.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(Mutex<Entries>);
@@ -83,7 +86,7 @@ impl Ledger {
 
     /// Begins a phase: its latencies are counted anew.
     pub(crate) fn begin(&self) {
-        self.lock().latencies = Histogram::new(3).ok();
+        self.lock().latencies = Histogram::new_with_max(SLOWEST, 3).ok();
     }
 
     /// Latencies of the phase that ends: p50 and p99 in milliseconds.

@@ -18,6 +18,7 @@ mod door;
 mod driver;
 mod error;
 mod field;
+mod frames;
 mod ledger;
 mod metrics;
 mod options;

@@ -63,10 +63,10 @@ pub(crate) async fn run(options: &Options, attack: &'static Attack) -> Result<Ou
 
     let time = Duration::from_secs(options.seconds);
     let running = scene.attack(attack, Scale::Full, time);
-    let (phase, findings) = scene.measure(running).await;
+    let (phase, (findings, taken)) = scene.measure(running).await;
     let after = come_back(&scene, before).await;
     let mut outcome = outcome(attack, quiet, phase, findings);
-    (outcome.before, outcome.after) = (before, after);
+    (outcome.before, outcome.after, outcome.taken) = (before, after, taken);
     outcome.judge();
     judge_victim(&mut scene, &mut outcome.failed).await;
     if attack.setup == Setup::FullPipe && !scene.server.ends_by_signal().await {
@@ -89,7 +89,7 @@ fn outcome(attack: &Attack, quiet: Phase, phase: Phase, findings: Findings) -> O
         peak: phase.peak,
         after: 0,
         cpu: phase.cpu,
-        taken: findings.taken,
+        taken: 0,
         refused: findings.refused,
         reason: findings.reason,
         refusals: phase.refusals,

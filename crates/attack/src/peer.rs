@@ -128,12 +128,22 @@ impl Call {
         while !bytes.is_empty() {
             self.out.reserve_capacity(bytes.len());
             let next = std::future::poll_fn(|cx| self.out.poll_capacity(cx));
-            let room = late(next).await?;
-            let room = room.ok_or_else(|| Error::Ended("closed".into()))??;
+            let Some(room) = late(next).await? else {
+                return Err(self.reason().await);
+            };
+            let room = room?;
             let part = bytes.split_to(room.min(bytes.len()));
             self.out.send_data(part, false)?;
         }
         Ok(())
+    }
+
+    /// Why the server takes no more.
+    async fn reason(&mut self) -> Error {
+        match late(self.read()).await {
+            Ok(Err(error)) | Err(error) => error,
+            Ok(Ok(_)) => Error::Ended("it takes no more".into()),
+        }
     }
 
     /// The next message of the server, however long it takes. An error if the

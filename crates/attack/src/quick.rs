@@ -62,7 +62,7 @@ async fn on_one_server(
 /// One attack, after which the victim must have everything.
 async fn once(scene: &mut Scene, attack: &Attack) -> Vec<String> {
     let running = scene.attack(attack, Scale::Quick, TIME);
-    let (phase, findings) = scene.measure(running).await;
+    let (phase, (findings, taken)) = scene.measure(running).await;
     let mut faults = findings.faults;
     if !scene.server.is_alive() {
         faults.push("the server died".into());
@@ -80,7 +80,7 @@ async fn once(scene: &mut Scene, attack: &Attack) -> Vec<String> {
     if attack.is_refused && !is_refused {
         faults.push("nothing was refused".into());
     }
-    if findings.taken == 0 && findings.refused == 0 {
+    if taken == 0 && findings.refused == 0 {
         faults.push("the attack did not take place".into());
     }
     faults

@@ -84,16 +84,18 @@ impl Scene {
     }
 
     /// Lets an attack run for a time.
-    pub(crate) async fn attack(&self, attack: &Attack, scale: Scale, time: Duration) -> Findings {
-        let field = Field {
-            xds: self.server.xds.clone(),
-            admin: self.server.admin.clone(),
-            scale,
-            until: Instant::now() + time,
-        };
-        let running = (attack.run)(field);
+    /// Returns what attackers were told, and how much the server took.
+    pub(crate) async fn attack(
+        &self,
+        attack: &Attack,
+        scale: Scale,
+        time: Duration,
+    ) -> (Findings, u64) {
+        let (xds, admin) = (self.server.xds.clone(), self.server.admin.clone());
+        let field = Field::new(xds, admin, scale, Instant::now() + time);
+        let running = (attack.run)(field.clone());
         let ended = tokio::time::timeout(time + GRACE, running).await;
-        ended.unwrap_or_default()
+        (ended.unwrap_or_default(), field.taken())
     }
 
     /// Measures while something goes on.

@@ -53,7 +53,9 @@ pub(crate) fn plain(outcomes: &[Outcome]) -> String {
 
 /// One line about an outcome, as soon as it is there.
 pub(crate) fn line(outcome: &Outcome) -> String {
-    cells(outcome).join(" | ")
+    let reason = outcome.reason.as_deref().unwrap_or_default();
+    let (taken, cells) = (outcome.taken, cells(outcome).join(" | "));
+    format!("{cells} | taken {taken} | {reason}")
 }
 
 fn cells(outcome: &Outcome) -> [String; 7] {

@@ -16,6 +16,8 @@ pub(crate) const ENDPOINTS: &str =
 
 pub(crate) const DELTA: &str =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+pub(crate) const SOTW: &str =
+    "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 pub(crate) const LOADS: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 pub(crate) const STATUS: &str =
     "/envoy.service.status.v3.ClientStatusDiscoveryService/StreamClientStatus";
@@ -68,6 +70,15 @@ impl DeltaRequest {
             ..Self::default()
         }
     }
+}
+
+/// `envoy.service.discovery.v3.DiscoveryRequest`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SotwRequest {
+    #[prost(message, optional, tag = "2")]
+    pub(crate) node: Option<Node>,
+    #[prost(string, tag = "4")]
+    pub(crate) type_url: String,
 }
 
 /// `envoy.service.discovery.v3.ResourceLocator`.

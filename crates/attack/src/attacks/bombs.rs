@@ -17,15 +17,14 @@ pub(super) async fn compressed(field: Field) -> Findings {
         .crowd(attackers, |index, field| {
             let bomb = bomb.clone();
             async move {
-                let mut taken = 0;
                 while !field.is_over() {
                     match index % 2 {
                         0 => message(&field, &bomb).await?,
                         _ => body(&field, &bomb).await?,
                     }
-                    taken += 1;
+                    field.note_taken(1);
                 }
-                Ok(taken)
+                Ok(())
             }
         })
         .await

@@ -7,9 +7,9 @@ use crate::peer::Peer;
 use crate::wire::{self, ClusterStats, LoadRequest, Node};
 
 /// Sends one message after another that is made of empty `ClusterStats`, two
-/// bytes each.
+/// bytes each, just below the bound of 16 MiB.
 pub(super) async fn empty(field: Field) -> Findings {
-    let size = field.pick(16 << 20, 1 << 20);
+    let size = field.pick(16_000_000, 1 << 20);
     let mut message = BytesMut::new();
     let node = wire::frame(&LoadRequest {
         node: Node::new("loads"),
@@ -24,17 +24,16 @@ pub(super) async fn empty(field: Field) -> Findings {
         .crowd(2, |_, field| {
             let message = message.clone();
             async move {
-                let mut sent = 0;
                 while !field.is_over() {
                     let peer = Peer::connect(&field.xds).await?;
                     let mut call = peer.call(wire::LOADS).await?;
                     call.send_bytes(message.clone()).await?;
-                    sent += 1;
+                    field.note_taken(1);
                     // Until the server has read it, or ended the stream.
                     let _ =
                         tokio::time::timeout(std::time::Duration::from_secs(2), call.read()).await;
                 }
-                Ok(sent)
+                Ok(())
             }
         })
         .await
@@ -45,17 +44,16 @@ pub(super) async fn random(field: Field) -> Findings {
     let (streams, names) = (field.pick(40, 4), field.pick(2_000, 200));
     field
         .crowd(streams, |index, field| async move {
-            let mut sent = 0;
             while !field.is_over() {
                 let peer = Peer::connect(&field.xds).await?;
                 let mut call = peer.call(wire::LOADS).await?;
                 for _ in 0..20 {
                     let report = report(index, names);
                     call.send(&report).await?;
-                    sent += 1;
+                    field.note_taken(1);
                 }
             }
-            Ok(sent)
+            Ok(())
         })
         .await
 }

@@ -12,7 +12,6 @@ pub(super) async fn million(field: Field) -> Findings {
     let (requests, each) = (field.pick(20, 2), field.pick(50_000, 5_000));
     field
         .crowd(1, |_, field| async move {
-            let mut taken = 0;
             while !field.is_over() {
                 let peer = Peer::connect(&field.xds).await?;
                 let mut call = peer.call(wire::DELTA).await?;
@@ -20,12 +19,12 @@ pub(super) async fn million(field: Field) -> Findings {
                     let names = (0..each).map(|n| format!("name-{request}-{n}"));
                     let request = DeltaRequest::first("million", ENDPOINTS, names.collect());
                     call.send(&request).await?;
-                    taken += each as u64;
+                    field.note_taken(each);
                 }
                 // It leaves while the server still has work with it.
                 read_for(&mut call, Duration::from_secs(2)).await;
             }
-            Ok(taken)
+            Ok(())
         })
         .await
 }
@@ -38,15 +37,13 @@ pub(super) async fn long(field: Field) -> Findings {
             let peer = Peer::connect(&field.xds).await?;
             let mut call = peer.call(wire::DELTA).await?;
             let filler = "n".repeat(4_080);
-            let mut taken = 0;
             for request in 0..requests {
                 let names = (0..each).map(|n| format!("{filler}-{request:05}-{n:05}"));
                 let request = DeltaRequest::first("long", ENDPOINTS, names.collect());
                 call.send(&request).await?;
-                taken += each as u64;
+                field.note_taken(each);
             }
-            read_until_over(&mut call, &field).await?;
-            Ok(taken)
+            read_until_over(&mut call, &field).await
         })
         .await
 }
@@ -62,7 +59,7 @@ pub(super) async fn node_changes(field: Field) -> Findings {
             let names = (0..names).map(name).collect();
             call.send(&DeltaRequest::first("node", ENDPOINTS, names))
                 .await?;
-            let mut changes = 0;
+            let mut changes = 0_u32;
             while !field.is_over() {
                 let request = DeltaRequest {
                     node: Some(Node {
@@ -74,9 +71,10 @@ pub(super) async fn node_changes(field: Field) -> Findings {
                 };
                 call.send(&request).await?;
                 changes += 1;
+                field.note_taken(1);
                 read_for(&mut call, Duration::from_millis(2)).await;
             }
-            Ok(changes)
+            Ok(())
         })
         .await
 }
@@ -121,7 +119,6 @@ async fn many(
         .crowd(streams, |stream, field| async move {
             let peer = Peer::connect(&field.xds).await?;
             let mut call = peer.call(wire::DELTA).await?;
-            let mut taken = 0;
             for request in 0..requests {
                 if field.is_over() {
                     break;
@@ -134,10 +131,10 @@ async fn many(
                     }
                 }
                 call.send(&message).await?;
-                taken += each as u64;
+                field.note_taken(each);
                 read_for(&mut call, Duration::from_millis(50)).await;
             }
-            Ok(taken)
+            Ok(())
         })
         .await
 }

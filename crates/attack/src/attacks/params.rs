@@ -19,7 +19,7 @@ pub(super) async fn full(field: Field) -> Findings {
     for stream in 0..4 {
         match fill(&field, stream).await {
             Ok(filled) => {
-                findings.taken += 250;
+                field.note_taken(250);
                 held.push(filled);
             }
             Err(error) => findings.add(Err(error)),

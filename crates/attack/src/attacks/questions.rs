@@ -17,18 +17,26 @@ pub(super) async fn regexes(field: Field) -> Findings {
     let attackers = field.pick(50, 4);
     field
         .crowd(attackers, |index, field| async move {
-            let peer = Peer::connect(&field.xds).await?;
-            let mut call = peer.call(wire::STATUS).await?;
-            let mut asked = 0;
-            while !field.is_over() {
+            let mut last = Ok(());
+            for asked in 0.. {
+                if field.is_over() {
+                    break;
+                }
                 let regex = format!(r"x{index}y{asked}((\w{{1,60}}){{1,60}}\PN{{1,40}}){{1,9}}");
-                call.send(&StatusRequest::by_regex(&regex)).await?;
-                asked += 1;
-                call.read().await?;
+                last = ask_once(&field, &StatusRequest::by_regex(&regex)).await;
             }
-            Ok(asked)
+            last
         })
         .await
+}
+
+/// Asks on a stream of its own: the server ends one whose question it refuses.
+async fn ask_once(field: &Field, question: &StatusRequest) -> Result<()> {
+    let peer = Peer::connect(&field.xds).await?;
+    let mut call = peer.call(wire::STATUS).await?;
+    call.send(question).await?;
+    field.note_taken(1);
+    call.read().await.map(drop)
 }
 
 /// Asks CSDS about clients that hold much, and does not read the answer.
@@ -48,11 +56,11 @@ pub(super) async fn status_unread(field: Field) -> Findings {
         call.send(&StatusRequest::by_regex(".*")).await?;
         tokio::time::sleep(Duration::from_millis(300)).await;
         peer.freeze();
+        field.note_taken(1);
         field.hold().await;
-        Ok(1)
+        Ok(())
     });
-    let (_, mut findings) = tokio::join!(holders, askers);
-    findings.taken = findings.taken.max(attackers as u64 - findings.refused);
+    let (_, findings) = tokio::join!(holders, askers);
     findings
 }
 
@@ -94,13 +102,12 @@ async fn unread(field: Field, door: Door, request: impl Fn(usize) -> String) -> 
         async move {
             let mut socket = door.enter(Protocol::Http1).await?;
             socket.write_all(request.as_bytes()).await?;
+            field.note_taken(1);
             field.hold().await;
-            Ok(1)
+            Ok(())
         }
     });
-    let mut findings = findings.await;
-    findings.taken = findings.taken.max(attackers as u64 - findings.refused);
-    findings
+    findings.await
 }
 
 /// Asks CSDS about all clients again and again, and reads the answers.
@@ -137,9 +144,10 @@ async fn flood(
         while !field.is_over() {
             call.send_bytes(question(asked)).await?;
             asked += 1;
+            field.note_taken(1);
             read_some(&mut call).await?;
         }
-        Ok(asked as u64)
+        Ok(())
     });
     asked.await
 }

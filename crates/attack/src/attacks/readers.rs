@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use bytes::{BufMut as _, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use crate::contents;
-use crate::error::Result;
+use crate::door::Protocol;
+use crate::error::{Error, Result};
 use crate::field::{Field, Findings};
+use crate::frames::{self, Frame};
 use crate::peer::{Call, Peer};
-use crate::wire::{self, DeltaRequest, LISTENER};
+use crate::wire::{self, LISTENER, Node, SotwRequest};
 
 /// The smallest window that a connection begins with.
 const NARROW: u32 = 65_535;
@@ -14,35 +19,55 @@ const NARROW: u32 = 65_535;
 /// Subscribes to all listeners on many streams of one connection, with windows
 /// of one byte, and reads byte by byte.
 pub(super) async fn tiny_windows(field: Field) -> Findings {
-    let streams = field.pick(400, 40);
-    let mut findings = Findings::default();
-    let peer = match Peer::with_windows(&field.xds, 1, NARROW).await {
-        Ok(peer) => peer,
-        Err(error) => {
-            findings.add(Err(error));
-            return findings;
-        }
-    };
-    let mut calls = Vec::new();
-    for index in 0..streams {
-        if field.is_over() {
-            break;
-        }
-        match subscribe(&peer, index).await {
-            Ok(call) => calls.push(call),
-            Err(error) => {
-                findings.add(Err(error));
-                break;
-            }
-        }
-    }
-    findings.taken = calls.len() as u64;
-    let mut readers = tokio::task::JoinSet::new();
-    for mut call in calls {
-        readers.spawn(async move { while call.read().await.is_ok() {} });
-    }
-    churn(&field).await;
+    let streams = u32::try_from(field.pick(400, 40)).unwrap_or_default();
+    let reader = field.crowd(1, |_, field| read_bytes(field, streams));
+    let (findings, ()) = tokio::join!(reader, churn(&field));
     findings
+}
+
+/// Opens the streams of one connection, and reads one byte of each after the
+/// other.
+async fn read_bytes(field: Field, streams: u32) -> Result<()> {
+    let mut socket = field.xds.enter(Protocol::Http2).await?;
+    socket.write_all(&frames::preface(1)).await?;
+    for index in 0..streams {
+        let message = wire::frame(&everything(index as usize));
+        let call = frames::call(2 * index + 1, wire::SOTW, &message);
+        socket.write_all(&call).await?;
+    }
+    let mut received = BytesMut::new();
+    loop {
+        socket.read_buf(&mut received).await?;
+        let mut answer = BytesMut::new();
+        while let Some(frame) = frames::take(&mut received) {
+            reply(&frame, &mut answer, &field)?;
+        }
+        socket.write_all(&answer).await?;
+    }
+}
+
+/// Answers a frame, as narrowly as it can be done.
+fn reply(frame: &Frame, answer: &mut BytesMut, field: &Field) -> Result<()> {
+    let (bytes, stream) = (frame.payload.len(), frame.stream);
+    match frame.kind {
+        frames::DATA if bytes > 0 => {
+            field.note_taken(bytes);
+            let bytes = u32::try_from(bytes).unwrap_or(1);
+            answer.put(frames::window_update(0, bytes));
+            answer.put(frames::window_update(stream, bytes));
+        }
+        frames::SETTINGS | frames::PING if frame.flags & frames::ACK == 0 => {
+            let payload: &[u8] = match frame.kind {
+                frames::PING => &frame.payload,
+                _ => &[],
+            };
+            answer.put(frames::frame(frame.kind, frames::ACK, 0, payload));
+        }
+        frames::GO_AWAY => return Err(Error::Ended("GOAWAY".into())),
+        frames::RESET => return Err(Error::Ended(format!("RST_STREAM of {stream}"))),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Subscribes to all listeners on 300 connections, and stops reading.
@@ -54,21 +79,27 @@ pub(super) async fn never_read(field: Field) -> Findings {
         // The request has to leave before the connection stands still.
         tokio::time::sleep(Duration::from_millis(300)).await;
         peer.freeze();
+        field.note_taken(1);
         field.hold().await;
-        Ok(1)
+        Ok(())
     });
-    let (mut findings, ()) = tokio::join!(readers, churn(&field));
-    findings.taken = findings.taken.max(connections as u64 - findings.refused);
+    let (findings, ()) = tokio::join!(readers, churn(&field));
     findings
 }
 
-/// Subscribes to every listener.
+/// Subscribes to every listener, in state of the world: the response has all of
+/// them.
 pub(super) async fn subscribe(peer: &Peer, index: usize) -> Result<Call> {
-    let mut call = peer.call(wire::DELTA).await?;
-    let all = vec!["*".to_owned()];
-    let first = DeltaRequest::first(&format!("reader-{index}"), LISTENER, all);
-    call.send(&first).await?;
+    let mut call = peer.call(wire::SOTW).await?;
+    call.send(&everything(index)).await?;
     Ok(call)
+}
+
+fn everything(index: usize) -> SotwRequest {
+    SotwRequest {
+        node: Node::new(format!("reader-{index}")),
+        type_url: LISTENER.to_owned(),
+    }
 }
 
 /// Changes some listeners twice a second, so that there is always something to

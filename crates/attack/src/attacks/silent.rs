@@ -30,7 +30,7 @@ pub(super) async fn connections(field: Field) -> Findings {
             break;
         }
     }
-    findings.taken = sockets.len() as u64;
+    field.note_taken(sockets.len());
     expect_ready(&field, &mut findings).await;
     field.hold().await;
     findings
@@ -80,9 +80,10 @@ pub(super) async fn half_handshakes(field: Field) -> Findings {
             if index % 4 == 3 {
                 socket.write_all(&[0]).await?;
             }
+            field.note_taken(1);
             field.pause(Duration::from_millis(500)).await;
         }
-        Ok(1)
+        Ok(())
     });
     let ready = async {
         let mut findings = Findings::default();
@@ -91,7 +92,6 @@ pub(super) async fn half_handshakes(field: Field) -> Findings {
         findings.faults
     };
     let (mut findings, faults) = tokio::join!(slow, ready);
-    findings.taken = findings.taken.max(attackers as u64 - findings.refused);
     findings.faults.extend(faults);
     findings
 }
@@ -121,7 +121,7 @@ async fn silent_streams(
                 Err(_) => break,
             }
         }
-        findings.taken += calls.len() as u64;
+        field.note_taken(calls.len());
         held.push((peer, calls));
         if field.is_over() {
             break;

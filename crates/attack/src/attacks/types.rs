@@ -1,7 +1,5 @@
 //! Types that nobody knows.
 
-use std::time::Duration;
-
 use crate::field::{Field, Findings};
 use crate::peer::Peer;
 use crate::wire::{self, DeltaRequest};
@@ -24,16 +22,14 @@ pub(super) async fn unknown(field: Field) -> Findings {
                     let request = DeltaRequest::first("types", &type_url, names);
                     call.send(&request).await?;
                 }
+                field.note_taken(ON_A_STREAM);
                 calls.push(call);
                 if field.is_over() {
                     break;
                 }
             }
-            let asked = (calls.len() * ON_A_STREAM) as u64;
-            while !field.is_over() {
-                field.pause(Duration::from_millis(100)).await;
-            }
-            Ok(asked)
+            field.hold().await;
+            Ok(())
         })
         .await
 }

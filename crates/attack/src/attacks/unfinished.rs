@@ -31,13 +31,14 @@ pub(super) async fn messages(field: Field) -> Findings {
                 call.send_bytes(chunk.slice(..rest)).await?;
             }
             // The server may end the stream, and says so.
+            field.note_taken(1);
             tokio::select! {
-                read = call.read() => read.map(|_| 1),
-                () = field.hold() => Ok(1),
+                read = call.read() => read.map(drop),
+                () = field.hold() => Ok(()),
             }
         }
     });
-    held(begun.await, attackers)
+    begun.await
 }
 
 /// Begins a body of 60 MB on each of 40 connections to the admin address, and
@@ -56,11 +57,12 @@ pub(super) async fn bodies(field: Field) -> Findings {
                 let rest = (size - 1 - sent).min(CHUNK);
                 socket.write_all(&chunk[..rest]).await?;
             }
+            field.note_taken(1);
             field.hold().await;
-            Ok(1)
+            Ok(())
         }
     });
-    held(begun.await, attackers)
+    begun.await
 }
 
 /// Sends bodies to both addresses, a byte at a time.
@@ -72,17 +74,18 @@ pub(super) async fn slow_bodies(field: Field) -> Findings {
             _ => drip(&field, &field.xds, "/v3/discovery:clusters").await,
         }
     });
-    held(begun.await, attackers)
+    begun.await
 }
 
-async fn drip(field: &Field, door: &Door, path: &str) -> Result<u64> {
+async fn drip(field: &Field, door: &Door, path: &str) -> Result<()> {
     let mut socket = door.enter(Protocol::Http1).await?;
     socket.write_all(head(path, 1 << 20).as_bytes()).await?;
     while !field.is_over() {
         socket.write_all(b"#").await?;
+        field.note_taken(1);
         field.pause(Duration::from_millis(100)).await;
     }
-    Ok(1)
+    Ok(())
 }
 
 fn head(path: &str, length: usize) -> String {
@@ -90,10 +93,4 @@ fn head(path: &str, length: usize) -> String {
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {length}\r\n\r\n"
     )
-}
-
-/// Attackers that were cut off at the end were not refused.
-fn held(mut findings: Findings, attackers: usize) -> Findings {
-    findings.taken = findings.taken.max(attackers as u64 - findings.refused);
-    findings
 }
