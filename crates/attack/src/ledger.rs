@@ -44,6 +44,19 @@ pub(crate) struct Faults {
     pub(crate) skipped: u64,
 }
 
+impl Faults {
+    /// The faults since an earlier look.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            removed: self.removed - earlier.removed,
+            ended: self.ended - earlier.ended,
+            reverted: self.reverted - earlier.reverted,
+            refused: self.refused - earlier.refused,
+            skipped: self.skipped - earlier.skipped,
+        }
+    }
+}
+
 impl Ledger {
     /// Notes a change before it is sent.
     pub(crate) fn send(&self, revision: u64) {

@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use crate::attacks::Attack;
 use crate::error::Result;
-use crate::field::{Findings, Scale};
+use crate::field::{Field, Scale};
 use crate::ledger::Faults;
 use crate::options::Options;
+use crate::process::Peak;
 use crate::scene::{Latency, Phase, Scene};
 use crate::server::{CEILING, Setup};
 
@@ -61,21 +62,28 @@ pub(crate) async fn run(options: &Options, attack: &'static Attack) -> Result<Ou
     let (quiet, ()) = scene.measure(tokio::time::sleep(QUIET)).await;
     let before = scene.server.process.memory();
 
+    let peak = Peak::watch(scene.server.process);
     let time = Duration::from_secs(options.seconds);
-    let running = scene.attack(attack, Scale::Full, time);
-    let (phase, (findings, taken)) = scene.measure(running).await;
+    let running = scene.attack(attack, Scale::Full(time));
+    let (phase, field) = scene.measure(running).await;
     let after = come_back(&scene, before).await;
-    let mut outcome = outcome(attack, quiet, phase, findings);
-    (outcome.before, outcome.after, outcome.taken) = (before, after, taken);
+    let mut outcome = outcome(attack, quiet, phase, &field);
+    (outcome.before, outcome.after) = (before, after);
+    outcome.peak = peak.most();
     outcome.judge();
     judge_victim(&mut scene, &mut outcome.failed).await;
+    let skipped = scene.faults().skipped;
+    if skipped > 0 {
+        outcome.fail(format!("{skipped} changes had to wait for 1.6 s or more"));
+    }
     if attack.setup == Setup::FullPipe && !scene.server.ends_by_signal().await {
         outcome.failed.push("SIGTERM did not end it".into());
     }
     Ok(outcome)
 }
 
-fn outcome(attack: &Attack, quiet: Phase, phase: Phase, findings: Findings) -> Outcome {
+fn outcome(attack: &Attack, quiet: Phase, phase: Phase, field: &Field) -> Outcome {
+    let told = field.told();
     Outcome {
         number: attack.number,
         name: attack.name,
@@ -89,11 +97,11 @@ fn outcome(attack: &Attack, quiet: Phase, phase: Phase, findings: Findings) -> O
         peak: phase.peak,
         after: 0,
         cpu: phase.cpu,
-        taken: 0,
-        refused: findings.refused,
-        reason: findings.reason,
+        taken: field.taken(),
+        refused: field.refused(),
+        reason: told.reason,
         refusals: phase.refusals,
-        failed: findings.faults,
+        failed: told.faults,
     }
 }
 
@@ -158,7 +166,6 @@ pub(crate) fn broken(faults: Faults) -> Vec<String> {
         (faults.ended, "ends of the victim's stream"),
         (faults.reverted, "earlier versions at the victim"),
         (faults.refused, "changes not accepted"),
-        (faults.skipped, "changes had to wait for 1.6 s or more"),
     ];
     let broken = rows.into_iter().filter(|(count, _)| *count > 0);
     broken

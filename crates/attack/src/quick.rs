@@ -1,7 +1,7 @@
 //! Every attack once and small, for the gate: what is checked are counts, so a
 //! slow machine fails nothing.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::attacks::Attack;
 use crate::error::Result;
@@ -10,9 +10,6 @@ use crate::options::Options;
 use crate::outcome::{broken, judge_victim};
 use crate::scene::Scene;
 use crate::server::Setup;
-
-/// How long each attack goes on.
-const TIME: Duration = Duration::from_millis(700);
 
 /// Runs the attacks, those of one kind of server after another on the same one.
 /// Returns the names of those after which something did not hold.
@@ -35,11 +32,13 @@ async fn on_one_server(
     let mut scene = Scene::start(options, setup).await?;
     let mut failed = Vec::new();
     for attack in attacks {
+        let begun = Instant::now();
         let mut faults = once(&mut scene, attack).await;
         if setup == Setup::FullPipe && !scene.server.ends_by_signal().await {
             faults.push("SIGTERM did not end it".into());
         }
-        crate::say(format!("{:<20} {}", attack.name, words(&faults)));
+        let (seconds, words) = (begun.elapsed().as_secs_f32(), words(&faults));
+        crate::say(format!("{:<20} {seconds:>5.1} s  {words}", attack.name));
         if !faults.is_empty() {
             failed.push(attack.name.to_owned());
         }
@@ -61,9 +60,10 @@ async fn on_one_server(
 
 /// One attack, after which the victim must have everything.
 async fn once(scene: &mut Scene, attack: &Attack) -> Vec<String> {
-    let running = scene.attack(attack, Scale::Quick, TIME);
-    let (phase, (findings, taken)) = scene.measure(running).await;
-    let mut faults = findings.faults;
+    let before = scene.faults();
+    let running = scene.attack(attack, Scale::Quick);
+    let (phase, field) = scene.measure(running).await;
+    let mut faults = field.told().faults;
     if !scene.server.is_alive() {
         faults.push("the server died".into());
         return faults;
@@ -71,16 +71,12 @@ async fn once(scene: &mut Scene, attack: &Attack) -> Vec<String> {
     if !scene.is_up_to_date().await {
         faults.push("the victim lacks changes".into());
     }
-    faults.extend(broken(crate::ledger::Faults {
-        // A slow machine may be late.
-        skipped: 0,
-        ..scene.faults()
-    }));
-    let is_refused = findings.refused > 0 || !phase.refusals.is_empty();
+    faults.extend(broken(scene.faults().since(before)));
+    let is_refused = field.refused() > 0 || !phase.refusals.is_empty();
     if attack.is_refused && !is_refused {
         faults.push("nothing was refused".into());
     }
-    if taken == 0 && findings.refused == 0 {
+    if field.taken() + field.refused() == 0 {
         faults.push("the attack did not take place".into());
     }
     faults

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::attacks::Attack;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::field::{Field, Findings, Scale};
+use crate::field::{Field, Scale};
 use crate::ledger::{Faults, Ledger};
 use crate::metrics::Sample;
 use crate::options::Options;
@@ -19,9 +19,6 @@ use crate::victim::Victim;
 
 /// How long the victim may take to have everything once nothing changes.
 const CATCH_UP: Duration = Duration::from_secs(20);
-
-/// How much longer than its time an attack may take before it is cut off.
-const GRACE: Duration = Duration::from_secs(15);
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -83,19 +80,14 @@ impl Scene {
         Ok(())
     }
 
-    /// Lets an attack run for a time.
-    /// Returns what attackers were told, and how much the server took.
-    pub(crate) async fn attack(
-        &self,
-        attack: &Attack,
-        scale: Scale,
-        time: Duration,
-    ) -> (Findings, u64) {
+    /// Makes an attack, and returns the field with what happened on it.
+    pub(crate) async fn attack(&self, attack: &Attack, scale: Scale) -> Field {
         let (xds, admin) = (self.server.xds.clone(), self.server.admin.clone());
-        let field = Field::new(xds, admin, scale, Instant::now() + time);
+        let field = Field::new(xds, admin, scale);
         let running = (attack.run)(field.clone());
-        let ended = tokio::time::timeout(time + GRACE, running).await;
-        (ended.unwrap_or_default(), field.taken())
+        // One that hangs is cut off.
+        let _ = tokio::time::timeout(field.longest(), running).await;
+        field
     }
 
     /// Measures while something goes on.

@@ -36,7 +36,7 @@ pub(crate) async fn run(
         let time = Duration::from_secs(random.u64(2..=options.seconds.max(3)));
         let all = chosen
             .iter()
-            .map(|attack| scene.attack(attack, Scale::Full, time));
+            .map(|attack| scene.attack(attack, Scale::Full(time)));
         let (phase, _) = scene.measure(at_once(all.collect())).await;
         let names: Vec<&str> = chosen.iter().map(|attack| attack.name).collect();
         crate::say(format!(
@@ -66,8 +66,7 @@ pub(crate) async fn run(
 /// what attacks leave behind.
 async fn warm(scene: &Scene, attacks: &[&&'static Attack]) {
     for attack in attacks {
-        let time = Duration::from_millis(300);
-        let _ = scene.attack(attack, Scale::Quick, time).await;
+        let _ = scene.attack(attack, Scale::Quick).await;
     }
     tokio::time::sleep(SETTLE).await;
 }

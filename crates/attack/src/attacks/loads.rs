@@ -2,13 +2,13 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire::{self, ClusterStats, LoadRequest, Node};
 
 /// Sends one message after another that is made of empty `ClusterStats`, two
 /// bytes each, just below the bound of 16 MiB.
-pub(super) async fn empty(field: Field) -> Findings {
+pub(super) async fn empty(field: Field) {
     let size = field.pick(16_000_000, 1 << 20);
     let mut message = BytesMut::new();
     let node = wire::frame(&LoadRequest {
@@ -36,11 +36,11 @@ pub(super) async fn empty(field: Field) -> Findings {
                 Ok(())
             }
         })
-        .await
+        .await;
 }
 
 /// Reports on clusters whose names are made up, on many streams.
-pub(super) async fn random(field: Field) -> Findings {
+pub(super) async fn random(field: Field) {
     let (streams, names) = (field.pick(40, 4), field.pick(2_000, 200));
     field
         .crowd(streams, |index, field| async move {
@@ -55,7 +55,7 @@ pub(super) async fn random(field: Field) -> Findings {
             }
             Ok(())
         })
-        .await
+        .await;
 }
 
 fn report(index: usize, names: usize) -> LoadRequest {

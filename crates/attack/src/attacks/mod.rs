@@ -17,10 +17,10 @@ mod unfinished;
 
 use std::pin::Pin;
 
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::server::Setup;
 
-type Running = Pin<Box<dyn Future<Output = Findings> + Send>>;
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One attack.
 pub(crate) struct Attack {

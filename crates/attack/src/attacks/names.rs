@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::{Call, Peer};
 use crate::wire::{self, DeltaRequest, ENDPOINTS, Locator, Node};
 
 /// Subscribes to a million names in requests of 50 000, leaves, and comes again.
-pub(super) async fn million(field: Field) -> Findings {
+pub(super) async fn million(field: Field) {
     let (requests, each) = (field.pick(20, 2), field.pick(50_000, 5_000));
     field
         .crowd(1, |_, field| async move {
@@ -26,11 +26,11 @@ pub(super) async fn million(field: Field) -> Findings {
             }
             Ok(())
         })
-        .await
+        .await;
 }
 
 /// Subscribes to 248 000 names of 4 KiB.
-pub(super) async fn long(field: Field) -> Findings {
+pub(super) async fn long(field: Field) {
     let (requests, each) = (field.pick(248, 4), field.pick(1_000, 100));
     field
         .crowd(1, |_, field| async move {
@@ -45,11 +45,11 @@ pub(super) async fn long(field: Field) -> Findings {
             }
             read_until_over(&mut call, &field).await
         })
-        .await
+        .await;
 }
 
 /// Subscribes to many names, and then has another node with each request.
-pub(super) async fn node_changes(field: Field) -> Findings {
+pub(super) async fn node_changes(field: Field) {
     let names = field.pick(100_000, 2_000);
     field
         .crowd(2, |index, field| async move {
@@ -76,21 +76,21 @@ pub(super) async fn node_changes(field: Field) -> Findings {
             }
             Ok(())
         })
-        .await
+        .await;
 }
 
 /// Subscribes to globs on several streams, without end.
-pub(super) async fn globs(field: Field) -> Findings {
+pub(super) async fn globs(field: Field) {
     let each = field.pick(20_000, 1_000);
     many(field, each, |stream, n| {
         let kind = "envoy.config.endpoint.v3.ClusterLoadAssignment";
         DeltaName::Plain(format!("xdstp://attack/{kind}/s{stream}/g{n}/*"))
     })
-    .await
+    .await;
 }
 
 /// Subscribes to locators, each with parameters of its own, without end.
-pub(super) async fn locators(field: Field) -> Findings {
+pub(super) async fn locators(field: Field) {
     let each = field.pick(20_000, 1_000);
     many(field, each, |stream, n| {
         let params = [(format!("key-{stream}"), format!("value-{n}"))];
@@ -99,7 +99,7 @@ pub(super) async fn locators(field: Field) -> Findings {
             params: params.into(),
         })
     })
-    .await
+    .await;
 }
 
 enum DeltaName {
@@ -112,7 +112,7 @@ async fn many(
     field: Field,
     each: usize,
     name: impl Fn(usize, usize) -> DeltaName + Copy + Send + 'static,
-) -> Findings {
+) {
     let streams = field.pick(10, 2);
     let requests = field.pick(usize::MAX, 3);
     field
@@ -136,7 +136,7 @@ async fn many(
             }
             Ok(())
         })
-        .await
+        .await;
 }
 
 /// Reads what comes for a while.
@@ -149,9 +149,7 @@ async fn read_for(call: &mut Call, time: Duration) {
 async fn read_until_over(call: &mut Call, field: &Field) -> Result<()> {
     let read = async {
         loop {
-            if let Err(error) = call.read().await {
-                return Err(error);
-            }
+            call.read().await?;
         }
     };
     tokio::select! {

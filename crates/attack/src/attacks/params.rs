@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::{Call, Peer};
 use crate::wire::{self, DeltaRequest, DeltaResponse, LISTENER, Locator};
 
@@ -13,8 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Brings parameters on several streams until the table is full. The locator of
 /// another client must then have an answer all the same.
-pub(super) async fn full(field: Field) -> Findings {
-    let mut findings = Findings::default();
+pub(super) async fn full(field: Field) {
     let mut held = Vec::new();
     for stream in 0..4 {
         match fill(&field, stream).await {
@@ -22,7 +21,7 @@ pub(super) async fn full(field: Field) -> Findings {
                 field.note_taken(250);
                 held.push(filled);
             }
-            Err(error) => findings.add(Err(error)),
+            Err(error) => field.note_refused(&error),
         }
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -33,9 +32,8 @@ pub(super) async fn full(field: Field) -> Findings {
         Ok(Err(error)) => Some(format!("the locator of another client: {error}")),
         Err(_) => Some("the locator of another client got no answer".to_owned()),
     };
-    findings.faults.extend(fault);
+    field.expect(fault.is_none(), fault.unwrap_or_default());
     field.hold().await;
-    findings
 }
 
 /// Subscribes with 250 sets of parameters.

@@ -7,27 +7,26 @@ use tokio::io::AsyncWriteExt as _;
 use super::readers::subscribe;
 use crate::door::{Door, Protocol};
 use crate::error::Result;
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire::{self, ReflectionRequest, StatusRequest};
 
 /// Asks CSDS for nodes that match regexes of which each is large when compiled,
 /// and none is like another.
-pub(super) async fn regexes(field: Field) -> Findings {
+pub(super) async fn regexes(field: Field) {
     let attackers = field.pick(50, 4);
     field
         .crowd(attackers, |index, field| async move {
-            let mut last = Ok(());
             for asked in 0.. {
                 if field.is_over() {
                     break;
                 }
                 let regex = format!(r"x{index}y{asked}((\w{{1,60}}){{1,60}}\PN{{1,40}}){{1,9}}");
-                last = ask_once(&field, &StatusRequest::by_regex(&regex)).await;
+                field.note(ask_once(&field, &StatusRequest::by_regex(&regex)).await);
             }
-            last
+            Ok(())
         })
-        .await
+        .await;
 }
 
 /// Asks on a stream of its own: the server ends one whose question it refuses.
@@ -40,7 +39,7 @@ async fn ask_once(field: &Field, question: &StatusRequest) -> Result<()> {
 }
 
 /// Asks CSDS about clients that hold much, and does not read the answer.
-pub(super) async fn status_unread(field: Field) -> Findings {
+pub(super) async fn status_unread(field: Field) {
     let (clients, attackers) = (field.pick(20, 2), field.pick(60, 6));
     let holders = field.crowd(clients, |index, field| async move {
         let peer = Peer::connect(&field.xds).await?;
@@ -60,12 +59,11 @@ pub(super) async fn status_unread(field: Field) -> Findings {
         field.hold().await;
         Ok(())
     });
-    let (_, findings) = tokio::join!(holders, askers);
-    findings
+    tokio::join!(holders, askers);
 }
 
 /// Gets large pages of the admin address, and does not read them.
-pub(super) async fn dump_unread(field: Field) -> Findings {
+pub(super) async fn dump_unread(field: Field) {
     const PAGES: [&str; 3] = [
         "GET /config_dump HTTP/1.1\r\n",
         "GET /api/v1/resources HTTP/1.1\r\n",
@@ -76,11 +74,11 @@ pub(super) async fn dump_unread(field: Field) -> Findings {
         let page = PAGES[index % PAGES.len()];
         format!("{page}host: localhost\r\n\r\n")
     })
-    .await
+    .await;
 }
 
 /// Polls all listeners by REST, and does not read them.
-pub(super) async fn rest_unread(field: Field) -> Findings {
+pub(super) async fn rest_unread(field: Field) {
     let xds = field.xds.clone();
     unread(field, xds, |index| {
         let body = format!("{{\"node\":{{\"id\":\"rest-{index}\"}}}}");
@@ -90,14 +88,14 @@ pub(super) async fn rest_unread(field: Field) -> Findings {
             body.len()
         )
     })
-    .await
+    .await;
 }
 
 /// Writes a request on each of many connections, twenty of them in a row, and
 /// reads no answer.
-async fn unread(field: Field, door: Door, request: impl Fn(usize) -> String) -> Findings {
+async fn unread(field: Field, door: Door, request: impl Fn(usize) -> String) {
     let attackers = field.pick(100, 10);
-    let findings = field.crowd(attackers, |index, field| {
+    let unread = field.crowd(attackers, |index, field| {
         let (door, request) = (door.clone(), request(index).repeat(20));
         async move {
             let mut socket = door.enter(Protocol::Http1).await?;
@@ -107,19 +105,19 @@ async fn unread(field: Field, door: Door, request: impl Fn(usize) -> String) -> 
             Ok(())
         }
     });
-    findings.await
+    unread.await;
 }
 
 /// Asks CSDS about all clients again and again, and reads the answers.
-pub(super) async fn status_flood(field: Field) -> Findings {
+pub(super) async fn status_flood(field: Field) {
     flood(field, wire::STATUS, |_| {
         wire::frame(&StatusRequest::default())
     })
-    .await
+    .await;
 }
 
 /// Asks for the descriptors of services again and again.
-pub(super) async fn reflection_flood(field: Field) -> Findings {
+pub(super) async fn reflection_flood(field: Field) {
     const SYMBOLS: [&str; 2] = [
         "envoy.service.discovery.v3.AggregatedDiscoveryService",
         "envoy.service.status.v3.ClientStatusDiscoveryService",
@@ -128,14 +126,14 @@ pub(super) async fn reflection_flood(field: Field) -> Findings {
         let symbol = SYMBOLS[asked % SYMBOLS.len()].to_owned();
         wire::frame(&ReflectionRequest { symbol })
     })
-    .await
+    .await;
 }
 
 async fn flood(
     field: Field,
     path: &'static str,
     question: impl Fn(usize) -> bytes::Bytes + Copy + Send + 'static,
-) -> Findings {
+) {
     let attackers = field.pick(50, 5);
     let asked = field.crowd(attackers, |_, field| async move {
         let peer = Peer::connect(&field.xds).await?;
@@ -149,7 +147,7 @@ async fn flood(
         }
         Ok(())
     });
-    asked.await
+    asked.await;
 }
 
 /// Reads one part of an answer; a question that is not answered in a second does

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::contents;
 use crate::door::Protocol;
 use crate::error::{Error, Result};
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::frames::{self, Frame};
 use crate::peer::{Call, Peer};
 use crate::wire::{self, LISTENER, Node, SotwRequest};
@@ -18,11 +18,10 @@ const NARROW: u32 = 65_535;
 
 /// Subscribes to all listeners on many streams of one connection, with windows
 /// of one byte, and reads byte by byte.
-pub(super) async fn tiny_windows(field: Field) -> Findings {
+pub(super) async fn tiny_windows(field: Field) {
     let streams = u32::try_from(field.pick(400, 40)).unwrap_or_default();
     let reader = field.crowd(1, |_, field| read_bytes(field, streams));
-    let (findings, ()) = tokio::join!(reader, churn(&field));
-    findings
+    tokio::join!(reader, churn(&field));
 }
 
 /// Opens the streams of one connection, and reads one byte of each after the
@@ -71,7 +70,7 @@ fn reply(frame: &Frame, answer: &mut BytesMut, field: &Field) -> Result<()> {
 }
 
 /// Subscribes to all listeners on 300 connections, and stops reading.
-pub(super) async fn never_read(field: Field) -> Findings {
+pub(super) async fn never_read(field: Field) {
     let connections = field.pick(300, 30);
     let readers = field.crowd(connections, |index, field| async move {
         let peer = Peer::with_windows(&field.xds, NARROW, NARROW).await?;
@@ -83,8 +82,7 @@ pub(super) async fn never_read(field: Field) -> Findings {
         field.hold().await;
         Ok(())
     });
-    let (findings, ()) = tokio::join!(readers, churn(&field));
-    findings
+    tokio::join!(readers, churn(&field));
 }
 
 /// Subscribes to every listener, in state of the world: the response has all of

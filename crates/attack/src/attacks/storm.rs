@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire::{self, DeltaRequest, ENDPOINTS, Node};
 
 /// Reconnects without end, each time with the versions of 10 000 names that the
 /// client says it holds.
-pub(super) async fn reconnect(field: Field) -> Findings {
+pub(super) async fn reconnect(field: Field) {
     let names = field.pick(10_000, 500);
     let attackers = field.pick(30, 4);
     let message = returning(names);
@@ -26,7 +26,7 @@ pub(super) async fn reconnect(field: Field) -> Findings {
                 Ok(())
             }
         })
-        .await
+        .await;
 }
 
 /// The first request of a client that held so many names.
@@ -50,7 +50,7 @@ async fn once(field: &Field, message: Bytes) -> Result<()> {
 }
 
 /// Makes small requests without end, each of which is a line of the log.
-pub(super) async fn chatter(field: Field) -> Findings {
+pub(super) async fn chatter(field: Field) {
     let attackers = field.pick(20, 8);
     field
         .crowd(attackers, |index, field| async move {
@@ -68,5 +68,5 @@ pub(super) async fn chatter(field: Field) -> Findings {
             }
             Ok(())
         })
-        .await
+        .await;
 }

@@ -1,6 +1,6 @@
 //! Types that nobody knows.
 
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire::{self, DeltaRequest};
 
@@ -8,7 +8,7 @@ use crate::wire::{self, DeltaRequest};
 const ON_A_STREAM: usize = 100;
 
 /// Asks for 200 000 types, a hundred on a stream.
-pub(super) async fn unknown(field: Field) -> Findings {
+pub(super) async fn unknown(field: Field) {
     let (peers, streams) = (field.pick(20, 2), field.pick(100, 4));
     field
         .crowd(peers, |index, field| async move {
@@ -31,5 +31,5 @@ pub(super) async fn unknown(field: Field) -> Findings {
             field.hold().await;
             Ok(())
         })
-        .await
+        .await;
 }

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::door::{Door, Protocol};
 use crate::error::Result;
-use crate::field::{Field, Findings};
+use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire;
 
@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Begins a message of 64 MiB on each of 40 streams, and leaves out its last
 /// byte.
-pub(super) async fn messages(field: Field) -> Findings {
+pub(super) async fn messages(field: Field) {
     let size = field.pick(63 << 20, 1 << 20);
     let attackers = field.pick(40, 8);
     let chunk = Bytes::from(vec![0x1a_u8; CHUNK]);
@@ -38,12 +38,12 @@ pub(super) async fn messages(field: Field) -> Findings {
             }
         }
     });
-    begun.await
+    begun.await;
 }
 
 /// Begins a body of 60 MB on each of 40 connections to the admin address, and
 /// leaves out its last byte.
-pub(super) async fn bodies(field: Field) -> Findings {
+pub(super) async fn bodies(field: Field) {
     let size = field.pick(60_000_000, 1_000_000);
     let attackers = field.pick(40, 8);
     let chunk = Bytes::from(vec![b'#'; CHUNK]);
@@ -62,11 +62,11 @@ pub(super) async fn bodies(field: Field) -> Findings {
             Ok(())
         }
     });
-    begun.await
+    begun.await;
 }
 
 /// Sends bodies to both addresses, a byte at a time.
-pub(super) async fn slow_bodies(field: Field) -> Findings {
+pub(super) async fn slow_bodies(field: Field) {
     let attackers = field.pick(1_000, 20);
     let begun = field.crowd(attackers, |index, field| async move {
         match index % 2 {
@@ -74,7 +74,7 @@ pub(super) async fn slow_bodies(field: Field) -> Findings {
             _ => drip(&field, &field.xds, "/v3/discovery:clusters").await,
         }
     });
-    begun.await
+    begun.await;
 }
 
 async fn drip(field: &Field, door: &Door, path: &str) -> Result<()> {
