@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::door::Door;
+use crate::door::{ATTACKERS, Door, Doors};
 use crate::error::{Error, Result};
 
 /// How often it is looked whether an attack is over.
@@ -32,6 +32,8 @@ const QUICK_PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Field {
     pub(crate) xds: Door,
     pub(crate) admin: Door,
+    /// The same for those who do no harm.
+    pub(crate) others: Doors,
     scale: Scale,
     begun: Instant,
     tally: Arc<Tally>,
@@ -54,10 +56,12 @@ pub(crate) struct Told {
 }
 
 impl Field {
-    pub(crate) fn new(xds: Door, admin: Door, scale: Scale) -> Self {
+    pub(crate) fn new(others: &Doors, scale: Scale) -> Self {
+        let Doors { xds, admin } = others.from(ATTACKERS);
         Self {
             xds,
             admin,
+            others: others.clone(),
             scale,
             begun: Instant::now(),
             tally: Arc::default(),

@@ -83,11 +83,18 @@ async fn perform(options: &Options, attacks: &[&'static Attack]) -> Result<bool>
     if let Some(minutes) = options.soak {
         return judged(soak::run(options, attacks, minutes).await?);
     }
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut is_complete) = (Vec::new(), true);
     for attack in attacks {
-        let outcome = outcome::run(options, attack).await?;
-        say(table::line(&outcome));
-        outcomes.push(outcome);
+        match outcome::run(options, attack).await {
+            Ok(outcome) => {
+                say(table::line(&outcome));
+                outcomes.push(outcome);
+            }
+            Err(error) => {
+                say(format!("{}: {error}", attack.name));
+                is_complete = false;
+            }
+        }
     }
     let text = match (options.json, options.markdown) {
         (true, _) => serde_json::to_string_pretty(&outcomes).map_err(std::io::Error::other)?,
@@ -95,7 +102,7 @@ async fn perform(options: &Options, attacks: &[&'static Attack]) -> Result<bool>
         _ => table::plain(&outcomes),
     };
     print(text.trim_end());
-    Ok(outcomes.iter().all(|outcome| outcome.failed.is_empty()))
+    Ok(is_complete && outcomes.iter().all(|outcome| outcome.failed.is_empty()))
 }
 
 /// Says what did not hold, and returns whether all did.

@@ -57,8 +57,8 @@ impl Scene {
     pub(crate) async fn start(options: &Options, setup: Setup) -> Result<Self> {
         let server = Server::start(options, setup).await?;
         let ledger = Arc::new(Ledger::default());
-        let victim = Victim::start(server.xds.clone(), Arc::clone(&ledger));
-        let driver = Driver::start(server.admin.clone(), Arc::clone(&ledger));
+        let victim = Victim::start(server.doors.xds.clone(), Arc::clone(&ledger));
+        let driver = Driver::start(server.doors.admin.clone(), Arc::clone(&ledger));
         let scene = Self {
             server,
             ledger,
@@ -82,8 +82,7 @@ impl Scene {
 
     /// Makes an attack, and returns the field with what happened on it.
     pub(crate) async fn attack(&self, attack: &Attack, scale: Scale) -> Field {
-        let (xds, admin) = (self.server.xds.clone(), self.server.admin.clone());
-        let field = Field::new(xds, admin, scale);
+        let field = Field::new(&self.server.doors, scale);
         let running = (attack.run)(field.clone());
         // One that hangs is cut off.
         let _ = tokio::time::timeout(field.longest(), running).await;
@@ -115,7 +114,7 @@ impl Scene {
     }
 
     async fn sample(&self) -> Result<Sample> {
-        Sample::take(&self.server.admin).await
+        Sample::take(&self.server.doors.admin).await
     }
 
     /// What went wrong with the victim and the driver so far.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::process::{Child, ChildStderr, Command};
 
-use crate::door::Door;
+use crate::door::{Door, Doors, OTHERS};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::process::Process;
@@ -42,8 +42,7 @@ pub(crate) enum Setup {
 pub(crate) struct Server {
     child: Child,
     pub(crate) process: Process,
-    pub(crate) xds: Door,
-    pub(crate) admin: Door,
+    pub(crate) doors: Doors,
     /// Held open, and not read.
     _pipe: Option<ChildStderr>,
     folder: TempDir,
@@ -88,13 +87,17 @@ impl Server {
             process: Process(pid),
             _pipe: child.stderr.take(),
             child,
-            xds: Door {
-                address: xds,
-                certificates: certificates.clone(),
-            },
-            admin: Door {
-                address: admin,
-                certificates,
+            doors: Doors {
+                xds: Door {
+                    address: xds,
+                    certificates: certificates.clone(),
+                    source: OTHERS,
+                },
+                admin: Door {
+                    address: admin,
+                    certificates,
+                    source: OTHERS,
+                },
             },
             folder,
         };
@@ -117,11 +120,11 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        contents::fill(&self.admin).await
+        contents::fill(&self.doors.admin).await
     }
 
     async fn answers(&self) -> bool {
-        admin::get(&self.admin, "/metrics").await.is_ok()
+        admin::get(&self.doors.admin, "/metrics").await.is_ok()
     }
 
     /// Whether the process has not ended.

@@ -51,7 +51,7 @@ async fn fill(field: &Field, stream: usize) -> Result<(Peer, Call)> {
 /// Subscribes as another client, and waits for any answer about the locator: the
 /// resource, that it does not exist, or an error.
 async fn ask(field: &Field) -> Result<()> {
-    let peer = Peer::connect(&field.xds).await?;
+    let peer = Peer::connect(&field.others.xds).await?;
     let mut call = peer.call(wire::DELTA).await?;
     let mut request = DeltaRequest::first("other", LISTENER, Vec::new());
     request.locators = vec![locator("of-another".into())];

@@ -108,6 +108,6 @@ async fn churn(field: &Field) {
         if field.is_over() {
             return;
         }
-        let _ = contents::change_listeners(&field.admin, 10, revision).await;
+        let _ = contents::change_listeners(&field.others.admin, 10, revision).await;
     }
 }

@@ -122,7 +122,7 @@ async fn silent_streams(field: &Field, peers: usize, streams: usize) -> Vec<(Pee
 /// Expects `/ready` in time.
 async fn expect_ready(field: &Field) {
     let begun = Instant::now();
-    let answer = admin::get(&field.admin, "/ready").await;
+    let answer = admin::get(&field.others.admin, "/ready").await;
     let is_ready = answer.is_ok_and(|answer| answer.status == 200) && begun.elapsed() < READY;
     let seconds = begun.elapsed().as_secs_f32();
     field.expect(
