@@ -10,7 +10,9 @@ use crate::outcome::{broken, judge_victim, may_stay};
 use crate::scene::Scene;
 use crate::server::Setup;
 
-/// How long memory may settle at the beginning and at the end.
+/// How long nobody attacks at the beginning, and how long memory may take to
+/// come back at the end.
+const QUIET: Duration = Duration::from_secs(5);
 const SETTLE: Duration = Duration::from_secs(30);
 
 /// The most attacks at once.
@@ -26,7 +28,7 @@ pub(crate) async fn run(
     let mut random = fastrand::Rng::with_seed(options.seed);
     let mut scene = Scene::start(options, Setup::Plain).await?;
     let begun = Instant::now();
-    warm(&scene, &plain).await;
+    tokio::time::sleep(QUIET).await;
     let before = scene.server.process.memory();
     crate::say(format!("begins with {} MiB", before >> 20));
 
@@ -60,15 +62,6 @@ pub(crate) async fn run(
     }
     judge_victim(&mut scene, &mut failed).await;
     Ok(failed)
-}
-
-/// Every attack once and small: what a server allocates once in its life is not
-/// what attacks leave behind.
-async fn warm(scene: &Scene, attacks: &[&&'static Attack]) {
-    for attack in attacks {
-        let _ = scene.attack(attack, Scale::Quick).await;
-    }
-    tokio::time::sleep(SETTLE).await;
 }
 
 /// Runs futures at once, until all are done.
