@@ -4,7 +4,9 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{api, bench, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, test, tidy};
+use crate::{
+    api, attack, bench, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, test, tidy,
+};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -55,6 +57,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[engine|servers|peers|page]... [--only FIGURE,...] [--repeats N] [--quick]",
         about: "what the engine and whole servers cost, beside a floor and peers; writes docs/benchmarks.md",
         run: bench::command,
+    },
+    Command {
+        name: "attack",
+        usage: "[soak [--minutes N] [--seed N]] [--only NAME]... [--seconds N] [--page] [--list]",
+        about: "attack the server while a victim looks on; --page writes the table of docs/security.md",
+        run: attack::command,
     },
     Command {
         name: "sim",

@@ -60,6 +60,11 @@ const PLACES: &[Place] = &[
         name: "trunkline-cli",
         may_use: PRODUCT,
     },
+    // It speaks with a program over sockets, and shares nothing with it.
+    Place {
+        name: "trunkline-attack",
+        may_use: &[],
+    },
     Place {
         name: "testkit",
         may_use: PRODUCT,

@@ -11,6 +11,7 @@
 )]
 
 mod api;
+mod attack;
 mod bench;
 mod command;
 mod deny;

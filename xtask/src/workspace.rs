@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::{env, fs};
 
 use crate::failure::{Failure, Result};
@@ -124,6 +124,16 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
         output.status,
         String::from_utf8_lossy(&output.stderr).trim_end()
     )))
+}
+
+/// Runs a command whose progress is shown as it comes, and gives what it wrote
+/// as its result, and whether it succeeded.
+pub(crate) fn capture_shown(command: &mut Command) -> Result<(String, bool)> {
+    println!("$ {}", shown(command));
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| not_started(command, &error))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok((text, output.status.success()))
 }
 
 fn not_started(command: &Command, error: &std::io::Error) -> Failure {

@@ -288,6 +288,7 @@ fn metrics_have_the_promised_names() {
         "trunkline_nacks_total{type=\"other\"} 0",
         "trunkline_parked_resources{type=\"cds\"} 0",
         "trunkline_convergence_seconds_bucket",
+        "trunkline_push_seconds_bucket",
         "trunkline_first_config_seconds_bucket",
         "trunkline_received_bytes_total 0",
         "trunkline_sent_bytes_total 0",

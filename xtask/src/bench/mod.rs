@@ -102,6 +102,15 @@ pub(crate) fn gate(workspace: &Workspace) -> Result<()> {
     outcome(&servers::measure(workspace, &quick.choice(false))?)
 }
 
+/// The day, the tree and the machine of a measurement.
+pub(crate) fn measured_on(workspace: &Workspace) -> Result<String> {
+    let (day, tree) = (samples::day(workspace), samples::tree(workspace));
+    let known = [day, tree.map(|tree| format!("tree {tree}"))];
+    let mut words: Vec<String> = known.into_iter().flatten().collect();
+    words.push(machine::describe(workspace)?);
+    Ok(words.join(", "))
+}
+
 fn outcome(missed: &[String]) -> Result<()> {
     match missed {
         [] => Ok(()),

@@ -98,13 +98,14 @@ fn read(file: &Path) -> Option<Value> {
 }
 
 /// The commit, as far as git knows it.
-fn tree(workspace: &Workspace) -> Option<String> {
+pub(super) fn tree(workspace: &Workspace) -> Option<String> {
     let mut git = workspace.program("git");
     let said = capture(git.args(["describe", "--always", "--dirty=+"])).ok()?;
     Some(said.trim().to_owned())
 }
 
-fn day(workspace: &Workspace) -> Option<String> {
+/// The day, as the system tells it.
+pub(super) fn day(workspace: &Workspace) -> Option<String> {
     let said = capture(workspace.program("date").args(["-u", "+%Y-%m-%d"])).ok()?;
     Some(said.trim().to_owned())
 }

@@ -3,7 +3,7 @@
 
 use crate::failure::Result;
 use crate::workspace::{Workspace, run};
-use crate::{api, bench, deps, rules, setup, sim, tidy};
+use crate::{api, attack, bench, deps, rules, setup, sim, tidy};
 
 /// One part of the gate.
 pub(super) struct Part {
@@ -83,6 +83,12 @@ pub(super) const PARTS: &[Part] = &[
         about: "the measuring tool runs, and its clients hold what they should",
         needs: &[],
         run: bench::gate,
+    },
+    Part {
+        name: "attack",
+        about: "hostile peers, each once and small: the server lives, and a client beside them loses nothing",
+        needs: &[],
+        run: attack::gate,
     },
     Part {
         name: "interop",

@@ -69,6 +69,12 @@ impl Hooks for Count {
         self.0.table.convergence.observe(took.as_secs_f64());
     }
 
+    fn pushed(&self, type_url: &TypeUrl, took: Duration) {
+        let label = [("type", kinds::label(type_url))];
+        let histogram = self.0.table.push.get_or_create(&label);
+        histogram.observe(took.as_secs_f64());
+    }
+
     fn lease(&self, event: LeaseEvent<'_>) {
         let outcome = match event {
             LeaseEvent::Expired { .. } => "removed",

@@ -20,6 +20,8 @@ pub(super) type Label = [(&'static str, &'static str); 1];
 pub(super) type Counters = Family<Label, Counter>;
 /// A state for each value of a label.
 pub(super) type Gauges = Family<Label, Gauge>;
+/// Times for each value of a label.
+pub(super) type Histograms = Family<Label, Histogram, fn() -> Histogram>;
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// The buckets of a histogram: from a tenth of a millisecond to a minute,
@@ -27,6 +29,13 @@ type Seconds = Gauge<f64, AtomicU64>;
 const SECONDS: [f64; 17] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 15.0, 60.0,
+];
+
+/// The buckets of the time that a change takes inside this program, finest
+/// between one and twenty milliseconds, where it is with and without load.
+const PUSH_SECONDS: [f64; 28] = [
+    0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.004, 0.005, 0.0065,
+    0.008, 0.01, 0.0125, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0,
 ];
 
 /// Every limit that can be reached.
@@ -80,6 +89,7 @@ pub(super) struct Table {
     pub(super) received_bytes: Counter,
     pub(super) sent_bytes: Counter,
     pub(super) convergence: Histogram,
+    pub(super) push: Histograms,
     pub(super) first_config: Histogram,
     pub(super) leases: Gauge,
     pub(super) lease_expiries: Counters,
@@ -123,6 +133,7 @@ impl Table {
             received_bytes: add.counter("received_bytes", "Bytes of requests"),
             sent_bytes: add.counter("sent_bytes", "Bytes of responses"),
             convergence: add.histogram("convergence_seconds", "From a change being accepted until every subscriber has answered"),
+            push: add.pushes_by_type("push_seconds", "From a change being accepted until a response with it was given to the transport of a client"),
             first_config: add.histogram("first_config_seconds", "From a stream being let in until it accepted its first response"),
             leases: add.gauge("leases", "Origins whose resources stay only as long as they are renewed"),
             lease_expiries: add.counters("lease_expiries", "Leases that were not renewed in time, by whether their resources were removed or that is held", "outcome", &["removed", "held"]),
@@ -198,6 +209,15 @@ impl Adder<'_> {
             drop(counters.get_or_create(&[(label, value)]));
         }
         self.add(name, help, counters)
+    }
+
+    /// Registers a histogram of pushes for each type.
+    fn pushes_by_type(&mut self, name: &str, help: &str) -> Histograms {
+        let histograms = Histograms::new_with_constructor(|| Histogram::new(PUSH_SECONDS));
+        for value in &kinds::LABELS {
+            drop(histograms.get_or_create(&[("type", value)]));
+        }
+        self.add(name, help, histograms)
     }
 
     fn histogram(&mut self, name: &str, help: &str) -> Histogram {

@@ -37,12 +37,13 @@ const EVENTS: [&[&str]; 3] = [
 ];
 
 /// Pages that are not for those who run the program.
-const NOT_PLAYED: [&str; 6] = [
+const NOT_PLAYED: [&str; 7] = [
     "README.md",
     "benchmarks.md",
     "mutants.md",
     "performance.md",
     "rules.md",
+    "security.md",
     "testing.md",
 ];
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::hook_set::HookSet;
 
@@ -21,52 +21,86 @@ pub(super) struct Convergence {
 }
 
 impl Convergence {
-    pub(super) fn new(hooks: &Arc<HookSet>) -> Self {
+    /// A change that came at this time, before it had to wait for others.
+    pub(super) fn new(accepted: Instant, hooks: &Arc<HookSet>) -> Self {
         Self {
-            accepted: Instant::now(),
+            accepted,
             reached: AtomicBool::new(false),
             hooks: Arc::clone(hooks),
         }
     }
 }
 
-/// The changes that a stream holds, oldest first.
+/// The changes that a stream holds.
 #[derive(Debug, Default)]
-pub(super) struct Convergences(Mutex<Vec<Arc<Convergence>>>);
+pub(super) struct Convergences(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    /// Oldest first.
+    changes: Vec<Arc<Convergence>>,
+    /// The number of the oldest changes that a response was built after; at
+    /// most that of all.
+    pushed: usize,
+}
+
+/// The changes that a stream holds at a moment. A change that comes later is not
+/// among the oldest of that number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldChanges {
+    pub(super) count: usize,
+    /// When the oldest one came that no response was built after.
+    unpushed_since: Option<Instant>,
+}
 
 impl Convergences {
     /// Adds a change that concerns the stream, unless the stream holds
     /// [`MAX_HELD`]: then the change converges without it.
     pub(super) fn add(&self, convergence: &Arc<Convergence>) {
         let mut held = self.lock();
-        if held.len() < MAX_HELD {
+        if held.changes.len() < MAX_HELD {
             convergence.reached.store(true, Ordering::Relaxed);
-            held.push(Arc::clone(convergence));
+            held.changes.push(Arc::clone(convergence));
         }
     }
 
-    /// The number of changes that the stream holds now. A change that comes
-    /// later is not among the oldest of that number.
-    pub(super) fn len(&self) -> usize {
-        self.lock().len()
+    /// The changes that the stream holds now.
+    pub(super) fn held(&self) -> HeldChanges {
+        let held = self.lock();
+        let oldest = held.changes.get(held.pushed);
+        HeldChanges {
+            count: held.changes.len(),
+            unpushed_since: oldest.map(|change| change.accepted),
+        }
+    }
+
+    /// Notes that a response was built after these changes. Returns how long
+    /// ago the oldest came that no earlier response was built after; `None` if
+    /// there is none, and then the clock is not read.
+    pub(super) fn note_pushed(&self, changes: HeldChanges) -> Option<Duration> {
+        let since = changes.unpushed_since?;
+        self.lock().pushed = changes.count;
+        Some(since.elapsed())
     }
 
     /// Drops the oldest `count` changes, which the client has acknowledged.
     pub(super) fn drop_acknowledged(&self, count: usize) {
         let acknowledged: Vec<Arc<Convergence>> = {
             let mut held = self.lock();
-            if count >= held.len() {
+            let count = count.min(held.changes.len());
+            held.pushed = held.pushed.saturating_sub(count);
+            if count == held.changes.len() {
                 // Mostly it is all of them, and no memory is kept.
-                std::mem::take(&mut *held)
+                std::mem::take(&mut held.changes)
             } else {
-                held.drain(..count).collect()
+                held.changes.drain(..count).collect()
             }
         };
         // The last holder of a change calls the hooks, so not under the lock.
         drop(acknowledged);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Convergence>>> {
+    fn lock(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -87,6 +87,12 @@ impl HookSet {
         }
     }
 
+    pub(super) fn pushed(&self, type_url: &TypeUrl, took: Duration) {
+        for hooks in &self.0 {
+            hooks.pushed(type_url, took);
+        }
+    }
+
     pub(super) fn lease(&self, event: LeaseEvent<'_>) {
         for hooks in &self.0 {
             hooks.lease(event);

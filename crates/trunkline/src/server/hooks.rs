@@ -104,6 +104,13 @@ pub trait Hooks: Send + Sync + 'static {
         let _ = took;
     }
 
+    /// Called when the first response after a change that concerns a stream was
+    /// given to the transport of its client, so long after the change was
+    /// accepted. One response may bring several changes: the oldest counts.
+    fn pushed(&self, type_url: &TypeUrl, took: Duration) {
+        let _ = (type_url, took);
+    }
+
     /// Called when leases ended, or began anew.
     fn lease(&self, event: LeaseEvent<'_>) {
         let _ = event;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -147,15 +148,16 @@ impl Shared {
         origin: &str,
         changes: Vec<Change>,
     ) -> Result<(Vec<Changed>, u64), ApplyError> {
+        let accepted = Instant::now();
         let _changing = self.lock_changing();
         if !self.hooks.vetoes_changes() {
-            return self.apply_allowed(origin, changes);
+            return self.apply_allowed(origin, changes, accepted);
         }
         let planned = self.preview(&changes);
         if !planned.is_empty() {
             self.hooks.changing(origin, &planned)?;
         }
-        let applied = self.apply_allowed(origin, changes);
+        let applied = self.apply_allowed(origin, changes, accepted);
         applied.inspect_err(|error| self.hooks.withdrawn(origin, error))
     }
 
@@ -165,8 +167,9 @@ impl Shared {
         origin: &str,
         changes: Vec<Change>,
     ) -> Result<(Vec<Changed>, u64), ApplyError> {
+        let accepted = Instant::now();
         let _changing = self.lock_changing();
-        self.apply_allowed(origin, changes)
+        self.apply_allowed(origin, changes, accepted)
     }
 
     /// Locks out other changes: hooks are told of them one by one.
@@ -176,11 +179,12 @@ impl Shared {
 
     /// Makes changes that nobody refuses but the database. The streams that they
     /// concern are woken soon, and the hooks are told. The caller has locked out
-    /// other changes.
+    /// other changes, for which it may have waited since they were `accepted`.
     fn apply_allowed(
         self: &Arc<Self>,
         origin: &str,
         changes: Vec<Change>,
+        accepted: Instant,
     ) -> Result<(Vec<Changed>, u64), ApplyError> {
         let commit = Commit::new(changes)?;
         let list = |name: ChangedName<'_>, changed: &mut Vec<Changed>| {
@@ -189,7 +193,7 @@ impl Shared {
         // Nobody asks how long a change takes if there are no hooks.
         let convergence = || {
             let has_hooks = self.hooks.has_any();
-            has_hooks.then(|| Arc::new(Convergence::new(&self.hooks)))
+            has_hooks.then(|| Arc::new(Convergence::new(accepted, &self.hooks)))
         };
         let (mut changed, revision) = self.hub.apply(commit, list, convergence)?;
         self.wake_soon();

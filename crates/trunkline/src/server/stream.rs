@@ -13,7 +13,7 @@ use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
-use super::convergence::{Convergence, Convergences};
+use super::convergence::{Convergence, Convergences, HeldChanges};
 use super::hooks::{Connection, Limit};
 use super::paths::StreamForm;
 use super::report::{Peer, Report, RequestDetails, Sent};
@@ -175,7 +175,7 @@ impl Stream {
     ) -> Result<NextPoll, Fault> {
         let mut outcome = RequestOutcome::default();
         // Changes that arrive from now on may not be acknowledged yet.
-        let change_count = self.convergences.len();
+        let changes = self.convergences.held();
 
         let handled = self.handle_locked(read, &mut outcome);
         self.report_request(bytes, &outcome);
@@ -185,7 +185,7 @@ impl Stream {
             is_acknowledged,
         } = handled?;
         if is_acknowledged && !next.now {
-            self.convergences.drop_acknowledged(change_count);
+            self.convergences.drop_acknowledged(changes.count);
         }
         Ok(next)
     }
@@ -313,7 +313,7 @@ impl Stream {
     /// holds have reached the client.
     pub(super) fn poll(&self) -> PollOutcome {
         // Changes that arrive from now on may not be in the message.
-        let change_count = self.convergences.len();
+        let changes = self.convergences.held();
         let now = self.shared.hub.now();
 
         let polled = self.poll_session(now);
@@ -321,10 +321,12 @@ impl Stream {
             self.report_withheld(event);
         }
         if polled.is_settled && polled.built.is_none() {
-            self.convergences.drop_acknowledged(change_count);
+            self.convergences.drop_acknowledged(changes.count);
         }
         PollOutcome {
-            message: polled.built.map(|built| self.write_and_report(&built)),
+            message: polled
+                .built
+                .map(|built| self.write_and_report(&built, changes)),
             next: polled.next,
         }
     }
@@ -395,8 +397,9 @@ impl Stream {
     }
 
     /// Writes a response as frames, without the lock of the stream, and reports
-    /// it as sent.
-    fn write_and_report(&self, built: &BuiltResponse) -> Frames {
+    /// it as sent. It was built after these changes, of which the hooks are told
+    /// how long the oldest has waited; the transport is given the frames next.
+    fn write_and_report(&self, built: &BuiltResponse, changes: HeldChanges) -> Frames {
         let response = &built.response;
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
@@ -421,6 +424,9 @@ impl Stream {
         // Envoy accepts more than gRPC does by default (S80).
         if built.dialect == Dialect::Standard {
             self.report_if_oversized(type_url, nonce, resources, frames.len());
+        }
+        if let Some(took) = self.convergences.note_pushed(changes) {
+            self.shared.hooks.pushed(type_url, took);
         }
         frames
     }

@@ -60,6 +60,11 @@ impl Hooks for Words {
     fn converged(&self, _: Duration) {
         self.say("converged");
     }
+
+    fn pushed(&self, type_url: &TypeUrl, _: Duration) {
+        let (_, short) = type_url.as_str().rsplit_once('.').unwrap_or_default();
+        self.say(format!("pushed {short}"));
+    }
 }
 
 #[tokio::test]
@@ -80,7 +85,7 @@ async fn everything_that_happens_is_told() {
     hear(&["acked 1", "of revision Some(0) []", "configured"]).await;
 
     fixture.server.apply_as("me", vec![put("a", b"1")]).unwrap();
-    hear(&["1 me: a new", "sent 2"]).await;
+    hear(&["1 me: a new", "sent 2", "pushed ClusterLoadAssignment"]).await;
     let response = stream.next().await;
     stream.accept(&response).await;
     hear(&["acked 2", "of revision Some(1) []", "converged"]).await;
@@ -88,7 +93,12 @@ async fn everything_that_happens_is_told() {
     // An equal resource makes a revision, but nothing is different.
     fixture.server.apply(vec![put("a", b"1")]).unwrap();
     fixture.server.apply(vec![put("a", b"2")]).unwrap();
-    hear(&["3 program: a other", "sent 3"]).await;
+    hear(&[
+        "3 program: a other",
+        "sent 3",
+        "pushed ClusterLoadAssignment",
+    ])
+    .await;
     let response = stream.next().await;
     let rejection = DeltaDiscoveryRequest {
         type_url: response.type_url,
