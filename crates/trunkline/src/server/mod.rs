@@ -18,7 +18,7 @@
 //! | `requests`, `unfinished` | messages cut out of the request's body, and the memory that they take |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
-//! | `stream`, `stream_state`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
+//! | `stream`, `stream_state`, `push`, `scrub`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
 //! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
@@ -52,6 +52,7 @@ mod pace;
 mod paths;
 mod poll;
 mod precondition;
+mod push;
 mod quotas;
 mod report;
 mod request_details;

@@ -16,9 +16,10 @@ use trunkline_core::session::{Event, Session};
 use super::admit::{self, Admitted};
 use super::hooks::{Call, Limit};
 use super::paths::StreamForm;
+use super::push::take_withheld;
 use super::report::{Report, Sent};
 use super::shared::Shared;
-use super::stream::{Stream, take_withheld};
+use super::stream::Stream;
 use crate::questions::{self, AnswerBody, ArriveError, BodyLimits, Busy, Question};
 use crate::rest::{self, RestError, RestLimits};
 

@@ -2,21 +2,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use trunkline_core::Moment;
 use trunkline_core::kind;
-use trunkline_core::message::{Mode, Request, Response};
+use trunkline_core::message::{Mode, Request};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::session::{Config, Event, ProtocolError, Session};
-use trunkline_core::source::Dialect;
-use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
+use trunkline_core::session::{Config, ProtocolError, Session};
+use trunkline_proto::discovery::{DecodeError, Limits, Node};
 
-use super::convergence::{Convergence, Convergences, HeldChanges};
-use super::hooks::{Connection, Limit};
+use super::convergence::{Convergence, Convergences};
+use super::hooks::Connection;
 use super::paths::StreamForm;
-use super::report::{Peer, Report, RequestDetails, Sent};
+use super::report::{Peer, Report, RequestDetails};
 use super::request_outcome::{RequestOutcome, names_on_demand, take_demand_changes};
 use super::scrub;
 use super::shared::Shared;
@@ -24,7 +22,7 @@ use super::stream_state::StreamState;
 use crate::hub::Watcher;
 use crate::identity::Identity;
 use crate::wake::WakeFlags;
-use crate::wire::{self, Read, Reader};
+use crate::wire::{Read, Reader};
 
 /// The client broke the protocol; its stream ends.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +52,7 @@ pub(super) struct Stream {
     /// [`NEWS`] is raised when there may be something to send.
     pub(super) wake_flags: Arc<WakeFlags>,
     /// The changes that the client has not acknowledged yet.
-    convergences: Convergences,
+    pub(super) convergences: Convergences,
     /// The newest revision for which the stream was woken.
     woken_for: AtomicU64,
     /// Bound by the first request that has a node (S2).
@@ -69,43 +67,12 @@ pub(super) struct Stream {
 /// The wake flag of a change in the database that concerns the stream.
 pub(super) const NEWS: u8 = 2;
 
-/// How long others have their turn when a stream has more to evaluate than it
-/// may at once (S85).
-const BETWEEN_SLICES: Duration = Duration::from_millis(1);
-
 /// The outcome of handling a request.
 #[derive(Default)]
 struct HandledRequest {
     next: NextPoll,
     /// Whether every response is acknowledged.
     is_acknowledged: bool,
-}
-
-/// The outcome of polling a session.
-#[derive(Default)]
-struct PolledSession {
-    built: Option<BuiltResponse>,
-    next: NextPoll,
-    /// Whether everything was evaluated, and every response is acknowledged.
-    is_settled: bool,
-    /// The resources that are withheld from the client.
-    withheld: Vec<Event>,
-}
-
-/// A response that is not written yet.
-struct BuiltResponse {
-    response: Response,
-    /// The dialect of the client that reads it.
-    dialect: Dialect,
-    /// The revision of the contents that it was built from.
-    revision: u64,
-}
-
-/// The outcome of polling a stream.
-pub(super) struct PollOutcome {
-    /// The next message, if there is something to send.
-    pub(super) message: Option<Frames>,
-    pub(super) next: NextPoll,
 }
 
 /// When a stream has to be polled again, if no change raises [`NEWS`] before.
@@ -308,83 +275,6 @@ impl Stream {
         }
     }
 
-    /// Builds the next message from the newest state, and reports it as sent.
-    /// If there is none and nothing is outstanding, the changes that the stream
-    /// holds have reached the client.
-    pub(super) fn poll(&self) -> PollOutcome {
-        // Changes that arrive from now on may not be in the message.
-        let changes = self.convergences.held();
-        let now = self.shared.hub.now();
-
-        let polled = self.poll_session(now);
-        for event in &polled.withheld {
-            self.report_withheld(event);
-        }
-        if polled.is_settled && polled.built.is_none() {
-            self.convergences.drop_acknowledged(changes.count);
-        }
-        PollOutcome {
-            message: polled
-                .built
-                .map(|built| self.write_and_report(&built, changes)),
-            next: polled.next,
-        }
-    }
-
-    /// Builds one response, if there is something to send; the one after it is
-    /// built later and can be newer. A stream without a session is settled.
-    fn poll_session(&self, now: Moment) -> PolledSession {
-        let mut state = self.lock();
-        let StreamState {
-            session: Some(session),
-            revisions,
-            ..
-        } = &mut *state
-        else {
-            return PolledSession {
-                is_settled: true,
-                ..PolledSession::default()
-            };
-        };
-        if session.is_reading() {
-            // The stream is polled again when the request is read.
-            return PolledSession::default();
-        }
-
-        let ((response, is_quiet, has_sent_all), revision) = self.shared.hub.with_revision(|db| {
-            let response = session.poll(db, now);
-            let is_quiet = response.is_none() || session.is_quiet(db, now);
-            let type_url = response.as_ref().map(Response::type_url);
-            let progress = type_url.and_then(|type_url| session.type_progress(db, type_url));
-            let has_sent_all = progress.is_some_and(|progress| progress.has_sent_all());
-            (response, is_quiet, has_sent_all)
-        });
-        let built = response.map(|response| {
-            let (type_url, nonce) = (response.type_url(), response.nonce());
-            revisions.note_sent(type_url, nonce, revision, has_sent_all, now);
-            BuiltResponse {
-                response,
-                dialect: session.dialect(),
-                revision,
-            }
-        });
-
-        let mut next = self.next_poll(session, is_quiet);
-        let has_more = session.has_more();
-        if has_more {
-            // After the slice: one that took long must not be followed at once.
-            let soon = self.shared.hub.instant(self.shared.hub.now()) + BETWEEN_SLICES;
-            next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
-        }
-        let is_settled = session.is_acknowledged() && !has_more;
-        PolledSession {
-            built,
-            next,
-            is_settled,
-            withheld: take_withheld(session),
-        }
-    }
-
     /// When to poll a session that has just handled a request or was polled: at
     /// once unless it `is_quiet`, and at its next timeout.
     pub(super) fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
@@ -394,41 +284,6 @@ impl Stream {
             due: due.map(|due| self.shared.hub.instant(due)),
             is_busy: !is_quiet && session.is_busy(),
         }
-    }
-
-    /// Writes a response as frames, without the lock of the stream, and reports
-    /// it as sent. It was built after these changes, of which the hooks are told
-    /// how long the oldest has waited; the transport is given the frames next.
-    fn write_and_report(&self, built: &BuiltResponse, changes: HeldChanges) -> Frames {
-        let response = &built.response;
-        let identifier = &self.shared.options.identifier;
-        let (frames, resources, removed) = match response {
-            Response::Sotw(response) => {
-                let frames = wire::sotw_frames(response, identifier);
-                (frames, &response.resources, &response.removed[..])
-            }
-            Response::Delta(response) => {
-                let frames = wire::delta_frames(response, identifier, built.revision);
-                (frames, &response.resources, &response.removed[..])
-            }
-        };
-
-        let (type_url, nonce) = (response.type_url(), response.nonce());
-        self.report(Report::Sent(Sent {
-            type_url,
-            nonce,
-            resources,
-            removed,
-            bytes: frames.len(),
-        }));
-        // Envoy accepts more than gRPC does by default (S80).
-        if built.dialect == Dialect::Standard {
-            self.report_if_oversized(type_url, nonce, resources, frames.len());
-        }
-        if let Some(took) = self.convergences.note_pushed(changes) {
-            self.shared.hooks.pushed(type_url, took);
-        }
-        frames
     }
 
     /// Ends the stream. Returns its session, which is to be closed; `None` if
@@ -472,27 +327,12 @@ impl Stream {
         }
     }
 
-    /// Counts and reports a resource that is withheld from the client.
-    pub(super) fn report_withheld(&self, event: &Event) {
-        self.shared.hooks.limited(Limit::Keys);
-        self.report(Report::Event(event));
-    }
-
     /// Reports an event of the stream to the hooks. Not to be called with the
     /// state locked.
     pub(super) fn report(&self, report: Report<'_>) {
         if self.shared.hooks.has_any() {
             self.shared.hooks.report(self.peer(), report);
         }
-    }
-}
-
-/// Takes the events of a session that was polled, which are all of resources
-/// that are withheld. Mostly there are none.
-pub(super) fn take_withheld(session: &mut Session) -> Vec<Event> {
-    match session.has_events() {
-        true => std::iter::from_fn(|| session.poll_event()).collect(),
-        false => Vec::new(),
     }
 }
 
