@@ -270,11 +270,13 @@ async fn a_removal_is_waited_for_and_a_server_that_stops_is_said() {
     peer.next().await;
     server.running.signal(Signal::TERM);
     let error = bad(&applied.await.unwrap(), 3);
-    assert_eq!(
-        error,
-        "error: the change was made (revision 3), but whether clients have it is not known: the \
-         server is about to stop, and its clients leave it\n"
-    );
+    // The server may be gone before it is asked.
+    let unknown = "error: the change was made (revision 3), but whether clients have it is not \
+                   known: ";
+    let why = error.strip_prefix(unknown).unwrap_or_default();
+    let is_said = why == "the server is about to stop, and its clients leave it\n"
+        || why.starts_with("cannot reach the server at ");
+    assert!(is_said, "{error}");
 }
 
 #[test]

@@ -108,7 +108,9 @@ async fn poll(server: &Server, kind: &str, connection: Connection, name: Option<
 
 fn from(peer: &str, secure: bool, certified: bool) -> Connection {
     let mut connection = Connection::default();
-    connection.peer = Some(SocketAddr::new(peer.parse().unwrap(), 1));
+    let address = peer.parse().unwrap();
+    connection.peer = Some(SocketAddr::new(address, 1));
+    connection.local = Some(SocketAddr::new(address, 2));
     (connection.secure, connection.certified) = (secure, certified);
     connection
 }
