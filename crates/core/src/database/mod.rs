@@ -85,7 +85,7 @@ pub struct Database {
     /// Ids that no type has.
     free_types: BTreeSet<TypeId>,
     /// Types that may be without a use.
-    idle_types: Vec<TypeId>,
+    idle_types: BTreeSet<TypeId>,
     /// How many types only subscribers brought.
     unclaimed_types: usize,
     /// The weight of all subscriptions to names without contents.

@@ -49,7 +49,7 @@ impl Database {
     pub(super) fn note_idle_type(&mut self, id: TypeId) {
         let table = self.table(id);
         if !table.is_claimed && table.subscriber_count == 0 {
-            self.idle_types.push(id);
+            self.idle_types.insert(id);
         }
     }
 
@@ -58,12 +58,13 @@ impl Database {
     /// these are.
     pub fn drop_idle_types(&mut self) {
         for id in std::mem::take(&mut self.idle_types) {
-            if self.free_types.contains(&id) || !self.table(id).is_unused() {
+            if !self.table(id).is_unused() {
                 continue;
             }
-            match self.has_demand_changes(id) {
-                true => self.idle_types.push(id),
-                false => self.drop_type(id),
+            if self.has_demand_changes(id) {
+                self.idle_types.insert(id);
+            } else {
+                self.drop_type(id);
             }
         }
     }
@@ -149,6 +150,25 @@ mod tests {
         assert_eq!(db.take_demand_changes().count(), 1);
         db.drop_idle_types();
         assert_eq!(db.find_type(&"t".into()), None);
+    }
+
+    #[test]
+    fn a_type_that_became_idle_twice_goes_once() {
+        let mut db = Database::new();
+        let stream = db.open_stream();
+        for url in ["a", "b", "a", "b"] {
+            let id = db.subscribed_type_id(&url.into());
+            let subscriber = db.add_subscriber(stream, id, ParamsId::EMPTY);
+            let again = db.add_subscriber(stream, id, ParamsId::EMPTY);
+            db.remove_subscriber(subscriber);
+            db.remove_subscriber(again);
+            let last = db.add_subscriber(stream, id, ParamsId::EMPTY);
+            db.remove_subscriber(last);
+        }
+        db.drop_idle_types();
+        assert_eq!((db.types().count(), db.unclaimed_types()), (0, 0));
+        assert_eq!(db.tables.len(), 0);
+        db.check().unwrap();
     }
 
     #[test]
