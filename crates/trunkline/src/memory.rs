@@ -54,7 +54,7 @@ impl Memory {
         near.is_some_and(|near| self.resident() > near)
     }
 
-    /// The resident bytes of the process, at most [`SAMPLE_AGE`] ago; 0 where
+    /// The resident bytes of the process, at most 50 milliseconds ago; 0 where
     /// the system does not tell.
     #[must_use]
     pub fn resident(&self) -> u64 {

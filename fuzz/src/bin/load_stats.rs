@@ -49,6 +49,7 @@ fn again(found: &[ClusterStats], limits: &ReportLimits) {
     // Writing sorts fields, and joins messages that came in parts; it adds none.
     let read = read.expect("what was written is a report");
     assert_eq!(read.refused, 0);
-    let bytes_of = |all: &[ClusterStats]| all.iter().map(Message::encode_to_vec).collect::<Vec<_>>();
+    let bytes_of =
+        |all: &[ClusterStats]| all.iter().map(Message::encode_to_vec).collect::<Vec<_>>();
     assert_eq!(bytes_of(&again), bytes_of(found));
 }

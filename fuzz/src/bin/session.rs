@@ -216,9 +216,12 @@ impl Client {
             config.limits = Limits {
                 name_bytes: 13,
                 subscriptions: 3,
+                subscription_bytes: 400,
+                missing_bytes: 1_000,
                 hosts: 4,
                 globs: 1,
                 types: 2,
+                all_types: 3,
                 params: 2,
                 all_params: 8,
                 error_bytes: 2,

@@ -45,7 +45,7 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     Written { body, left_out }
 }
 
-/// Writes a response as [`write`] does, in pieces: each resource is written when
+/// Writes a response as [`write()`] does, in pieces: each resource is written when
 /// its turn comes.
 pub fn pieces(
     response: &SotwResponse,
