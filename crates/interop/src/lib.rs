@@ -5,7 +5,7 @@
 //! are where requests end, and [`Flow`] sends them; [`Gate`] stands before a
 //! server, near or far; [`bootstrap`] holds the configurations that make Envoy
 //! a client of a server; [`Serving`] is that server, and its [`Journal`] the
-//! reports of it; [`succession`] is contents that replace each other under
+//! reports of it; [`Served`] is the program as a server; [`succession`] is contents that replace each other under
 //! load. Everything listens on loopback, waits a bounded time and ends when its
 //! value is dropped.
 //!
@@ -58,6 +58,6 @@ pub use grpc_backend::GrpcBackend;
 pub use journal::{Entry, Journal, Sent};
 pub use place::{envoy, folder, python, venv};
 pub use port::free_port;
-pub use program::trunkline;
+pub use program::{Served, trunkline};
 pub use script::Script;
 pub use serving::{Serving, of_files};

@@ -2,15 +2,13 @@
 //! serve`: the same, rejected in its own words, and different.
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use interop::{Envoy, Mode, bootstrap};
-use serde_json::Value;
+use interop::{Envoy, Mode, Served, bootstrap};
 
 /// More than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -55,11 +53,9 @@ const CONTENTS: &str = r#"resources:
     routes: [{match: {prefix: /}, route: {cluster: backend, timeout: 1.5s}}]
 "#;
 
-/// The program as a server of a file; it is ended when it is dropped.
+/// The program as a server of a file.
 struct Serve {
-    child: Child,
-    listen: SocketAddr,
-    admin: SocketAddr,
+    served: Served,
     file: PathBuf,
 }
 
@@ -67,26 +63,9 @@ impl Serve {
     fn start(name: &str) -> Self {
         let file = interop::folder(name).join("resources.yaml");
         fs::write(&file, CONTENTS).expect("a file");
-        let mut child = Command::new(interop::trunkline())
-            .args(["--log-format", "json", "serve", "--listen", "127.0.0.1:0"])
-            .args(["--admin", "127.0.0.1:0", "--config"])
-            .arg(&file)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let ready = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let line: Value = serde_json::from_str(&line).ok()?;
-            (line["message"] == "ready").then_some(line)
-        });
-        // Nobody else reads what it logs.
-        std::thread::spawn(move || lines.for_each(drop));
-        let ready = ready.expect("a server that is ready");
-        let address = |key: &str| ready[key].as_str().expect("an address").parse();
+        let flags = [OsStr::new("--config"), file.as_os_str()];
         Self {
-            listen: address("listen").expect("an address"),
-            admin: address("admin").expect("an address"),
-            child,
+            served: Served::start(flags),
             file,
         }
     }
@@ -104,7 +83,7 @@ impl Serve {
         loop {
             let output = Command::new(interop::trunkline())
                 .args(["status", NODE, "--envoy-admin", &envoy.admin().to_string()])
-                .args(["--admin", &self.admin.to_string()])
+                .args(["--admin", &self.served.admin.to_string()])
                 .output()
                 .expect("the program starts");
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -118,13 +97,6 @@ impl Serve {
                 output.status
             );
         }
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -144,7 +116,7 @@ rds   routes   same                        -
 fn an_envoy_has_what_it_was_sent_or_says_why_not() {
     for (mode, name) in [(Mode::Delta, "proxy-delta"), (Mode::Sotw, "proxy-sotw")] {
         let serve = Serve::start(name);
-        let envoy = Envoy::start(&bootstrap::ads(serve.listen.port(), mode, NODE));
+        let envoy = Envoy::start(&bootstrap::ads(serve.served.listen.port(), mode, NODE));
         let same = serve.compare_until(&envoy, 0, "4 same");
         assert!(same.starts_with(SAME), "{same}");
 
@@ -191,7 +163,7 @@ fn an_envoy_that_has_another_differs() {
     type: EDS
     eds_cluster_config: {service_name: backend, eds_config: {ads: {}, resource_api_version: V3}}
 ";
-    let bootstrap = bootstrap::ads(serve.listen.port(), Mode::Delta, NODE);
+    let bootstrap = bootstrap::ads(serve.served.listen.port(), Mode::Delta, NODE);
     let envoy = Envoy::start(&bootstrap.replace("  clusters:\n", own));
     let printed = serve.compare_until(&envoy, 1, "1 differs, 2 only in the proxy (static), 3 same");
     for line in [

@@ -38,31 +38,6 @@ const PUSH_SECONDS: [f64; 28] = [
     0.008, 0.01, 0.0125, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0,
 ];
 
-/// Every limit that can be reached.
-const LIMITS: [Limit; 21] = [
-    Limit::Streams,
-    Limit::Connections,
-    Limit::RequestRate,
-    Limit::Bytes,
-    Limit::NotReady,
-    Limit::Memory,
-    Limit::Keys,
-    Limit::ErrorText,
-    Limit::ConnectionsPerAddress,
-    Limit::StreamsPerPeer,
-    Limit::SilentConnections,
-    Limit::SendTimeout,
-    Limit::UnfinishedRequests,
-    Limit::RequestTimeout,
-    Limit::LongRequests,
-    Limit::Questions,
-    Limit::AnswerBytes,
-    Limit::UnreadAnswers,
-    Limit::Bodies,
-    Limit::SlowBodies,
-    Limit::LoadStreams,
-];
-
 /// All metrics but the constant ones.
 pub(super) struct Table {
     pub(super) connected_clients: Gauge,
@@ -113,7 +88,7 @@ impl Table {
             streams: add.gauge("streams", "Streams that have made a request"),
             ready: add.gauge("ready", "1 once the first contents are complete"),
             resident: add.gauge("resident_bytes", "Bytes of memory that the process has"),
-            memory_limit: add.gauge("memory_limit_bytes", "Bytes of memory near which new streams and large answers are refused; 0 is no limit"),
+            memory_limit: add.gauge("memory_limit_bytes", "Bytes of memory near which new streams are refused; 0 is no limit"),
             longest_wait: add.add("engine_longest_wait_seconds", "The longest that a stream or a change had to wait for the database since the start", Seconds::default()),
             largest_slice: add.gauge("engine_largest_slice", "The most names that were looked at while others had to wait for the database since the start"),
             requests: add.by_type("requests", "Requests received"),
@@ -129,7 +104,7 @@ impl Table {
             missing: add.by_type("missing_names", "Names that do not exist and got their first subscriber"),
             denied: add.by_type("denied", "Types that a client asked for and may not see"),
             refused_names: add.counters("refused_names", "Names that were taken out of requests, for want of sense or beyond a limit", "by", &["request", "subscription", "host", "subscription_bytes", "missing_bytes", "params", "type"]),
-            limits: add.counters("limits", "Times that a limit was met", "limit", &LIMITS.map(Limit::as_str)),
+            limits: add.counters("limits", "Times that a limit was met", "limit", &Limit::ALL.map(Limit::as_str)),
             received_bytes: add.counter("received_bytes", "Bytes of requests"),
             sent_bytes: add.counter("sent_bytes", "Bytes of responses"),
             convergence: add.histogram("convergence_seconds", "From a change being accepted until every subscriber has answered"),

@@ -1,14 +1,12 @@
 //! The certificate with which an Envoy is served gives it no right at the admin
 //! address.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use interop::{Envoy, Mode, bootstrap, folder};
-use serde_json::Value;
+use interop::{Envoy, Mode, Served, bootstrap, folder};
 
 use crate::certificates::Authority;
 use crate::site::replace;
@@ -20,12 +18,9 @@ const CONTENTS: &str = r#"resources:
 /// A certificate and its key, in files.
 type Pair = (PathBuf, PathBuf);
 
-/// The program, with authorities of a fleet and of operators; it is ended when
-/// it is dropped.
+/// The program, with authorities of a fleet and of operators.
 struct Serve {
-    child: Child,
-    listen: SocketAddr,
-    admin: SocketAddr,
+    served: Served,
     fleet: PathBuf,
     envoy: Pair,
     operator: Pair,
@@ -40,34 +35,16 @@ impl Serve {
         replace(&at("operators.pem"), &operators.pem());
         fs::write(at("resources.yaml"), CONTENTS).expect("a file");
         let (cert, key) = fleet.issue().write(&folder, "server");
-        let mut child = Command::new(interop::trunkline())
-            .args(["--log-format", "json", "serve", "--listen", "127.0.0.1:0"])
-            .args(["--admin", "127.0.0.1:0", "--config"])
-            .arg(at("resources.yaml"))
-            .arg("--tls-cert")
-            .arg(cert)
-            .arg("--tls-key")
-            .arg(key)
-            .arg("--tls-client-ca")
-            .arg(at("fleet.pem"))
-            .arg("--admin-tls-client-ca")
-            .arg(at("operators.pem"))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let ready = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let line: Value = serde_json::from_str(&line).ok()?;
-            (line["message"] == "ready").then_some(line)
-        });
-        // Nobody else reads what it logs.
-        std::thread::spawn(move || lines.for_each(drop));
-        let ready = ready.expect("a server that is ready");
-        let address = |key: &str| ready[key].as_str().expect("an address").parse();
+        let files = [
+            ("--config", at("resources.yaml")),
+            ("--tls-cert", cert),
+            ("--tls-key", key),
+            ("--tls-client-ca", at("fleet.pem")),
+            ("--admin-tls-client-ca", at("operators.pem")),
+        ];
+        let flags = files.map(|(flag, file)| [OsString::from(flag), file.into()]);
         Self {
-            listen: address("listen").expect("an address"),
-            admin: address("admin").expect("an address"),
-            child,
+            served: Served::start(flags.as_flattened()),
             fleet: at("fleet.pem"),
             envoy: fleet.issue().write(&folder, "envoy"),
             operator: operators.issue().write(&folder, "operator"),
@@ -81,7 +58,7 @@ impl Serve {
             .args(args)
             .args([
                 "--admin",
-                &format!("https://localhost:{}", self.admin.port()),
+                &format!("https://localhost:{}", self.served.admin.port()),
             ])
             .args(["--tls-ca", &path(&self.fleet)])
             .args(["--tls-cert", &path(cert), "--tls-key", &path(key)])
@@ -90,19 +67,12 @@ impl Serve {
     }
 }
 
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn the_certificate_of_an_envoy_is_refused_at_the_admin_address() {
     let serve = Serve::start();
     let (cert, key) = &serve.envoy;
     let own = Some((&**cert, &**key));
-    let port = serve.listen.port();
+    let port = serve.served.listen.port();
     let bootstrap = bootstrap::ads_tls(port, Mode::Delta, "n1", &serve.fleet, own);
     let envoy = Envoy::start(&bootstrap);
     assert_eq!(envoy.stat("control_plane.connected_state"), Some(1));

@@ -25,7 +25,7 @@
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `arrival` | which clients have answered all that was sent for a change |
 //! | `pace` | how fast requests are read |
-//! | `builder`, `contents`, `set`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
+//! | `builder`, `contents`, `set`, `hooks`, `hook_set`, `limit`, `report`, `options` | the embedder's side |
 //!
 //! A response is built when the transport has taken the one before, so a slow
 //! client costs one message at most and gets the newest state next.
@@ -46,6 +46,7 @@ mod hook_set;
 mod hooks;
 mod lease;
 mod leases;
+mod limit;
 mod options;
 mod oversize;
 mod pace;
