@@ -12,7 +12,7 @@ use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
 use crate::resource_list::ResourceList;
 
 /// The protocol variant of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
     /// State of the world: every request lists all subscriptions.
     Sotw,

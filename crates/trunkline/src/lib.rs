@@ -42,6 +42,7 @@
 
 mod bind;
 pub mod checked;
+pub mod client;
 mod descriptors;
 pub mod events;
 pub mod explain;

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 /// Bounds of the waits. The defaults are Envoy's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BackoffConfig {
     /// The longest first wait.
     pub base: Duration,

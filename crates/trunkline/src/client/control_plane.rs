@@ -1,0 +1,105 @@
+//! Control planes, and how to reach them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A control plane, and how to reach it. Equal ones share connections and
+/// streams, whoever names them (C12).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ControlPlane {
+    /// Where it listens.
+    pub address: Address,
+    /// How connections are made secure.
+    pub security: Security,
+    /// The `:authority` of its requests; the address if it is `None`.
+    pub authority: Option<String>,
+    /// Headers of every stream and poll, such as tokens.
+    pub metadata: Vec<(String, Secret)>,
+    /// A file with a bearer token, read anew for every stream.
+    pub token_file: Option<PathBuf>,
+    /// What is known of the server.
+    pub features: Features,
+    /// How long an attempt to connect may take.
+    pub connect_timeout: Duration,
+}
+
+/// A value that is not shown.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// Where a control plane listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Address {
+    /// A host, by name or by IP address, and a port. A name is resolved anew
+    /// for every attempt to connect.
+    Tcp {
+        /// A name or an IP address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+/// How connections to a control plane are made secure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Security {
+    /// Not at all.
+    Plaintext,
+    /// By TLS.
+    Tls(TlsOptions),
+}
+
+/// TLS of a client. Files are read anew when they change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TlsOptions {
+    /// The authorities that are trusted; those of the system if it is `None`.
+    pub ca: Option<Pem>,
+    /// The client's own certificate and its key.
+    pub certificate: Option<(Pem, Pem)>,
+    /// The name that the server's certificate must have, and that is sent as
+    /// SNI; the host of the address if it is `None`.
+    pub server_name: Option<String>,
+}
+
+/// A text in PEM.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pem {
+    /// In a file.
+    File(PathBuf),
+    /// In the configuration.
+    Inline(Vec<u8>),
+}
+
+impl std::fmt::Debug for Pem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Inline(_) => f.write_str("[redacted]"),
+        }
+    }
+}
+
+/// What is known of a server: `server_features` of gRPC's bootstrap (C4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Features {
+    /// `fail_on_data_errors`: a resource with a data error is dropped (C41).
+    pub fail_on_data_errors: bool,
+    /// `resource_timer_is_transient_error`: a name without a response is
+    /// unavailable for now (C35).
+    pub resource_timer_is_transient_error: bool,
+    /// `ignore_resource_deletion`: deletions of listeners and clusters are
+    /// ignored (A53).
+    pub ignore_resource_deletion: bool,
+    /// `trusted_xds_server`: it may decide more (A81).
+    pub trusted: bool,
+    /// `dynamic_parameters`: it takes resource locators (TP2).
+    pub locators: bool,
+}

@@ -1,0 +1,7 @@
+//! The client: a bootstrap in, watches out.
+
+mod config_source;
+mod control_plane;
+
+pub use config_source::{ApiSource, ConfigSource, PathSource, RateLimit, Specifier, Transport};
+pub use control_plane::{Address, ControlPlane, Features, Pem, Secret, Security, TlsOptions};
