@@ -178,8 +178,9 @@ fn by_sink(db: &mut Database, client: &Params) -> Option<String> {
     session.close(db);
     let delivery = sink.handle_response(Response::Delta(response)).unwrap();
     let verdict = Verdict::accept();
-    let outcome = sink.handle_verdict(&url, &delivery.nonce, verdict, NOW);
-    let changes = outcome.unwrap().effects.changes.into_iter();
+    sink.handle_verdict(&url, &delivery.nonce, verdict, NOW)
+        .unwrap();
+    let changes = sink.take_effects().changes.into_iter();
     let resources = changes.filter_map(|change| match change {
         Change::Upsert(_, resource) => Some(WireResource::full(resource)),
         _ => None,

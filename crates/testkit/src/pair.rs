@@ -40,6 +40,7 @@ pub struct Pair {
     sink: Sink,
     mode: Mode,
     now: Moment,
+    /// The client's database: it drops nothing that it could not get back.
     held: BTreeMap<(TypeUrl, Name), Arc<Resource>>,
 }
 
@@ -112,20 +113,18 @@ impl Pair {
     /// # Panics
     /// Never: an aggregated stream carries every type.
     pub fn subscribe(&mut self, url: &str, ask: Selector) {
-        let held = self.sink.subscribe(&url.into(), ask, self.now);
         #[expect(
             clippy::expect_used,
             reason = "an aggregated stream carries every type"
         )]
-        self.keep(held.expect("any type may be asked for"));
+        self.sink
+            .subscribe(&url.into(), ask, self.now)
+            .expect("any type may be asked for");
     }
 
-    /// The client unsubscribes, and drops what it held.
+    /// The client unsubscribes.
     pub fn unsubscribe(&mut self, url: &str, ask: &Selector) {
-        self.sink.unsubscribe(&url.into(), ask);
-        if let Selector::Name(name) = ask {
-            self.held.remove(&(url.into(), name.clone()));
-        }
+        self.sink.unsubscribe(&url.into(), &ask.clone().into());
     }
 
     /// Lets both sides talk until neither has anything to send. Returns the
@@ -137,6 +136,7 @@ impl Pair {
     pub fn run(&mut self) -> usize {
         let mut responses = 0;
         for _ in 0..ENDLESS {
+            self.keep();
             if self.speak_up() {
                 continue;
             }
@@ -156,20 +156,22 @@ impl Pair {
         self.run();
         while let Some(next) = self.next_moment().filter(|next| *next <= end) {
             self.now = next.max(self.now);
-            let effects = self.sink.handle_timeout(self.now);
-            self.keep(effects.changes);
+            self.sink.handle_timeout(self.now);
             self.run();
         }
         self.now = end;
     }
 
-    /// The resources of a type that the client holds, as `name@body`, by name.
+    /// The resources of a type that the client is subscribed to and holds, as
+    /// `name@body`, by name.
     #[must_use]
     pub fn holds(&self, url: &str) -> Vec<String> {
+        let interest = self.sink.interest(&url.into());
+        let wants = |name: &Name| interest.is_some_and(|interest| interest.contains(name));
         let of_type = self
             .held
             .iter()
-            .filter(|((held, _), _)| held.as_str() == url);
+            .filter(|((held, name), _)| held.as_str() == url && wants(name));
         let shown = of_type.map(|((_, name), resource)| {
             let body = resource.body.as_deref().unwrap_or_default();
             format!("{name}@{}", String::from_utf8_lossy(body))
@@ -214,16 +216,19 @@ impl Pair {
         let bad = delivery.resources.iter().filter(is_bad);
         let verdict = Verdict::reject(bad.map(|r| Rejection::of(&r.name, "bad")).collect());
         #[expect(clippy::expect_used, reason = "it was just delivered")]
-        let outcome = self
-            .sink
+        self.sink
             .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, self.now)
             .expect("the response waits for its verdict");
-        self.keep(outcome.effects.changes);
         true
     }
 
-    fn keep(&mut self, changes: Transaction) {
-        for change in changes {
+    /// Applies the effects of the sink.
+    fn keep(&mut self) {
+        let effects = self.sink.take_effects();
+        for forgotten in effects.forgotten {
+            self.held.remove(&forgotten);
+        }
+        for change in effects.changes {
             match change {
                 Change::Upsert(url, resource) => {
                     self.held.insert((url, resource.name.clone()), resource);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use trunkline_core::Moment;
-use trunkline_core::change::Transaction;
 use trunkline_core::database::Database;
 use trunkline_core::limits::Limits;
 use trunkline_core::message::{DeltaResponse, Form, Mode, Node, SotwResponse, WireResource};
@@ -85,6 +84,7 @@ fuzz_target!(|input: Input| {
     };
     for step in &input.steps {
         world.step(step);
+        world.apply_effects();
         world.look();
     }
 });
@@ -131,20 +131,19 @@ impl World {
         match step {
             Step::Subscribe(of, name) => {
                 let Some(ask) = name.ask() else { return };
-                if let Ok(held) = self.sink.subscribe(&of.url(), ask, self.now) {
-                    self.apply(held);
-                }
+                // A stream of one type carries no other.
+                let _ = self.sink.subscribe(&of.url(), ask, self.now);
             }
             Step::Unsubscribe(of, name) => {
                 let Some(ask) = name.ask() else { return };
-                self.sink.unsubscribe(&of.url(), &ask);
+                self.sink.unsubscribe(&of.url(), &ask.into());
             }
             Step::Connected => {
                 self.sink.handle_connected();
                 self.judging.clear();
             }
             Step::Disconnected => {
-                let _ = self.sink.handle_disconnected("it ended");
+                self.sink.handle_disconnected("it ended");
                 self.judging.clear();
             }
             Step::Respond(answer) => {
@@ -175,8 +174,7 @@ impl World {
             }
             Step::Wait(millis) => {
                 self.now = self.now + Duration::from_millis(u64::from(*millis) * 10);
-                let effects = self.sink.handle_timeout(self.now);
-                self.apply(effects.changes);
+                self.sink.handle_timeout(self.now);
                 assert!(self.sink.poll_timeout().is_none_or(|at| at > self.now));
             }
             Step::Node(peer) => self.sink.set_node(peer.node()),
@@ -194,16 +192,20 @@ impl World {
             None => Rejection::of_response("ünfit"),
         });
         let verdict = Verdict::reject(rejections.collect());
-        let outcome = self.sink.handle_verdict(&url, &nonce, verdict, self.now);
-        let outcome = outcome.expect("it waits for a verdict");
-        assert!(!outcome.acked || rejected.is_empty());
-        self.apply(outcome.effects.changes);
+        let acked = self.sink.handle_verdict(&url, &nonce, verdict, self.now);
+        let acked = acked.expect("it waits for a verdict");
+        assert!(!acked || rejected.is_empty());
     }
 
     /// Variants that overlap are for the owner to reject, which this one does
     /// not.
-    fn apply(&mut self, changes: Transaction) {
-        let _ = self.cache.apply(changes);
+    fn apply_effects(&mut self) {
+        let effects = self.sink.take_effects();
+        for (url, name) in &effects.forgotten {
+            let type_id = self.cache.type_id(url);
+            self.cache.forget(type_id, name);
+        }
+        let _ = self.cache.apply(effects.changes);
         self.cache.check().expect("the invariants hold");
     }
 

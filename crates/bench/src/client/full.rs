@@ -91,6 +91,8 @@ impl Full {
 
     pub(crate) fn say(&mut self) -> Option<Bytes> {
         let mut request = self.sink.poll_request(self.now())?;
+        // Nothing of its contents is kept here, so nothing can be dropped.
+        self.sink.take_effects();
         if let Request::Sotw(request) = &mut request
             && self.star
             && request.names.is_empty()
@@ -182,13 +184,13 @@ impl Full {
         );
         let verdict = Verdict::reject(rejected);
         let now = self.now();
-        let Ok(outcome) =
-            self.sink
-                .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now)
-        else {
+        let judged = self
+            .sink
+            .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now);
+        if judged.is_err() {
             return;
-        };
-        for change in outcome.effects.changes {
+        }
+        for change in self.sink.take_effects().changes {
             if let Change::Remove(_, name) | Change::RemoveVariant(_, name, _) = change {
                 self.ledger.gone(kind, name.as_str());
             }

@@ -9,9 +9,8 @@
 //! ```
 //!
 //! It is not a database: it has what the rules of one stream need to tell
-//! changes from repetitions, and to replay a name to a new watcher. Resources
-//! are shared with the owner's database. Changes of entries are in
-//! [`super::cache_update`].
+//! changes from repetitions. Resources are shared with the owner's database.
+//! Changes of entries are in [`super::cache_update`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,25 +148,20 @@ impl Cache {
         self.entries.entry(name.clone()).or_default();
     }
 
-    /// Returns the cached resources that a selector may cover. For a wildcard
+    /// Returns the names with errors that a selector may cover. For a wildcard
     /// or a glob these are all of them, and the caller filters.
-    pub(super) fn held_for(&self, selector: &Selector) -> Vec<Arc<Resource>> {
+    pub(super) fn failed_names(&self, selector: &Selector) -> Vec<Name> {
+        let has_error = |entry: &Entry| entry.error.is_some();
         match selector {
             Selector::Name(name) => {
-                let entry = self.entries.get(name);
-                entry.map(|entry| entry.held.clone()).unwrap_or_default()
+                let is_failed = self.entries.get(name).is_some_and(has_error);
+                is_failed.then(|| name.clone()).into_iter().collect()
             }
             Selector::Wildcard | Selector::Glob(_) => {
-                let entries = self.entries.values();
-                entries.flat_map(|entry| entry.held.clone()).collect()
+                let failed = self.entries.iter().filter(|(_, entry)| has_error(entry));
+                failed.map(|(name, _)| name.clone()).collect()
             }
         }
-    }
-
-    /// Returns whether the server said that the name does not exist.
-    pub(super) fn knows_absent(&self, name: &Name) -> bool {
-        let entry = self.entries.get(name);
-        entry.is_some_and(|e| e.held.is_empty() && e.state == CacheState::DoesNotExist)
     }
 
     /// Starts the fetch timer of a name, unless there is an answer already
@@ -191,31 +185,42 @@ impl Cache {
     /// Evicts the names that only this selector covered, once the server was
     /// told of the unsubscription (C25). After a wildcard or a glob every name
     /// is looked at.
-    pub(super) fn forget_selector(&mut self, selector: &Selector, interest: &InterestState) {
+    pub(super) fn forget_selector(
+        &mut self,
+        selector: &Selector,
+        collector: &mut EffectCollector<'_>,
+    ) {
         let Selector::Name(name) = selector else {
             let names: Vec<_> = self.entries.keys().cloned().collect();
-            names.iter().for_each(|name| self.evict(name, interest));
+            names.iter().for_each(|name| self.forget(name, collector));
             return;
         };
 
         let held = self.entries.get(name).and_then(|entry| entry.held.first());
         let resource_name = held.map(|held| held.name.clone());
-        self.evict(name, interest);
+        self.forget(name, collector);
         // An alias may have been the only reason to keep the resource.
         if let Some(resource_name) = resource_name {
-            self.evict(&resource_name, interest);
+            self.forget(&resource_name, collector);
+        }
+    }
+
+    /// Evicts a name, which its owner may drop, unless a selector covers it.
+    pub(super) fn forget(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
+        if self.evict(name, collector.interest) {
+            collector.forget(name);
         }
     }
 
     /// Evicts a name, and the timers with it, unless a selector covers it. A
     /// name that only a wildcard or a glob covers keeps its resource but not
-    /// its fetch timer.
-    pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) {
+    /// its fetch timer. Returns whether the name was evicted.
+    pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) -> bool {
         let Some(entry) = self.entries.get(name) else {
-            return;
+            return false;
         };
         if interest.names_exactly(name) {
-            return;
+            return false;
         }
 
         let is_covered = entry.is_covered(name, interest);
@@ -224,6 +229,7 @@ impl Cache {
             self.drop_contents(name);
             self.entries.remove(name);
         }
+        !is_covered
     }
 
     /// Drops the resources of a name, and their TTL timers unless the name is
@@ -282,45 +288,50 @@ impl Cache {
         for (name, entry) in &self.entries {
             // Transient, so the same under every policy (C40).
             match entry.held.is_empty() {
-                true => collector.report_changed(name, Err(error.clone())),
+                true => collector.report_failed(name, error.clone()),
                 false => collector.report_ambient(name, Some(error.clone())),
             }
         }
     }
 
     /// Reports that the server can be reached again: each name gets back the
-    /// value and the error that it had before.
+    /// error that it had before.
     pub(super) fn report_reachable(&self, collector: &mut EffectCollector<'_>) {
         for (name, entry) in &self.entries {
             if !entry.held.is_empty() {
                 collector.report_ambient(name, entry.error.clone());
             } else if let Some(error) = &entry.error {
-                collector.report_changed(name, Err(error.clone()));
+                collector.report_failed(name, error.clone());
             }
         }
     }
 
-    /// Returns the events for a new watcher of a name: the value, or each of
-    /// its variants, then the error (C23, C42). `unreachable` hides the error
-    /// of the name while it lasts. None for a name without a value or an error.
+    /// Reports the error of a name, if it has one.
+    pub(super) fn report_error(&self, name: &Name, collector: &mut EffectCollector<'_>) {
+        let entry = self.entries.get(name);
+        let error = entry.and_then(|entry| entry.error.clone());
+        match (error, entry.is_some_and(|entry| entry.held.is_empty())) {
+            (Some(error), true) => collector.report_failed(name, error),
+            (Some(error), false) => collector.report_ambient(name, Some(error)),
+            (None, _) => {}
+        }
+    }
+
+    /// Returns the error of a name for a new watcher, to be told after the
+    /// value (C23, C42). `unreachable` hides the error of the name while it
+    /// lasts.
     pub(super) fn replay(
         &self,
         type_url: &TypeUrl,
         name: &Name,
         unreachable: Option<&WatchError>,
-    ) -> Vec<Event> {
-        let Some(entry) = self.entries.get(name) else {
-            return Vec::new();
-        };
-
-        let error = unreachable.or(entry.error.as_ref()).cloned();
-        let changed = |value| Event::Changed(type_url.clone(), name.clone(), value);
-        if entry.held.is_empty() {
-            return error.map(Err).map(changed).into_iter().collect();
-        }
-
-        let values = entry.held.iter().cloned().map(Ok).map(changed);
-        let ambient = |error| Event::Ambient(type_url.clone(), name.clone(), Some(error));
-        values.chain(error.map(ambient)).collect()
+    ) -> Option<Event> {
+        let entry = self.entries.get(name)?;
+        let error = unreachable.or(entry.error.as_ref())?.clone();
+        let (type_url, name) = (type_url.clone(), name.clone());
+        Some(match entry.held.is_empty() {
+            true => Event::Failed(type_url, name, error),
+            false => Event::Ambient(type_url, name, Some(error)),
+        })
     }
 }

@@ -76,18 +76,20 @@ impl Cache {
     ) {
         self.timers.cancel(&Deadline::Fetch(name.clone()));
         let entry = self.entries.entry(name.clone()).or_default();
+        let had_value = !entry.held.is_empty();
         let old = entry.put(resource);
         let had_error = entry.error.take().is_some();
         entry.state = CacheState::Acked;
         entry.foreign = false;
 
+        // C24: the same resource again is no change, unless it ends an error,
+        // which the database may have (S61).
         let is_changed = had_error || old.as_ref() != Some(resource);
         if is_changed && *name == resource.name {
             collector.upsert(resource);
         }
-        // C24: the same resource again is no change, unless it ends an error.
-        if had_error || old.is_none_or(|old| !same_contents(&old, resource)) {
-            collector.report_changed(name, Ok(resource.clone()));
+        if had_error && had_value {
+            collector.report_ambient(name, None);
         }
     }
 
@@ -160,6 +162,7 @@ impl Cache {
                 self.delete(name, collector);
             } else if !collector.interest.names_exactly(name) {
                 self.entries.remove(name);
+                collector.forget(name);
             }
         }
     }
@@ -264,12 +267,12 @@ impl Cache {
         // That a name does not exist is a change for the database even if it
         // never existed.
         let is_absent = fate == Fate::Value && error.cause == Cause::Deleted;
-        if fate == Fate::Drop || is_absent {
-            collector.remove(name, dropped.first().map(Arc::as_ref));
+        if !dropped.is_empty() || is_absent {
+            collector.remove(name);
         }
         match fate {
             Fate::Ambient => collector.report_ambient(name, Some(error.clone())),
-            Fate::Value | Fate::Drop => collector.report_changed(name, Err(error.clone())),
+            Fate::Value | Fate::Drop => collector.report_failed(name, error.clone()),
         }
 
         if let Some(entry) = self.entries.get_mut(name) {
@@ -289,9 +292,4 @@ fn subscribed_aliases<'a>(
 ) -> impl Iterator<Item = &'a Name> {
     let is_subscribed = |alias: &&Name| **alias != resource.name && interest.names_exactly(alias);
     resource.aliases.iter().filter(is_subscribed)
-}
-
-/// Returns whether a watcher sees no difference between two resources.
-fn same_contents(old: &Resource, new: &Resource) -> bool {
-    old.body == new.body && old.aliases == new.aliases
 }

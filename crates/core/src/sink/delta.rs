@@ -4,6 +4,7 @@
 //! combines them, and some servers lose one of the two.
 
 use super::config::SinkConfig;
+use super::event::Effects;
 use super::interest_state::InterestState;
 use super::sotw::locators;
 use super::type_state::TypeState;
@@ -19,6 +20,7 @@ pub(super) fn build_request(
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
+    effects: &mut Effects,
 ) -> DeltaRequest {
     let empty = DeltaRequest {
         node,
@@ -36,7 +38,7 @@ pub(super) fn build_request(
     let initial_versions = initial_versions(type_state, config);
     let legacy = type_state.has_legacy_wildcard();
     let changes = take_changes(&mut type_state.interest, legacy);
-    type_state.apply_sent(&changes.sent, config, now);
+    type_state.apply_sent(&changes.sent, config, now, effects);
     DeltaRequest {
         subscribe: changes.subscribe,
         unsubscribe: changes.unsubscribe,

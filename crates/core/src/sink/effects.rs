@@ -1,8 +1,8 @@
 //! Collects effects, and decides which names have any.
 //!
-//! A name that nobody is subscribed to any more is kept current until the
-//! server was told so ([`InterestState::is_requested`]), but it makes no
-//! events, and no changes for the database.
+//! A name that nobody is subscribed to any more is kept current in the database
+//! until the server was told so ([`InterestState::is_requested`]), but it makes
+//! no events.
 
 use std::sync::Arc;
 
@@ -37,11 +37,11 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds the event that the value of a name has changed, if the name is
+    /// Adds the event that a name has an error and no value, if the name is
     /// subscribed to.
-    pub(super) fn report_changed(&mut self, name: &Name, value: Result<Arc<Resource>, WatchError>) {
+    pub(super) fn report_failed(&mut self, name: &Name, error: WatchError) {
         if self.interest.is_desired(name) {
-            let event = Event::Changed(self.type_url.clone(), name.clone(), value);
+            let event = Event::Failed(self.type_url.clone(), name.clone(), error);
             self.effects.events.push(event);
         }
     }
@@ -55,42 +55,37 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds the change of a resource that arrived, if it is subscribed to under
-    /// any of its names.
+    /// Adds the change of a resource that arrived.
     pub(super) fn upsert(&mut self, resource: &Arc<Resource>) {
-        if self.interest.is_resource_desired(resource) {
-            let change = Change::Upsert(self.type_url.clone(), resource.clone());
-            self.effects.changes.push(change);
-        }
+        let change = Change::Upsert(self.type_url.clone(), resource.clone());
+        self.effects.changes.push(change);
     }
 
-    /// Adds the removal of all variants of a resource, if it is subscribed to
-    /// under any of its names; `held` is one of the variants, if any was
-    /// cached.
-    pub(super) fn remove(&mut self, name: &Name, held: Option<&Resource>) {
-        let is_resource_desired = |held| self.interest.is_resource_desired(held);
-        if self.interest.is_desired(name) || held.is_some_and(is_resource_desired) {
-            let change = Change::Remove(self.type_url.clone(), name.clone());
-            self.effects.changes.push(change);
-        }
+    /// Adds the removal of all variants of a name.
+    pub(super) fn remove(&mut self, name: &Name) {
+        let change = Change::Remove(self.type_url.clone(), name.clone());
+        self.effects.changes.push(change);
     }
 
-    /// Adds the removal of one variant of a resource that keeps others, if the
-    /// resource is subscribed to.
+    /// Adds the removal of one variant of a resource that keeps others.
     pub(super) fn remove_variant(&mut self, resource: &Resource) {
-        if self.interest.is_resource_desired(resource) {
-            let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
-            let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
-            self.effects.changes.push(change);
-        }
+        let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
+        let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
+        self.effects.changes.push(change);
     }
 
-    /// Adds the server's error for a name or a collection, if that is
-    /// subscribed to (S61).
+    /// Adds the server's error for a name or a collection (S61).
     pub(super) fn fail(&mut self, name: &Name, error: &Arc<ResourceError>) {
-        if self.interest.is_desired(name) || self.interest.desired().names_collection(name) {
-            let change = Change::Fail(self.type_url.clone(), name.clone(), error.clone());
-            self.effects.changes.push(change);
-        }
+        let change = Change::Fail(self.type_url.clone(), name.clone(), error.clone());
+        self.effects.changes.push(change);
+    }
+
+    /// Adds a name that the owner may drop, before all changes: those of the
+    /// name have no effect any more.
+    pub(super) fn forget(&mut self, name: &Name) {
+        let type_url = self.type_url;
+        self.effects.withdraw(type_url, name);
+        let forgotten = (type_url.clone(), name.clone());
+        self.effects.forgotten.push(forgotten);
     }
 }

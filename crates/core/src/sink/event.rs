@@ -1,20 +1,23 @@
-//! Events for the watchers of a name (C39).
+//! The effects of a sink: changes of contents, errors of names (C39), and how
+//! much of a subscription is known.
 //!
-//! There are two: the value changed, or there is an error that does not stop
-//! its use. [`super::error_policy`] decides which of them an error becomes.
+//! Values are in the owner's database, and events have the errors beside them.
+//! [`super::error_policy`] decides what an error does to a value.
 
 use std::sync::Arc;
 
-use crate::change::Transaction;
+use super::subscription::Subscription;
+use crate::change::{Change, Transaction};
 use crate::name::Name;
-use crate::resource::{ErrorCode, Resource, TypeUrl};
+use crate::resource::{ErrorCode, TypeUrl};
 
-/// An event for the watchers of a name.
+/// An error of a name, for its watchers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The new value, or why there is none.
-    Changed(TypeUrl, Name, Result<Arc<Resource>, WatchError>),
-    /// The error while the value stays in use; `None` if it has ended.
+    /// No value is in use, and the error stands in its place until one arrives.
+    Failed(TypeUrl, Name, WatchError),
+    /// The error is beside the value, which stays in use; `None` if it has
+    /// ended.
     Ambient(TypeUrl, Name, Option<WatchError>),
 }
 
@@ -92,11 +95,42 @@ impl WatchError {
     }
 }
 
-/// The effects of one input, as values: changes to apply, and events to report.
+/// The effects of inputs, as values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Changes for the owner's database, to be applied together.
     pub changes: Transaction,
-    /// Events for watchers, in order.
+    /// Errors for watchers, in order.
     pub events: Vec<Event>,
+    /// Subscriptions that the server has answered: a wildcard or a glob of
+    /// which it has sent all, a name of which it has sent a resource, a removal
+    /// or an error. Until then a name that the database does not have is
+    /// unknown (S51).
+    pub complete: Vec<(TypeUrl, Subscription)>,
+    /// Names that the owner may drop, before it applies the changes: nobody was
+    /// subscribed to them, and the server was told so (C25).
+    pub forgotten: Vec<(TypeUrl, Name)>,
+}
+
+impl Effects {
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Withdraws the effects of a name that is forgotten before they are taken.
+    pub(super) fn withdraw(&mut self, type_url: &TypeUrl, name: &Name) {
+        let is_other = |t: &TypeUrl, n: &Name| t != type_url || n != name;
+        self.changes.retain(|change| match change {
+            Change::Upsert(t, resource) => is_other(t, &resource.name),
+            Change::Remove(t, n) | Change::RemoveVariant(t, n, _) | Change::Fail(t, n, _) => {
+                is_other(t, n)
+            }
+            Change::ReplaceAll(..) => true,
+        });
+        self.events.retain(|event| match event {
+            Event::Failed(t, n, _) | Event::Ambient(t, n, _) => is_other(t, n),
+        });
+    }
 }

@@ -110,13 +110,6 @@ impl InterestState {
         self.desired.contains(name)
     }
 
-    /// Returns whether this resource is subscribed to now, under any of its
-    /// names (S36).
-    pub(super) fn is_resource_desired(&self, resource: &Resource) -> bool {
-        self.is_desired(&resource.name)
-            || resource.aliases.iter().any(|alias| self.is_desired(alias))
-    }
-
     /// Returns whether the server was asked for the name. A name that is about
     /// to be unsubscribed is still kept current: if it is subscribed to again
     /// before the request leaves, a SotW server sees no difference and does not

@@ -3,10 +3,11 @@
 //! ```text
 //!  subscribe ──▶ ┌──────────────────────────┐ ──▶ poll_request ──▶ server
 //!                │ Sink: types in order of  │
-//!  handle_verdict│ first subscription, each │ ◀── handle_response ◀── server
-//!       │    ──▶ │ interest + cache + ACK   │ ──▶ Delivery, to judge
-//!       ▼        └──────────────────────────┘
-//!    Effects: changes for the database, events for watchers
+//!                │ first subscription, each │ ◀── handle_response ◀── server
+//!  take_effects  │ interest + cache + ACK   │ ──▶ Delivery, to judge
+//!       │    ◀── └──────────────────────────┘ ◀── handle_verdict
+//!       ▼
+//!    Effects: changes for the database, errors for watchers
 //! ```
 //!
 //! A sink outlives its streams: cached resources and their versions stay when
@@ -48,6 +49,7 @@ mod response;
 mod sotw;
 mod status;
 mod stream;
+mod subscription;
 mod type_state;
 mod verdict;
 
@@ -58,9 +60,7 @@ use std::collections::VecDeque;
 
 use self::type_state::TypeState;
 use crate::Moment;
-use crate::change::Transaction;
 use crate::message::Node;
-use crate::name::Selector;
 use crate::resource::{Nonce, TypeUrl};
 
 pub use crate::message::{Request, Response};
@@ -71,7 +71,8 @@ pub use error::{Blame, ProtocolFault, SinkError};
 pub use event::{Cause, Effects, Event, WatchError};
 pub use response::Delivery;
 pub use status::Status;
-pub use verdict::{Outcome, Rejection, Verdict};
+pub use subscription::Subscription;
+pub use verdict::{Rejection, Verdict};
 
 /// The receiving side of one stream after another to one server.
 #[derive(Debug)]
@@ -89,6 +90,8 @@ pub struct Sink {
     types: Vec<TypeState>,
     /// Types with an acknowledgement to send, in the order of the verdicts.
     due_acks: VecDeque<usize>,
+    /// The effects of all inputs since they were taken.
+    effects: Effects,
 }
 
 impl Sink {
@@ -103,22 +106,29 @@ impl Sink {
             unreachable: None,
             types: Vec::new(),
             due_acks: VecDeque::new(),
+            effects: Effects::default(),
         }
     }
 
-    /// Adds a selector. Subscribing twice is subscribing once (C23). If the
-    /// selector was removed a moment ago, returns the resources that are still
-    /// cached, to be applied as if they had arrived now.
+    /// Takes the effects of all inputs and requests since the last call.
+    pub fn take_effects(&mut self) -> Effects {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Adds a subscription. Subscribing twice is subscribing once (C23). If it
+    /// was removed a moment ago, and the server was not told, its resources are
+    /// still current.
     ///
     /// # Errors
     /// If the stream carries another type only.
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
-        selector: Selector,
+        subscription: impl Into<Subscription>,
         now: Moment,
-    ) -> Result<Transaction, SinkError> {
+    ) -> Result<(), SinkError> {
         self.check_type(type_url)?;
+        let Subscription { selector, .. } = subscription.into();
 
         let index = self.index(type_url).unwrap_or_else(|| {
             self.types.push(TypeState::new(type_url.clone()));
@@ -126,7 +136,7 @@ impl Sink {
         });
         let type_state = &mut self.types[index];
         let is_new = !type_state.interest.desired().has_selector(&selector);
-        let cached = type_state.subscribe(selector.clone());
+        type_state.subscribe(selector.clone(), &self.config, &mut self.effects);
 
         if is_new
             && self.config.fetch_start == FetchStart::Subscribed
@@ -134,7 +144,7 @@ impl Sink {
         {
             type_state.start_fetch_timer(&selector, now + after); // E2
         }
-        Ok(cached)
+        Ok(())
     }
 
     /// Fails if the stream carries another type only.
@@ -148,11 +158,11 @@ impl Sink {
         }
     }
 
-    /// Removes a selector. The owner drops the resources that only it covered
-    /// (C25).
-    pub fn unsubscribe(&mut self, type_url: &TypeUrl, selector: &Selector) {
+    /// Removes a subscription. Names that only it covered are forgotten when
+    /// the server has been told (C25).
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
         if let Some(index) = self.index(type_url) {
-            self.types[index].unsubscribe(selector);
+            self.types[index].unsubscribe(&subscription.selector, &self.config, &mut self.effects);
         }
     }
 
@@ -215,7 +225,7 @@ impl Sink {
     }
 
     /// Applies the owner's verdict on a response; the next request acknowledges
-    /// it. The outcome has the changes for the owner's database.
+    /// it. Returns whether that is an ACK.
     ///
     /// # Errors
     /// If no such response waits for a verdict, since its stream has ended, for
@@ -226,7 +236,7 @@ impl Sink {
         nonce: &Nonce,
         verdict: Verdict,
         now: Moment,
-    ) -> Result<Outcome, SinkError> {
+    ) -> Result<bool, SinkError> {
         let not_judging = || SinkError::NotJudging {
             type_url: type_url.clone(),
             nonce: nonce.clone(),
@@ -236,11 +246,11 @@ impl Sink {
             .take_pending(nonce)
             .ok_or_else(not_judging)?;
 
-        let mut effects = self.recover();
-        let type_state = &mut self.types[index];
-        let acked = type_state.apply_verdict(pending, verdict, &self.config, now, &mut effects);
+        self.recover();
+        let (type_state, effects) = (&mut self.types[index], &mut self.effects);
+        let acked = type_state.apply_verdict(pending, verdict, &self.config, now, effects);
         self.due_acks.push_back(index);
-        Ok(Outcome { acked, effects })
+        Ok(acked)
     }
 
     /// Builds the next request, for a transport that can send one:
@@ -261,7 +271,8 @@ impl Sink {
 
         let sends_node = std::mem::take(&mut self.node_due) || self.config.node_every_request;
         let node = sends_node.then(|| self.config.node.clone()); // C16, E14
-        Some(self.types[index].build_request(node, &self.config, now))
+        let effects = &mut self.effects;
+        Some(self.types[index].build_request(node, &self.config, now, effects))
     }
 
     /// Returns the next moment at which to call [`Sink::handle_timeout`].
@@ -273,12 +284,10 @@ impl Sink {
 
     /// Handles deadlines that have passed: names without a response, and
     /// resources whose TTL ran out.
-    pub fn handle_timeout(&mut self, now: Moment) -> Effects {
-        let mut effects = Effects::default();
+    pub fn handle_timeout(&mut self, now: Moment) {
         for type_state in &mut self.types {
-            type_state.expire(&self.config, now, &mut effects);
+            type_state.expire(&self.config, now, &mut self.effects);
         }
-        effects
     }
 
     fn index(&self, type_url: &TypeUrl) -> Option<usize> {

@@ -9,6 +9,7 @@
 //! ```
 
 use super::config::SinkConfig;
+use super::event::Effects;
 use super::interest_state::InterestState;
 use super::type_state::TypeState;
 use crate::Moment;
@@ -23,6 +24,7 @@ pub(super) fn build_request(
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
+    effects: &mut Effects,
 ) -> SotwRequest {
     let must_wait = type_state.has_due_ack() && has_changes(&type_state.interest);
     let names = match must_wait {
@@ -30,7 +32,7 @@ pub(super) fn build_request(
         false => {
             let legacy = type_state.has_legacy_wildcard();
             let (names, sent) = take_changes(&mut type_state.interest, legacy);
-            type_state.apply_sent(&sent, config, now);
+            type_state.apply_sent(&sent, config, now, effects);
             names
         }
     };

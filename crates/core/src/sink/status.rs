@@ -47,14 +47,11 @@ impl Sink {
         has_answer && type_state.interest.sent().has_selector(selector)
     }
 
-    /// Returns the first events for a new watcher of a name (C23, C42): its
-    /// value or its error, as far as they are known.
+    /// Returns the error of a name, to be told to a new watcher after the value
+    /// that the database has (C23, C42).
     #[must_use]
-    pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Vec<Event> {
-        let Some(index) = self.index(type_url) else {
-            return Vec::new();
-        };
-        let cache = &self.types[index].cache;
+    pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Option<Event> {
+        let cache = &self.types[self.index(type_url)?].cache;
         cache.replay(type_url, name, self.unreachable.as_ref())
     }
 

@@ -16,7 +16,7 @@ use super::Sink;
 use super::cache::Cache;
 use super::config::FetchStart;
 use super::effects::EffectCollector;
-use super::event::{Cause, Effects, Event, WatchError};
+use super::event::{Cause, WatchError};
 use super::type_state::TypeState;
 
 impl Sink {
@@ -31,27 +31,26 @@ impl Sink {
 
     /// Ends a stream, or an attempt to open one. If no response came on it,
     /// that is an error, which is reported to every watcher (C36), but not
-    /// twice in a row (C28). Otherwise there are no events.
-    pub fn handle_disconnected(&mut self, reason: impl Into<Arc<str>>) -> Vec<Event> {
+    /// twice in a row (C28).
+    pub fn handle_disconnected(&mut self, reason: impl Into<Arc<str>>) {
         let got_response = self.connected && self.got_response;
         self.connected = false;
         self.got_response = got_response;
         self.reset_stream_state();
         if got_response {
-            return Vec::new();
+            return;
         }
 
         let error = WatchError::new(Cause::Unreachable, reason);
         if self.unreachable.as_ref() == Some(&error) {
-            return Vec::new(); // C28
+            return; // C28
         }
 
         let report = |cache: &Cache, collector: &mut EffectCollector<'_>| {
             cache.report_unreachable(&error, collector);
         };
-        let effects = self.report_to_watchers(report);
+        self.report_to_watchers(report);
         self.unreachable = Some(error);
-        effects.events
     }
 
     /// Resets the state that belongs to one stream: nonces, sent requests, and
@@ -60,7 +59,7 @@ impl Sink {
         self.node_due = true;
         self.due_acks.clear();
         for type_state in &mut self.types {
-            type_state.restart();
+            type_state.restart(&self.config, &mut self.effects);
             if self.config.fetch_start == FetchStart::Sent {
                 type_state.cache.cancel_fetch_timers();
             }
@@ -82,21 +81,19 @@ impl Sink {
 
     /// Reports that the server can be reached, since it responded (C39).
     /// Nothing is reported if it was not unreachable.
-    pub(super) fn recover(&mut self) -> Effects {
-        match self.unreachable.take() {
-            Some(_) => self.report_to_watchers(Cache::report_reachable),
-            None => Effects::default(),
+    pub(super) fn recover(&mut self) {
+        if self.unreachable.take().is_some() {
+            self.report_to_watchers(Cache::report_reachable);
         }
     }
 
     /// Collects the events that `report` has for the watchers of each type.
-    fn report_to_watchers(&self, report: impl Fn(&Cache, &mut EffectCollector<'_>)) -> Effects {
-        let mut effects = Effects::default();
+    fn report_to_watchers(&mut self, report: impl Fn(&Cache, &mut EffectCollector<'_>)) {
+        let (config, effects) = (&self.config, &mut self.effects);
         for state in &self.types {
             let mut collector =
-                EffectCollector::new(&state.type_url, &state.interest, &self.config, &mut effects);
+                EffectCollector::new(&state.type_url, &state.interest, config, effects);
             report(&state.cache, &mut collector);
         }
-        effects
     }
 }

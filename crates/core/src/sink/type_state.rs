@@ -25,12 +25,11 @@ use super::response::{self, Delivery, PendingVerdict};
 use super::verdict::{Rejection, Verdict, VerdictApplier, nack_detail};
 use super::{delta, sotw};
 use crate::Moment;
-use crate::change::{Change, Transaction};
 use crate::interest::{Interest, InterestDiff};
 use crate::kind::Kind;
 use crate::message::Request;
 use crate::message::{ErrorDetail, Mode, Node};
-use crate::name::Selector;
+use crate::name::{Name, Selector};
 use crate::resource::{Nonce, TypeUrl, Version};
 
 /// The state of the last response.
@@ -79,10 +78,10 @@ impl TypeState {
     /// Resets the state of the stream, which began or ended. The cache and its
     /// version are kept (C19), but for names whose unsubscription was not sent
     /// yet: no new stream asks for them.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self, config: &SinkConfig, effects: &mut Effects) {
         let unsent = self.interest.removed().clone();
         self.interest.restart();
-        self.evict(&unsent);
+        self.evict(&unsent, config, effects);
         // A version stands for the whole set: on a new stream, after a part was
         // dropped, it would keep the server from sending that part.
         let was_void = std::mem::take(&mut self.version_is_void);
@@ -100,36 +99,46 @@ impl TypeState {
         self.cache.mark_foreign();
     }
 
-    /// Adds a selector. Returns, as changes, the answers in the cache that only
-    /// this selector covers: there are some if it was removed and not evicted
-    /// yet. A name that is known not to exist is one of them: the server may
-    /// say so again, but that would be no change (C28).
-    pub(super) fn subscribe(&mut self, selector: Selector) -> Transaction {
-        let mut replayed = self.cache.held_for(&selector);
-        replayed.retain(|resource| !self.interest.is_resource_desired(resource));
-        let mut changes = Transaction::new();
+    /// Adds a selector. If it was removed a moment ago, its names are still
+    /// kept current, and their errors are reported: the server may repeat an
+    /// error, but that would be no change (C28).
+    pub(super) fn subscribe(
+        &mut self,
+        selector: Selector,
+        config: &SinkConfig,
+        effects: &mut Effects,
+    ) {
+        let unreported = self.cache.failed_names(&selector);
+        let unreported = unreported
+            .into_iter()
+            .filter(|name| !self.interest.is_desired(name));
+        let unreported: Vec<Name> = unreported.collect();
+
         if let Selector::Name(name) = &selector {
-            if self.cache.knows_absent(name) && !self.interest.desired().names_exactly(name) {
-                changes.push(Change::Remove(self.type_url.clone(), name.clone()));
-            }
             self.cache.add_entry(name);
         }
-
         self.interest.subscribe(selector);
-        replayed.retain(|resource| self.interest.is_resource_desired(resource));
-        let upsert = |resource| Change::Upsert(self.type_url.clone(), resource);
-        changes.extend(replayed.into_iter().map(upsert));
-        changes
+        let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
+        for name in &unreported {
+            self.cache.report_error(name, &mut collector);
+        }
     }
 
     /// Removes a selector. Names that the server was asked for are evicted when
     /// the unsubscription is sent ([`InterestState::is_requested`]), others at
     /// once.
-    pub(super) fn unsubscribe(&mut self, selector: &Selector) {
+    pub(super) fn unsubscribe(
+        &mut self,
+        selector: &Selector,
+        config: &SinkConfig,
+        effects: &mut Effects,
+    ) {
         self.interest.unsubscribe(selector);
         self.version_is_void |= self.interest.desired().is_empty();
         if !self.interest.sent().has_selector(selector) {
-            self.cache.forget_selector(selector, &self.interest);
+            let mut collector =
+                EffectCollector::new(&self.type_url, &self.interest, config, effects);
+            self.cache.forget_selector(selector, &mut collector);
             if !self.interest.has_sent_request() {
                 self.version = None;
             }
@@ -240,10 +249,11 @@ impl TypeState {
         node: Option<Node>,
         config: &SinkConfig,
         now: Moment,
+        effects: &mut Effects,
     ) -> Request {
         match config.mode {
-            Mode::Sotw => Request::Sotw(sotw::build_request(self, node, config, now)),
-            Mode::Delta => Request::Delta(delta::build_request(self, node, config, now)),
+            Mode::Sotw => Request::Sotw(sotw::build_request(self, node, config, now, effects)),
+            Mode::Delta => Request::Delta(delta::build_request(self, node, config, now, effects)),
         }
     }
 
@@ -271,8 +281,14 @@ impl TypeState {
 
     /// Applies a sent request: evicts names that it unsubscribes from, and
     /// starts the fetch timers of names that it subscribes to (C32).
-    pub(super) fn apply_sent(&mut self, sent: &InterestDiff, config: &SinkConfig, now: Moment) {
-        self.evict(&sent.removed);
+    pub(super) fn apply_sent(
+        &mut self,
+        sent: &InterestDiff,
+        config: &SinkConfig,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        self.evict(&sent.removed, config, effects);
         if let (Some(after), FetchStart::Sent) = (config.fetch_timeout.after(), config.fetch_start)
         {
             for name in sent.added.names() {
@@ -282,9 +298,10 @@ impl TypeState {
     }
 
     /// Evicts the names that only these selectors covered.
-    fn evict(&mut self, removed: &Interest) {
+    fn evict(&mut self, removed: &Interest, config: &SinkConfig, effects: &mut Effects) {
+        let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         for selector in removed.iter() {
-            self.cache.forget_selector(&selector, &self.interest);
+            self.cache.forget_selector(&selector, &mut collector);
         }
     }
 

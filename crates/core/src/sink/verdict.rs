@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::cache::{Cache, CacheState};
 use super::config::SinkConfig;
 use super::effects::EffectCollector;
-use super::event::{Cause, Effects, WatchError};
+use super::event::{Cause, WatchError};
 use super::response::{PendingVerdict, clip};
 use crate::Moment;
 use crate::kind;
@@ -67,15 +67,6 @@ impl Verdict {
     pub fn reject(rejected: Vec<Rejection>) -> Self {
         Self { rejected }
     }
-}
-
-/// The outcome of a verdict.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Whether the response is ACKed.
-    pub acked: bool,
-    /// The effects of the response.
-    pub effects: Effects,
 }
 
 /// Joins all reasons to the error of a NACK, and cuts it to the limit (E8).

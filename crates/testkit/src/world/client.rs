@@ -32,8 +32,11 @@ pub struct Client {
     pub mode: Mode,
     /// Whose habits it has.
     pub habit: Habit,
-    /// The resources that it accepted and that were not removed since.
+    /// The resources that it accepted, that were not removed since, and that it
+    /// is subscribed to.
     pub held: Published,
+    /// Those and the ones that its sink has not forgotten yet.
+    database: Published,
     /// NACKs a whole response for one bad resource, as Envoy does with one that
     /// it cannot read.
     pub rejects_whole: bool,
@@ -72,6 +75,7 @@ impl Client {
             mode,
             habit,
             held: Published::new(),
+            database: Published::new(),
             rejects_whole,
             good: BTreeSet::new(),
             untold: BTreeSet::new(),
@@ -89,21 +93,43 @@ impl Client {
     pub fn want(&mut self, now: Moment) {
         let wanted = self.wanted();
         for (url, ask) in self.asked.difference(&wanted) {
-            self.sink.unsubscribe(url, ask);
-            if let Selector::Name(name) = ask {
-                self.held.remove(&(url.clone(), name.clone()));
-            }
+            self.sink.unsubscribe(url, &ask.clone().into());
         }
         for (url, ask) in wanted.difference(&self.asked) {
-            let held = self.sink.subscribe(url, ask.clone(), now);
+            let subscribed = self.sink.subscribe(url, ask.clone(), now);
             #[expect(
                 clippy::expect_used,
                 reason = "an aggregated stream carries every type"
             )]
-            let changes = held.expect("any type may be asked for");
-            apply(&mut self.held, changes);
+            subscribed.expect("any type may be asked for");
         }
         self.asked = wanted;
+        self.apply_effects();
+    }
+
+    /// Applies the effects of the sink.
+    fn apply_effects(&mut self) {
+        let effects = self.sink.take_effects();
+        for forgotten in &effects.forgotten {
+            self.database.remove(forgotten);
+        }
+        apply(&mut self.database, effects.changes);
+        let is_asked = |(url, name): &(TypeUrl, Name)| {
+            let asks = [Selector::Wildcard, Selector::Name(name.clone())];
+            asks.into_iter()
+                .any(|ask| self.asked.contains(&(url.clone(), ask)))
+        };
+        let used = self.database.iter().filter(|(key, _)| is_asked(key));
+        self.held = used.map(|(key, r)| (key.clone(), Arc::clone(r))).collect();
+    }
+
+    /// Takes the next request.
+    pub fn poll_request(&mut self, now: Moment) -> Option<Request> {
+        self.want(now);
+        let request = self.sink.poll_request(now)?;
+        self.apply_effects();
+        self.said(&request);
+        Some(request)
     }
 
     fn wanted(&self) -> BTreeSet<(TypeUrl, Selector)> {
@@ -211,10 +237,11 @@ impl Client {
         self.nacked_once.clear();
         self.unclear = false;
         self.sink.handle_disconnected("gone");
+        self.apply_effects();
     }
 
     /// Takes note of a request: the first of a type may name a version.
-    pub fn said(&mut self, request: &Request) {
+    fn said(&mut self, request: &Request) {
         let Request::Sotw(request) = request else {
             return;
         };
@@ -276,19 +303,17 @@ impl Client {
             .collect();
         self.tell(&delivery, &rejected);
         let verdict = Verdict::reject(rejected);
-        if let Ok(outcome) =
-            self.sink
-                .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now)
-        {
-            apply(&mut self.held, outcome.effects.changes);
-        }
+        let (url, nonce) = (&delivery.type_url, &delivery.nonce);
+        // The response of a stream that was lost meanwhile has no verdict.
+        let _ = self.sink.handle_verdict(url, nonce, verdict, now);
+        self.apply_effects();
         self.want(now);
     }
 
     /// Time has passed.
     pub fn timeout(&mut self, now: Moment) {
-        let effects = self.sink.handle_timeout(now);
-        apply(&mut self.held, effects.changes);
+        self.sink.handle_timeout(now);
+        self.apply_effects();
         self.want(now);
     }
 }

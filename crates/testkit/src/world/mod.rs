@@ -237,18 +237,13 @@ impl World {
         let Child { role, link, .. } = &mut self.children[index];
         let Some(link) = link else { return false };
         let request = match role {
-            Role::Client(client) => {
-                client.want(now);
-                let request = client.sink.poll_request(now);
-                request.iter().for_each(|request| client.said(request));
-                request
-            }
+            Role::Client(client) => client.poll_request(now),
             Role::Relay(relay) => {
                 if relay.pass_on(now) {
                     self.break_stream(index);
                     return true;
                 }
-                relay.sink.poll_request(now)
+                relay.poll_request(now)
             }
         };
         let spoke = request.is_some();

@@ -15,7 +15,7 @@ use trunkline_core::kind::CDS;
 use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::sink::{Effects, Event, Response, Sink, SinkConfig, Verdict};
+use trunkline_core::sink::{Cause, Event, Request, Response, Sink, SinkConfig, Verdict};
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -70,44 +70,38 @@ impl Relay {
                     } else if ask == Selector::Wildcard {
                         anew |= self.sink.interest(&url).is_some_and(|i| !i.is_empty());
                     }
-                    let held = self.sink.subscribe(&url, ask, now);
+                    let subscribed = self.sink.subscribe(&url, ask, now);
                     #[expect(
                         clippy::expect_used,
                         reason = "an aggregated stream carries every type"
                     )]
-                    let changes = held.expect("any type may be asked for");
-                    self.apply(Effects {
-                        changes,
-                        events: Vec::new(),
-                    });
+                    subscribed.expect("any type may be asked for");
                 }
                 DemandChange::Ended => {
-                    self.sink.unsubscribe(&url, &ask);
-                    self.forget(type_id, &url, &ask);
+                    if ask == Selector::Wildcard {
+                        self.silences.remove(&type_id);
+                        self.db.set_incomplete(type_id, &Scope::All);
+                    }
+                    self.sink.unsubscribe(&url, &ask.into());
                 }
             }
         }
+        self.apply_effects();
         anew
     }
 
-    /// Drops names without demand.
-    fn forget(&mut self, type_id: TypeId, url: &TypeUrl, ask: &Selector) {
-        let interest = self.sink.interest(url).cloned().unwrap_or_default();
-        if let Selector::Name(name) = ask {
-            if !interest.contains(name) {
-                self.had.retain(|had| url.as_str() != CDS || had != name);
-                self.db.forget(type_id, name);
-            }
-            return;
-        }
-        self.silences.remove(&type_id);
-        self.db.set_incomplete(type_id, &Scope::All);
-        let names: Vec<_> = self.db.resources(type_id).map(|r| r.name.clone()).collect();
-        self.had
-            .retain(|had| url.as_str() != CDS || interest.contains(had));
-        for name in names.iter().filter(|name| !interest.contains(name)) {
-            self.db.forget(type_id, name);
-        }
+    /// Takes the next request.
+    pub fn poll_request(&mut self, now: Moment) -> Option<Request> {
+        let request = self.sink.poll_request(now);
+        self.apply_effects();
+        request
+    }
+
+    /// Drops a name of which its server was told that nobody wants it.
+    fn forget(&mut self, url: &TypeUrl, name: &Name) {
+        self.had.retain(|had| url.as_str() != CDS || had != name);
+        let type_id = self.db.type_id(url);
+        self.db.forget(type_id, name);
     }
 
     /// Takes a response. A relay reads no bodies and rejects nothing.
@@ -116,12 +110,11 @@ impl Relay {
             return;
         };
         let (url, nonce) = (delivery.type_url, delivery.nonce);
-        if let Ok(outcome) = self
+        // The response was delivered just now, so it waits for its verdict.
+        let _ = self
             .sink
-            .handle_verdict(&url, &nonce, Verdict::accept(), now)
-        {
-            self.apply(outcome.effects);
-        }
+            .handle_verdict(&url, &nonce, Verdict::accept(), now);
+        self.apply_effects();
         // Names without demand were forgotten, and are not kept.
         let wanted = self.sink.interest(&url).is_some_and(|i| i.has_wildcard());
         if wanted && self.sink.is_answered(&url, &Selector::Wildcard) {
@@ -142,6 +135,7 @@ impl Relay {
     pub fn disconnected(&mut self) {
         self.silences.clear();
         self.sink.handle_disconnected("gone");
+        self.apply_effects();
     }
 
     /// When [`Self::timeout`] has something to do.
@@ -153,27 +147,27 @@ impl Relay {
 
     /// Time has passed.
     pub fn timeout(&mut self, now: Moment) {
-        let effects = self.sink.handle_timeout(now);
-        self.apply(effects);
+        self.sink.handle_timeout(now);
+        self.apply_effects();
         let silent = self.silences.extract_if(.., |_, until| *until <= now);
         for (type_id, _) in silent {
             self.db.set_complete(type_id, &Scope::All);
         }
     }
 
-    fn apply(&mut self, effects: Effects) {
+    /// Applies the effects of the sink.
+    fn apply_effects(&mut self) {
+        let effects = self.sink.take_effects();
+        for (url, name) in &effects.forgotten {
+            self.forget(url, name);
+        }
         let mut changes = effects.changes;
-        let last: BTreeMap<_, _> = effects
-            .events
-            .into_iter()
-            .filter_map(|event| match event {
-                Event::Changed(url, name, value) => Some(((url, name), value.is_err())),
-                Event::Ambient(..) => None,
-            })
-            .collect();
-        for ((url, name), gone) in last {
-            // A name that the server says does not exist is known not to exist.
-            if gone {
+        for event in effects.events {
+            // A name that has failed is known not to exist, as far as clients
+            // of the relay can be told.
+            if let Event::Failed(url, name, error) = event
+                && error.cause != Cause::Unreachable
+            {
                 changes.push(Change::Remove(url, name));
             }
         }

@@ -6,11 +6,7 @@ use super::*;
 fn an_alias_answers_for_the_name_that_was_asked_for() {
     let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a", "vhds r/b"]);
     let effects = bench.accept(delta("vhds", "n1", &["r/w@1#r/a#r/b#r/c"], &[]));
-    assert_eq!(
-        effects,
-        ["+vhds r/w@1", "vhds r/a = 1", "vhds r/b = 1"],
-        "nobody asked for r/w and r/c"
-    );
+    assert_eq!(effects, ["+vhds r/w@1"], "nobody asked for r/w and r/c");
     assert_eq!(
         bench.states(),
         ["vhds r/a Acked 1", "vhds r/b Acked 1", "vhds r/w Acked 1"]
@@ -21,10 +17,7 @@ fn an_alias_answers_for_the_name_that_was_asked_for() {
     let effects = bench.accept(delta("vhds", "n2", &["r/w@2#r/a"], &[]));
     let gone =
         |name: &str| format!("vhds {name} ! Deleted: the source says that it does not exist");
-    assert_eq!(
-        effects,
-        ["+vhds r/w@2", "-vhds r/b", "vhds r/a = 2", &gone("r/b")]
-    );
+    assert_eq!(effects, ["+vhds r/w@2", "-vhds r/b", &gone("r/b")]);
     bench.requests();
     let effects = bench.accept(delta("vhds", "n3", &[], &["r/w"]));
     assert_eq!(effects, ["-vhds r/a", "-vhds r/w", &gone("r/a")]);
@@ -36,7 +29,7 @@ fn an_alias_may_pass_to_another_resource() {
     bench.accept(delta("vhds", "n1", &["r/w@1#r/a"], &[]));
     bench.requests();
     let effects = bench.accept(delta("vhds", "n2", &["r/v@2#r/a"], &["r/w"]));
-    assert_eq!(effects, ["+vhds r/v@2", "-vhds r/w", "vhds r/a = 2"]);
+    assert_eq!(effects, ["+vhds r/v@2", "-vhds r/w"]);
     assert_eq!(bench.states(), ["vhds r/a Acked 2", "vhds r/v Acked 2"]);
     bench.requests();
     bench.unsub("vhds r/a");
@@ -64,7 +57,7 @@ fn a_resource_without_a_body_does_not_exist() {
     // The subscription stays, and it may still appear.
     bench.requests();
     let effects = bench.accept(delta("vhds", "n2", &["r/a@1"], &[]));
-    assert_eq!(effects, ["+vhds r/a@1", "vhds r/a = 1"]);
+    assert_eq!(effects, ["+vhds r/a@1"]);
 }
 
 #[test]
@@ -73,7 +66,7 @@ fn an_alias_holds_the_variants_of_one_resource() {
     bench.accept(delta("vhds", "n1", &["r/w@1[k=v]#r/a"], &[]));
     bench.requests();
     bench.accept(delta("vhds", "n2", &["r/x@2#r/a"], &[]));
-    assert_eq!(bench.replay("vhds r/a"), ["vhds r/a = 2"]);
+    assert_eq!(bench.replay("vhds r/a"), [""; 0]);
 }
 
 #[test]

@@ -5,10 +5,9 @@
 //! ```text
 //!   request   node cds [* a] version=1 nonce=n1 error=3:a: bad
 //!             eds +a -b held=a@1 nonce=n1
-//!   effect    +cds a@1          upsert          cds a = 1        the value changed
-//!             -cds a            remove          cds a ! Rejected: why    no value
-//!             !cds a NotFound   fail            cds a ~ Rejected: why    ambient
-//!                                               cds a ~ ok               no longer
+//!   effect    +cds a@1          upsert          cds a ! Rejected: why    no value
+//!             -cds a            remove          cds a ~ Rejected: why    ambient
+//!             !cds a NotFound   fail            cds a ~ ok               no longer
 //! ```
 
 mod absence;
@@ -36,7 +35,7 @@ use crate::message::{
     DeltaRequest, DeltaResponse, ErrorDetail, Form, Locator, SotwRequest, SotwResponse,
     WireResource,
 };
-use crate::name::Name;
+use crate::name::{Name, Selector};
 use crate::params::Constraints;
 use crate::resource::{ErrorCode, Resource, ResourceError};
 
@@ -81,16 +80,26 @@ impl Bench {
 
     fn sub_again(&mut self, want: &str) -> Vec<String> {
         let (type_url, name) = split(want);
-        let changes = self
-            .sink
-            .subscribe(&type_url, selector(name), self.now)
-            .unwrap();
-        changes.iter().map(show_change).collect()
+        let subscribed = self.sink.subscribe(&type_url, selector(name), self.now);
+        subscribed.unwrap();
+        self.effects()
     }
 
     fn unsub(&mut self, want: &str) {
         let (type_url, name) = split(want);
-        self.sink.unsubscribe(&type_url, &selector(name));
+        self.sink.unsubscribe(&type_url, &selector(name).into());
+    }
+
+    fn effects(&mut self) -> Vec<String> {
+        show(&self.sink.take_effects())
+    }
+
+    /// The names that the owner may drop.
+    fn forgotten(&mut self) -> Vec<String> {
+        let effects = self.sink.take_effects();
+        let forgotten = effects.forgotten.iter();
+        let show = |(t, name): &(TypeUrl, Name)| format!("{} {name}", short(t));
+        forgotten.map(show).collect()
     }
 
     /// All requests that are due.
@@ -124,26 +133,25 @@ impl Bench {
         let Delivery {
             type_url, nonce, ..
         } = delivery;
-        let outcome = self
+        let acked = self
             .sink
             .handle_verdict(&type_url, &nonce, verdict, self.now);
         self.check();
-        let outcome = outcome.unwrap();
-        (outcome.acked, show(&outcome.effects))
+        (acked.unwrap(), self.effects())
     }
 
     fn down(&mut self, reason: &str) -> Vec<String> {
-        let events = self.sink.handle_disconnected(reason);
+        self.sink.handle_disconnected(reason);
         self.check();
-        events.iter().map(show_event).collect()
+        self.effects()
     }
 
     /// Lets time pass; returns the effects.
     fn wait(&mut self, millis: u64) -> Vec<String> {
         self.now = self.now + Duration::from_millis(millis);
-        let effects = self.sink.handle_timeout(self.now);
+        self.sink.handle_timeout(self.now);
         self.check();
-        show(&effects)
+        self.effects()
     }
 
     /// The time until the next deadline, in milliseconds.
@@ -342,8 +350,7 @@ fn show_error(error: &WatchError) -> String {
 
 fn show_event(event: &Event) -> String {
     match event {
-        Event::Changed(t, name, Ok(r)) => format!("{} {name} = {}", short(t), r.version),
-        Event::Changed(t, name, Err(e)) => format!("{} {name} ! {}", short(t), show_error(e)),
+        Event::Failed(t, name, e) => format!("{} {name} ! {}", short(t), show_error(e)),
         Event::Ambient(t, name, e) => {
             let error = e.as_ref().map_or("ok".to_owned(), show_error);
             format!("{} {name} ~ {error}", short(t))

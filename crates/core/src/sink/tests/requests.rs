@@ -171,6 +171,7 @@ fn c25_what_was_never_told_is_forgotten_at_once() {
         let mut bench = Bench::subscribed(mode, &["eds a"]);
         bench.sub("eds b");
         bench.unsub("eds b");
+        assert_eq!(bench.forgotten(), ["eds b"]);
         bench.unsub("eds never");
         bench.unsub("rds never");
         assert_eq!(bench.requests(), [""; 0]);

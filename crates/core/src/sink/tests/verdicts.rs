@@ -9,11 +9,10 @@ fn c21_what_was_not_asked_for_is_left_out() {
     let delivery = bench.sink.handle_response(response).unwrap();
     assert_eq!(delivery.resources, [resource("a@1")]);
     let verdict = Verdict::accept();
-    let outcome =
-        bench
-            .sink
-            .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, bench.now);
-    assert_eq!(show(&outcome.unwrap().effects), ["+cds a@1", "cds a = 1"]);
+    let (url, nonce) = (&delivery.type_url, &delivery.nonce);
+    let acked = bench.sink.handle_verdict(url, nonce, verdict, bench.now);
+    assert!(acked.unwrap());
+    assert_eq!(bench.effects(), ["+cds a@1"]);
     assert_eq!(bench.states(), ["cds a Acked 1"]);
 }
 
@@ -21,7 +20,7 @@ fn c21_what_was_not_asked_for_is_left_out() {
 fn c21_everything_is_asked_for_by_a_wildcard() {
     let mut bench = Bench::subscribed(Mode::Delta, &["cds *"]);
     let effects = bench.accept(delta("cds", "n1", &["a@1", "b@1"], &["never"]));
-    assert_eq!(effects, ["+cds a@1", "+cds b@1", "cds a = 1", "cds b = 1"]);
+    assert_eq!(effects, ["+cds a@1", "+cds b@1"]);
 }
 
 #[test]
@@ -74,7 +73,7 @@ fn c22_nothing_is_read_until_the_last_response_is_finished_with() {
     let mine = bench
         .sink
         .handle_verdict(&eds, &"n1".into(), Verdict::accept(), bench.now);
-    assert!(mine.unwrap().acked);
+    assert!(mine.unwrap());
     assert!(bench.sink.is_busy(&eds), "the answer has not left");
     assert_eq!(bench.requests(), ["rds nonce=n3", "eds nonce=n1"]);
     assert!(bench.sink.may_read());
@@ -112,10 +111,10 @@ fn c23_who_comes_later_hears_what_is_known() {
     bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1", "c@1"]));
     bench.requests();
     bench.judge(sotw("cds", "2", "n2", &["a@1", "b@2"]), &[("b", "bad")]);
-    assert_eq!(bench.replay("cds a"), ["cds a = 1"]);
+    assert_eq!(bench.replay("cds a"), [""; 0]);
     assert_eq!(
         bench.replay("cds b"),
-        ["cds b = 1", "cds b ~ Rejected: bad"],
+        ["cds b ~ Rejected: bad"],
         "C42: the value first"
     );
     let gone = "cds c ! Deleted: the source says that it does not exist";
@@ -140,7 +139,7 @@ fn c24_the_same_again_is_no_news() {
     assert_eq!(bench.accept(response), ["+eds a@1b"]);
     bench.requests();
     let effects = bench.accept(sotw("eds", "4", "n4", &["a@4"]));
-    assert_eq!(effects, ["+eds a@4", "eds a = 4"]);
+    assert_eq!(effects, ["+eds a@4"]);
 }
 
 #[test]
@@ -151,7 +150,7 @@ fn c24_the_same_again_is_news_if_it_ends_an_error() {
     bench.judge(sotw("eds", "2", "n2", &["a@2"]), &[("a", "bad")]);
     bench.requests();
     let effects = bench.accept(sotw("eds", "3", "n3", &["a@1"]));
-    assert_eq!(effects, ["+eds a@1", "eds a = 1"]);
+    assert_eq!(effects, ["+eds a@1", "eds a ~ ok"]);
     assert_eq!(bench.states(), ["eds a Acked 1"]);
 }
 
@@ -167,7 +166,6 @@ fn c26_what_is_good_is_used_though_the_response_is_rejected() {
         effects,
         [
             "+cds a@1",
-            "cds a = 1",
             "cds b ! Rejected: no port",
             "cds c ! Rejected: no name"
         ]
@@ -200,7 +198,7 @@ fn c27_a_fault_without_a_name_is_told_to_the_source_only() {
         &[("", "resource 3 cannot be read")],
     );
     assert!(!acked);
-    assert_eq!(effects, ["+eds a@1", "eds a = 1"]);
+    assert_eq!(effects, ["+eds a@1"]);
     let told = "eds [a] nonce=n1 error=3:resource 3 cannot be read";
     assert_eq!(bench.requests(), [told]);
 }
@@ -212,7 +210,7 @@ fn c27_a_fault_of_one_name_is_told_to_those_who_watch_it() {
         sotw("eds", "1", "n1", &["a@1", "b@1"]),
         &[("b", "bad"), ("unasked", "bad")],
     );
-    assert_eq!(effects, ["+eds a@1", "eds a = 1", "eds b ! Rejected: bad"]);
+    assert_eq!(effects, ["+eds a@1", "eds b ! Rejected: bad"]);
     assert_eq!(bench.states().len(), 2);
 }
 
@@ -285,11 +283,10 @@ fn what_is_unsubscribed_while_it_is_judged_is_not_used() {
     bench.unsub("eds a");
     assert_eq!(bench.requests(), ["eds -a"]);
     let verdict = Verdict::accept();
-    let outcome =
-        bench
-            .sink
-            .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, bench.now);
-    assert_eq!(show(&outcome.unwrap().effects), ["+eds b@1", "eds b = 1"]);
+    let (url, nonce) = (&delivery.type_url, &delivery.nonce);
+    let acked = bench.sink.handle_verdict(url, nonce, verdict, bench.now);
+    assert!(acked.unwrap());
+    assert_eq!(bench.effects(), ["+eds b@1"]);
     assert_eq!(bench.states(), ["eds b Acked 1"]);
 }
 
