@@ -115,14 +115,14 @@ fn check_filter(
     let known = findings.policy().http_filters.get(&found.name);
     let Some(known) = known.filter(|known| known.runs_on(side)) else {
         if filter.is_optional {
-            findings.ignore(&at, Why::Optional(found.name));
+            findings.ignore(&at, Why::Optional(found.shown_name()));
             return Verdict::Skipped;
         }
-        findings.reject(&at, Problem::Extension(found.name));
+        findings.reject(&at, Problem::Extension(found.shown_name()));
         return Verdict::Broken;
     };
     if !known.is_config() || (found.body.is_none() && !known.takes_struct()) {
-        findings.reject(&at, Problem::Misplaced(found.name));
+        findings.reject(&at, Problem::Misplaced(found.shown_name()));
         return Verdict::Broken;
     }
     if let Some(body) = found.body {
@@ -170,15 +170,15 @@ fn check_override(any: &Any, is_optional: bool, at: &Place<'_>, findings: &mut F
         return;
     };
     match findings.policy().http_filters.get(&found.name) {
-        None if is_optional => findings.ignore(at, Why::Optional(found.name)),
-        None => findings.reject(at, Problem::Extension(found.name)),
+        None if is_optional => findings.ignore(at, Why::Optional(found.shown_name())),
+        None => findings.reject(at, Problem::Extension(found.shown_name())),
         Some(known) if !known.is_override() => {
-            findings.reject(at, Problem::Misplaced(found.name));
+            findings.reject(at, Problem::Misplaced(found.shown_name()));
         }
         Some(known) => match found.body {
             Some(body) => known.check(body, at, findings),
             None if known.takes_struct() => {}
-            None => findings.reject(at, Problem::Misplaced(found.name)),
+            None => findings.reject(at, Problem::Misplaced(found.shown_name())),
         },
     }
 }

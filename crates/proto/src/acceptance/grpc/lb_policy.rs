@@ -104,8 +104,8 @@ fn check_list(
         let Some(found) = extension(any, &at, findings) else {
             return;
         };
-        if !findings.policy().lb_policies.contains(&found.name) {
-            findings.ignore(&at, Why::Policy(found.name));
+        if !findings.policy().lb_policies.contains(&*found.name) {
+            findings.ignore(&at, Why::Policy(found.shown_name()));
             continue;
         }
         // The user's own policies are written as a `TypedStruct`.

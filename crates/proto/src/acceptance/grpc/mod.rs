@@ -35,6 +35,8 @@ mod route_match;
 pub(super) mod routes;
 mod tls;
 
+use std::borrow::Cow;
+
 use prost::Message;
 
 use super::findings::Findings;
@@ -89,10 +91,17 @@ struct TypedStruct {
 
 /// The message that an `Any` holds.
 struct Extension<'a> {
-    /// Its full name, clipped; empty if there is none.
-    name: String,
+    /// Its full name; empty if there is none.
+    name: Cow<'a, str>,
     /// The body; `None` if it is written as a `TypedStruct`.
     body: Option<&'a [u8]>,
+}
+
+impl Extension<'_> {
+    /// Returns the beginning of its name.
+    fn shown_name(&self) -> String {
+        clip(&self.name, MAX_VALUE).to_owned()
+    }
 }
 
 /// Returns the message that an `Any` holds, also inside a `TypedStruct`, whose
@@ -106,13 +115,13 @@ fn extension<'a>(
     let name = full_name(&any.type_url);
     if !["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"].contains(&name) {
         return Some(Extension {
-            name: clip(name, MAX_VALUE).to_owned(),
+            name: Cow::Borrowed(name),
             body: Some(&any.value),
         });
     }
     let typed: TypedStruct = decode_body(name, &any.value, at, findings)?;
     Some(Extension {
-        name: clip(full_name(&typed.type_url), MAX_VALUE).to_owned(),
+        name: Cow::Owned(full_name(&typed.type_url).to_owned()),
         body: None,
     })
 }
