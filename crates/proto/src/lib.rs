@@ -6,6 +6,7 @@
 //! | [`descriptor`] | descriptors of Envoy's messages |
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
 //! | [`validate`] | Envoy's rules on fields, and what Envoy could not build |
+//! | [`acceptance`] | the checks that a client makes of a body: gRPC's, Envoy's, or those on fields |
 //! | [`conditions`] | parts of a resource that are for some clients only |
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`load_stats`] | load reports, a cluster at a time |
@@ -23,6 +24,7 @@
 //! parentheses, such as S12 or TP2, names a rule of the protocol that a format
 //! serves; `docs/rules.md` in the repository lists them.
 
+pub mod acceptance;
 pub mod canonical;
 pub mod conditions;
 pub mod data_sources;

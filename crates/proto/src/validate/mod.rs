@@ -31,7 +31,7 @@ use prost_reflect::DynamicMessage;
 
 pub use broken::Broken;
 pub(crate) use checker::{Checker, breaks};
-pub(crate) use construction::Quick;
+pub(crate) use construction::{Quick, find_regex_fault};
 pub use construction::{RegexFault, Rejected};
 pub(crate) use rules::{Check, Lists, Maps, NANOS_OF_SECOND, Number, Rules};
 pub(crate) use table::rules;

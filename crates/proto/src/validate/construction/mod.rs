@@ -45,6 +45,7 @@ mod weights;
 use prost_reflect::DynamicMessage;
 
 pub use self::regex::RegexFault;
+pub(crate) use self::regex::find_fault as find_regex_fault;
 pub use self::rejected::Rejected;
 use super::walk::Walk;
 

@@ -55,7 +55,7 @@ pub(super) fn is_plain(matcher: &[u8]) -> bool {
 }
 
 /// Finds the first fault of an expression.
-pub(super) fn find_fault(regex: &str) -> Option<RegexFault> {
+pub(crate) fn find_fault(regex: &str) -> Option<RegexFault> {
     Scan { left: regex }.run().err()
 }
 

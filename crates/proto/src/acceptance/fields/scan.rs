@@ -1,0 +1,152 @@
+//! The search of a body, as bytes, for fields that are not in the table.
+
+use super::SupportedFields;
+use super::table::{Field, Inner, Message, Shape};
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::Place;
+use crate::canonical::MAX_DEPTH;
+use crate::descriptor::{self, full_name};
+use crate::vhosts;
+
+/// `Any.type_url`, and the key of an entry of a map.
+const FIRST: u32 = 1;
+/// `Any.value`, and the value of an entry of a map.
+const SECOND: u32 = 2;
+
+impl SupportedFields {
+    /// Reports the fields of a body that are set and not supported. The body
+    /// was decoded before; where it cannot be read all the same, the search
+    /// ends.
+    pub(in crate::acceptance) fn scan(
+        &self,
+        type_url: &str,
+        body: &[u8],
+        findings: &mut Findings<'_>,
+    ) {
+        if let Some(message) = self.table.find(full_name(type_url)) {
+            self.scan_message(message, body, &Place::ROOT, 0, findings);
+        }
+    }
+
+    fn scan_message(
+        &self,
+        message: &Message,
+        body: &[u8],
+        at: &Place<'_>,
+        depth: usize,
+        findings: &mut Findings<'_>,
+    ) {
+        // Deeper than prost decodes, unless through every `Any`.
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let mut counts = Counts::default();
+        let mut last_unsupported = None;
+        for wire in vhosts::fields(body) {
+            let Ok(wire) = wire else { return };
+            let Some((row, field)) = message.field(wire.number) else {
+                // Items of a list are one field.
+                if message.is_listed && last_unsupported != Some(wire.number) {
+                    last_unsupported = Some(wire.number);
+                    report(message, wire.number, at, findings);
+                }
+                continue;
+            };
+            if field.inner == Inner::All {
+                continue;
+            }
+            let (key, value) = match field.shape {
+                Shape::Map => entry_parts(wire.value),
+                _ => ("", wire.value),
+            };
+            let inner_at = match field.shape {
+                Shape::One => at.field(&field.name),
+                Shape::List => at.item(&field.name, counts.next(row, message.fields.len())),
+                Shape::Map => at.entry(&field.name, key),
+            };
+            self.scan_value(field, value, &inner_at, depth + 1, findings);
+        }
+    }
+
+    fn scan_value(
+        &self,
+        field: &Field,
+        value: &[u8],
+        at: &Place<'_>,
+        depth: usize,
+        findings: &mut Findings<'_>,
+    ) {
+        let (message, body) = match field.inner {
+            Inner::All => return,
+            Inner::Message(index) => (self.table.get(index), value),
+            Inner::Any => {
+                let (type_url, body) = any_parts(value);
+                (self.table.find(full_name(type_url)), body)
+            }
+        };
+        if let Some(message) = message {
+            self.scan_message(message, body, at, depth, findings);
+        }
+    }
+}
+
+/// The number of items so far of each list of a message. It allocates with the
+/// first list.
+#[derive(Default)]
+struct Counts {
+    by_row: Vec<usize>,
+}
+
+impl Counts {
+    /// Returns the index of the next item of the list in a row.
+    fn next(&mut self, row: usize, rows: usize) -> usize {
+        if self.by_row.is_empty() {
+            self.by_row.resize(rows, 0);
+        }
+        match self.by_row.get_mut(row) {
+            Some(count) => {
+                *count += 1;
+                *count - 1
+            }
+            None => 0,
+        }
+    }
+}
+
+/// Reports a field, by its name or, if the descriptors do not know it, by its
+/// number.
+fn report(message: &Message, number: u32, at: &Place<'_>, findings: &mut Findings<'_>) {
+    let of = descriptor::message(&message.name);
+    let field = of.and_then(|of| of.get_field(number));
+    match field {
+        Some(field) => findings.unsupported(&at.field(field.name())),
+        None => findings.unsupported(&at.field(&format!("[{number}]"))),
+    }
+}
+
+/// Returns the key, if it is a text, and the value of an entry of a map.
+fn entry_parts(entry: &[u8]) -> (&str, &[u8]) {
+    let (key, value) = last_two(entry);
+    (std::str::from_utf8(key).unwrap_or_default(), value)
+}
+
+/// Returns the type and the body of an `Any`.
+fn any_parts(any: &[u8]) -> (&str, &[u8]) {
+    let (type_url, body) = last_two(any);
+    (std::str::from_utf8(type_url).unwrap_or_default(), body)
+}
+
+/// Returns the values of the first two fields of a message; of several, the
+/// last counts.
+fn last_two(message: &[u8]) -> (&[u8], &[u8]) {
+    let mut found: (&[u8], &[u8]) = (&[], &[]);
+    for field in vhosts::fields(message) {
+        match field {
+            Ok(field) if field.number == FIRST => found.0 = field.value,
+            Ok(field) if field.number == SECOND => found.1 = field.value,
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    found
+}

@@ -1,0 +1,80 @@
+//! Socket addresses (C56).
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::{Place, clip};
+use crate::acceptance::problem::{MAX_VALUE, Problem};
+use crate::envoy::envoy::config::core::v3::address::Address as OneAddress;
+use crate::envoy::envoy::config::core::v3::socket_address::PortSpecifier;
+use crate::envoy::envoy::config::core::v3::{Address, SocketAddress};
+
+/// Returns the IP address and port that an address holds. If it holds none,
+/// that is a reason.
+pub(super) fn check_ip(
+    address: Option<&Address>,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<SocketAddr> {
+    let socket = check_socket(address, at, findings)?;
+    let socket_at = at.field("socket_address");
+    let ip = parse_ip(&socket.address);
+    if ip.is_none() {
+        let found = clip(&socket.address, MAX_VALUE).to_owned();
+        findings.reject(&socket_at.field("address"), Problem::NotIp(found));
+    }
+    let port = check_port(socket, &socket_at, findings);
+    Some(SocketAddr::new(ip?, port?))
+}
+
+/// Returns the socket address in an address. If it is another kind of address,
+/// that is a reason.
+pub(super) fn check_socket<'a>(
+    address: Option<&'a Address>,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<&'a SocketAddress> {
+    const ALLOWED: &str = "socket_address";
+    let found = match address.and_then(|address| address.address.as_ref()) {
+        Some(OneAddress::SocketAddress(socket)) => return Some(socket),
+        None => {
+            findings.reject(&at.field("socket_address"), Problem::Missing);
+            return None;
+        }
+        Some(OneAddress::Pipe(_)) => "pipe",
+        Some(OneAddress::EnvoyInternalAddress(_)) => "envoy_internal_address",
+    };
+    findings.reject(at, Problem::value(found, ALLOWED));
+    None
+}
+
+/// Returns the port of a socket address. If it has none, or one by name, that
+/// is a reason.
+pub(super) fn check_port(
+    socket: &SocketAddress,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<u16> {
+    let at = at.field("port_value");
+    match socket.port_specifier {
+        Some(PortSpecifier::PortValue(port)) => {
+            let fitting = u16::try_from(port).ok();
+            if fitting.is_none() {
+                findings.reject(&at, Problem::value(port, "at most 65535"));
+            }
+            fitting
+        }
+        Some(PortSpecifier::NamedPort(_)) | None => {
+            findings.reject(&at, Problem::Missing);
+            None
+        }
+    }
+}
+
+/// Reads an IP address, also an IPv6 address with a scope.
+pub(super) fn parse_ip(text: &str) -> Option<IpAddr> {
+    match text.split_once('%') {
+        None => text.parse().ok(),
+        Some((address, _)) => address.parse().ok().map(IpAddr::V6),
+    }
+}

@@ -1,0 +1,197 @@
+//! Which connections the filter chains of a listener match (C61, A36).
+//!
+//! A connection has to match one chain best. That fails only if two chains have
+//! the same match, after each is taken apart into matches with one value for
+//! each field.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use super::address::parse_ip;
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::{Place, clip};
+use crate::acceptance::problem::{MAX_VALUE, Problem};
+use crate::acceptance::report::Why;
+use crate::envoy::envoy::config::core::v3::CidrRange;
+use crate::envoy::envoy::config::listener::v3::filter_chain_match::ConnectionSourceType;
+use crate::envoy::envoy::config::listener::v3::{FilterChain, FilterChainMatch};
+
+/// The most combinations of values that are compared in one listener.
+const MAX_MATCHES: usize = 10_000;
+
+/// Rejects chains with the same match, and ranges that are no addresses.
+pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
+    let root = Place::ROOT;
+    let none = FilterChainMatch::default();
+    let mut seen = HashMap::new();
+    for (index, chain) in chains.iter().enumerate() {
+        let at = root.item("filter_chains", index);
+        let at_match = at.field("filter_chain_match");
+        let of = chain.filter_chain_match.as_ref().unwrap_or(&none);
+        if never_matches(of) {
+            findings.ignore(&at, Why::Chain);
+        }
+        let Some(ranges) = Ranges::check(of, &at_match, findings) else {
+            continue;
+        };
+        let Some(count) = combinations(of).filter(|count| seen.len() + count <= MAX_MATCHES) else {
+            return findings.reject(&at_match, Problem::TooMany(MAX_MATCHES));
+        };
+        let mut matches = Vec::with_capacity(count);
+        expand(of, &ranges, &mut matches);
+        let first = matches.into_iter().filter_map(|single| {
+            let first = seen.insert(single, index)?;
+            // A value twice in one chain is harmless.
+            (first != index).then_some(first)
+        });
+        if let Some(first) = first.min() {
+            let what = "a match".to_owned();
+            let first = format!("filter_chains[{first}]");
+            findings.reject(&at_match, Problem::Duplicate { what, first });
+        }
+    }
+}
+
+/// Returns whether no connection can match: without listener filters nothing is
+/// known of a server name, of a protocol, or of another port.
+fn never_matches(of: &FilterChainMatch) -> bool {
+    of.destination_port.is_some()
+        || !of.server_names.is_empty()
+        || !of.application_protocols.is_empty()
+        || !matches!(&*of.transport_protocol, "" | "raw_buffer")
+}
+
+/// The ranges of a match, normalized.
+struct Ranges {
+    destination: Vec<Range>,
+    source: Vec<Range>,
+    direct_source: Vec<Range>,
+}
+
+/// The network address, and the length of its prefix.
+type Range = (IpAddr, u8);
+
+impl Ranges {
+    /// Reads the ranges of a match, and checks its type of source. `None` if
+    /// there is a reason to reject.
+    fn check(of: &FilterChainMatch, at: &Place<'_>, findings: &mut Findings<'_>) -> Option<Self> {
+        let source_type = ConnectionSourceType::try_from(of.source_type);
+        if source_type.is_err() {
+            let problem = Problem::value(of.source_type, "a type of source that is supported");
+            findings.reject(&at.field("source_type"), problem);
+        }
+        let mut read = |field: &str, ranges: &[CidrRange]| {
+            let mut all = Some(Vec::with_capacity(ranges.len()));
+            for (index, range) in ranges.iter().enumerate() {
+                let Some(normal) = normalize(range) else {
+                    let at = at.item(field, index);
+                    let found = clip(&range.address_prefix, MAX_VALUE).to_owned();
+                    findings.reject(&at.field("address_prefix"), Problem::NotIp(found));
+                    all = None;
+                    continue;
+                };
+                if let Some(all) = &mut all {
+                    all.push(normal);
+                }
+            }
+            all
+        };
+        let destination = read("prefix_ranges", &of.prefix_ranges);
+        let source = read("source_prefix_ranges", &of.source_prefix_ranges);
+        let direct_source = read(
+            "direct_source_prefix_ranges",
+            &of.direct_source_prefix_ranges,
+        );
+        source_type.ok()?;
+        Some(Self {
+            destination: destination?,
+            source: source?,
+            direct_source: direct_source?,
+        })
+    }
+}
+
+/// Returns a range with a length that fits, and without the bits beyond it
+/// (A36). `None` if it has no IP address.
+fn normalize(range: &CidrRange) -> Option<Range> {
+    let length = range.prefix_len.as_ref().map_or(0, |length| length.value);
+    match parse_ip(&range.address_prefix)? {
+        IpAddr::V4(ip) => {
+            let length = length.min(32);
+            let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+            let network = (u32::from(ip) & mask).to_be_bytes();
+            Some((IpAddr::from(network), length as u8))
+        }
+        IpAddr::V6(ip) => {
+            let length = length.min(128);
+            let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
+            let network = (u128::from(ip) & mask).to_be_bytes();
+            Some((IpAddr::from(network), length as u8))
+        }
+    }
+}
+
+/// Returns the number of matches with one value for each field; `None` if it is
+/// beyond all bounds.
+fn combinations(of: &FilterChainMatch) -> Option<usize> {
+    [
+        of.prefix_ranges.len(),
+        of.source_prefix_ranges.len(),
+        of.direct_source_prefix_ranges.len(),
+        of.source_ports.len(),
+        of.server_names.len(),
+        of.application_protocols.len(),
+    ]
+    .into_iter()
+    .try_fold(1_usize, |product, count| product.checked_mul(count.max(1)))
+}
+
+/// A match with one value for each field, or none.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Single<'a> {
+    destination_port: Option<u32>,
+    destination: Option<Range>,
+    server_name: Option<&'a str>,
+    transport_protocol: &'a str,
+    application_protocol: Option<&'a str>,
+    direct_source: Option<Range>,
+    source_type: i32,
+    source: Option<Range>,
+    source_port: Option<u32>,
+}
+
+/// Adds all matches with one value for each field.
+fn expand<'a>(of: &'a FilterChainMatch, ranges: &Ranges, matches: &mut Vec<Single<'a>>) {
+    let texts = |texts: &'a [String]| options(texts.iter().map(|text| &**text));
+    let ports = options(of.source_ports.iter().copied());
+    for &destination in &options(ranges.destination.iter().copied()) {
+        for &server_name in &texts(&of.server_names) {
+            for &application_protocol in &texts(&of.application_protocols) {
+                for &direct_source in &options(ranges.direct_source.iter().copied()) {
+                    for &source in &options(ranges.source.iter().copied()) {
+                        matches.extend(ports.iter().map(|&source_port| Single {
+                            destination_port: of.destination_port.as_ref().map(|p| p.value),
+                            destination,
+                            server_name,
+                            transport_protocol: &of.transport_protocol,
+                            application_protocol,
+                            direct_source,
+                            source_type: of.source_type,
+                            source,
+                            source_port,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns each value as an option; without any, the one option of none.
+fn options<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
+    let mut options: Vec<_> = values.map(Some).collect();
+    if options.is_empty() {
+        options.push(None);
+    }
+    options
+}

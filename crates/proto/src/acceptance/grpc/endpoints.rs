@@ -1,0 +1,229 @@
+//! Endpoints of a cluster (C56, A27).
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+use super::{address, metadata};
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::Place;
+use crate::acceptance::problem::Problem;
+use crate::acceptance::report::Why;
+use crate::envoy::envoy::config::core::v3::{HealthStatus, Locality};
+use crate::envoy::envoy::config::endpoint::v3::cluster_load_assignment::Policy;
+use crate::envoy::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
+use crate::envoy::envoy::config::endpoint::v3::{
+    ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints,
+};
+use crate::envoy::envoy::r#type::v3::fractional_percent::DenominatorType;
+
+/// Checks the endpoints of a cluster. None at all are valid (C56).
+pub(in crate::acceptance) fn check(findings: &mut Findings<'_>, of: &ClusterLoadAssignment) {
+    let mut assignment = Assignment::default();
+    for (index, locality) in of.endpoints.iter().enumerate() {
+        assignment.add_locality(index, locality, findings);
+    }
+    assignment.check_priorities(findings);
+    if let Some(policy) = &of.policy {
+        check_drops(policy, findings);
+    }
+}
+
+/// Checks an endpoint that is a resource of its own (LEDS).
+pub(in crate::acceptance) fn check_alone(findings: &mut Findings<'_>, endpoint: &LbEndpoint) {
+    let mut assignment = Assignment::default();
+    assignment.add_endpoint((0, 0), endpoint, &Place::ROOT, findings);
+}
+
+/// The localities and addresses so far.
+#[derive(Default)]
+struct Assignment<'a> {
+    priorities: BTreeMap<u32, Priority<'a>>,
+    /// The index of the locality and of the endpoint that has an address.
+    addresses: HashMap<SocketAddr, (usize, usize)>,
+}
+
+/// The localities of one priority so far.
+#[derive(Default)]
+struct Priority<'a> {
+    weight: u64,
+    /// The index of each locality.
+    localities: HashMap<LocalityKey<'a>, usize>,
+}
+
+/// Region, zone and sub-zone.
+type LocalityKey<'a> = (&'a str, &'a str, &'a str);
+
+const MAX_WEIGHT: u64 = u32::MAX as u64;
+
+impl<'a> Assignment<'a> {
+    /// Checks a locality. One without a weight is skipped, whatever it holds
+    /// (C56).
+    fn add_locality(
+        &mut self,
+        index: usize,
+        of: &'a LocalityLbEndpoints,
+        findings: &mut Findings<'_>,
+    ) {
+        let root = Place::ROOT;
+        let at = root.item("endpoints", index);
+        let weight = of.load_balancing_weight.as_ref().map_or(0, |w| w.value);
+        if weight == 0 {
+            return findings.ignore(&at, Why::NoWeight);
+        }
+
+        let priority = self.priorities.entry(of.priority).or_default();
+        let weight_before = priority.weight;
+        priority.weight += u64::from(weight);
+        // Told once, where the sum gets too large.
+        if weight_before <= MAX_WEIGHT && priority.weight > MAX_WEIGHT {
+            let problem = Problem::LargeWeights(priority.weight);
+            findings.reject(&at.field("load_balancing_weight"), problem);
+        }
+        match &of.locality {
+            None => findings.reject(&at.field("locality"), Problem::Missing),
+            Some(locality) => priority.add(index, locality, &at, findings),
+        }
+        self.add_endpoints(index, of, &at, findings);
+        metadata::check(of.metadata.as_ref(), &at, findings);
+    }
+
+    fn add_endpoints(
+        &mut self,
+        index: usize,
+        of: &LocalityLbEndpoints,
+        at: &Place<'_>,
+        findings: &mut Findings<'_>,
+    ) {
+        let mut sum = 0_u64;
+        for (number, endpoint) in of.lb_endpoints.iter().enumerate() {
+            let at = at.item("lb_endpoints", number);
+            let weight = endpoint.load_balancing_weight.as_ref();
+            sum += weight.map_or(1, |weight| u64::from(weight.value));
+            self.add_endpoint((index, number), endpoint, &at, findings);
+        }
+        if sum > MAX_WEIGHT {
+            findings.reject(&at.field("lb_endpoints"), Problem::LargeWeights(sum));
+        }
+    }
+
+    /// Checks an endpoint, unless its health says that it is not used (C56).
+    fn add_endpoint(
+        &mut self,
+        number: (usize, usize),
+        of: &LbEndpoint,
+        at: &Place<'_>,
+        findings: &mut Findings<'_>,
+    ) {
+        match HealthStatus::try_from(of.health_status) {
+            Ok(HealthStatus::Unknown | HealthStatus::Healthy) => {}
+            Ok(HealthStatus::Draining) => findings.ignore(at, Why::Draining),
+            Ok(other) => {
+                let status = other.as_str_name().to_owned();
+                return findings.ignore(at, Why::Unhealthy(status));
+            }
+            Err(_) => {
+                let status = of.health_status.to_string();
+                return findings.ignore(at, Why::Unhealthy(status));
+            }
+        }
+        if (of.load_balancing_weight.as_ref()).is_some_and(|weight| weight.value == 0) {
+            let at = at.field("load_balancing_weight");
+            findings.reject(&at, Problem::value(0, "at least 1"));
+        }
+        metadata::check(of.metadata.as_ref(), at, findings);
+        match &of.host_identifier {
+            Some(HostIdentifier::Endpoint(endpoint)) => {
+                self.add_addresses(number, endpoint, &at.field("endpoint"), findings);
+            }
+            Some(HostIdentifier::EndpointName(_)) | None => {
+                findings.reject(&at.field("endpoint"), Problem::Missing);
+            }
+        }
+    }
+
+    /// Checks the addresses of an endpoint, which no other may have (C56), the
+    /// additional ones too (A61).
+    fn add_addresses(
+        &mut self,
+        number: (usize, usize),
+        of: &Endpoint,
+        at: &Place<'_>,
+        findings: &mut Findings<'_>,
+    ) {
+        let first = at.field("address");
+        self.add_address(
+            number,
+            address::check_ip(of.address.as_ref(), &first, findings),
+            &first,
+            findings,
+        );
+        for (index, additional) in of.additional_addresses.iter().enumerate() {
+            let at = at.item("additional_addresses", index);
+            let at = at.field("address");
+            let address = address::check_ip(additional.address.as_ref(), &at, findings);
+            self.add_address(number, address, &at, findings);
+        }
+    }
+
+    fn add_address(
+        &mut self,
+        number: (usize, usize),
+        address: Option<SocketAddr>,
+        at: &Place<'_>,
+        findings: &mut Findings<'_>,
+    ) {
+        let Some(address) = address else { return };
+        if let Some((locality, endpoint)) = self.addresses.insert(address, number) {
+            let first = format!("endpoints[{locality}].lb_endpoints[{endpoint}]");
+            let what = format!("the address {address}");
+            findings.reject(at, Problem::Duplicate { what, first });
+        }
+    }
+
+    /// Rejects the first priority that is left out (C56).
+    fn check_priorities(&self, findings: &mut Findings<'_>) {
+        let gap = (0_u32..)
+            .zip(self.priorities.keys())
+            .find(|(expected, priority)| expected != *priority);
+        if let Some((missing, _)) = gap {
+            findings.reject(
+                &Place::ROOT.field("endpoints"),
+                Problem::PriorityGap(missing),
+            );
+        }
+    }
+}
+
+impl<'a> Priority<'a> {
+    /// Adds a locality, which a priority has once (C56).
+    fn add(&mut self, index: usize, of: &'a Locality, at: &Place<'_>, findings: &mut Findings<'_>) {
+        let key = (&*of.region, &*of.zone, &*of.sub_zone);
+        if let Some(first) = self.localities.insert(key, index) {
+            let what = "the locality, in the same priority,".to_owned();
+            let first = format!("endpoints[{first}]");
+            findings.reject(&at.field("locality"), Problem::Duplicate { what, first });
+        }
+    }
+}
+
+/// Checks the categories of requests to drop.
+fn check_drops(policy: &Policy, findings: &mut Findings<'_>) {
+    let root = Place::ROOT;
+    let at = root.field("policy");
+    for (index, drop) in policy.drop_overloads.iter().enumerate() {
+        let at = at.item("drop_overloads", index);
+        if drop.category.is_empty() {
+            findings.reject(&at.field("category"), Problem::Missing);
+        }
+        let denominator = drop.drop_percentage.as_ref().map(|p| p.denominator);
+        match denominator {
+            None => findings.reject(&at.field("drop_percentage"), Problem::Missing),
+            Some(denominator) if DenominatorType::try_from(denominator).is_err() => {
+                let at = at.field("drop_percentage");
+                let problem = Problem::value(denominator, "one of HUNDRED, TEN_THOUSAND, MILLION");
+                findings.reject(&at.field("denominator"), problem);
+            }
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The load balancing policy of a cluster (C57, A42, A48, A52).
+
+use super::{check_duration, decode_body, extension};
+use crate::acceptance::extensions::{
+    CLIENT_SIDE_WRR, LEAST_REQUEST, MAGLEV, RANDOM, RING_HASH, ROUND_ROBIN, WRR_LOCALITY,
+};
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::Place;
+use crate::acceptance::problem::Problem;
+use crate::acceptance::report::Why;
+use crate::envoy::envoy::config::cluster::v3::cluster::ring_hash_lb_config as old_ring_hash;
+use crate::envoy::envoy::config::cluster::v3::cluster::{LbConfig, LbPolicy};
+use crate::envoy::envoy::config::cluster::v3::{Cluster, LoadBalancingPolicy};
+use crate::envoy::envoy::extensions::load_balancing_policies::client_side_weighted_round_robin::v3::ClientSideWeightedRoundRobin;
+use crate::envoy::envoy::extensions::load_balancing_policies::least_request::v3::LeastRequest;
+use crate::envoy::envoy::extensions::load_balancing_policies::ring_hash::v3::RingHash;
+use crate::envoy::envoy::extensions::load_balancing_policies::ring_hash::v3::ring_hash::HashFunction;
+use crate::envoy::envoy::extensions::load_balancing_policies::wrr_locality::v3::WrrLocality;
+use crate::envoy::google::protobuf::{UInt32Value, UInt64Value};
+
+/// The levels of policies inside each other (A52).
+const MAX_LEVELS: usize = 16;
+/// The entries of a ring (A42).
+const MAX_RING: u64 = 8 * 1024 * 1024;
+/// The size of a ring that says nothing of its minimum.
+const DEFAULT_MIN_RING: u64 = 1024;
+/// The endpoints that are compared for each request (A48).
+const MIN_CHOICES: u32 = 2;
+
+/// Checks the policy of a cluster: `load_balancing_policy`, and without it
+/// `lb_policy` (A52).
+pub(super) fn check(cluster: &Cluster, findings: &mut Findings<'_>) {
+    let root = Place::ROOT;
+    match &cluster.load_balancing_policy {
+        Some(list) => check_list(list, &root.field("load_balancing_policy"), 1, findings),
+        None => check_old(cluster, findings),
+    }
+}
+
+/// Checks the policy that the enum names, and its own configuration.
+fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
+    const SUPPORTED: &str = "a load balancing policy that is supported";
+    let root = Place::ROOT;
+    let policy = LbPolicy::try_from(cluster.lb_policy);
+    let message = match policy {
+        Ok(LbPolicy::RoundRobin) => Some(ROUND_ROBIN),
+        Ok(LbPolicy::LeastRequest) => Some(LEAST_REQUEST),
+        Ok(LbPolicy::RingHash) => Some(RING_HASH),
+        Ok(LbPolicy::Random) => Some(RANDOM),
+        Ok(LbPolicy::Maglev) => Some(MAGLEV),
+        Ok(LbPolicy::ClusterProvided | LbPolicy::LoadBalancingPolicyConfig) | Err(_) => None,
+    };
+    let supported = &findings.policy().lb_policies;
+    if !message.is_some_and(|message| supported.contains(message)) {
+        let found = match policy {
+            Ok(policy) => policy.as_str_name().to_owned(),
+            Err(_) => cluster.lb_policy.to_string(),
+        };
+        let problem = Problem::value(found, SUPPORTED);
+        return findings.reject(&root.field("lb_policy"), problem);
+    }
+    // A configuration of another policy is ignored.
+    match (policy, &cluster.lb_config) {
+        (Ok(LbPolicy::RingHash), Some(LbConfig::RingHashLbConfig(config))) => {
+            let at = root.field("ring_hash_lb_config");
+            let hash = old_ring_hash::HashFunction::try_from(config.hash_function);
+            if hash != Ok(old_ring_hash::HashFunction::XxHash) {
+                let found = hash.map_or("unknown", |hash| hash.as_str_name());
+                let problem = Problem::value(found, "XX_HASH");
+                findings.reject(&at.field("hash_function"), problem);
+            }
+            let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
+            check_ring(sizes, &at, findings);
+        }
+        (Ok(LbPolicy::LeastRequest), Some(LbConfig::LeastRequestLbConfig(config))) => {
+            let at = root.field("least_request_lb_config");
+            check_choices(config.choice_count.as_ref(), &at, findings);
+        }
+        _ => {}
+    }
+}
+
+/// Checks the first policy of a list that is supported. The ones before it are
+/// skipped, and those after it are not looked at (A52).
+fn check_list(
+    list: &LoadBalancingPolicy,
+    at: &Place<'_>,
+    level: usize,
+    findings: &mut Findings<'_>,
+) {
+    if level > MAX_LEVELS {
+        return findings.reject(at, Problem::TooDeep(MAX_LEVELS));
+    }
+    for (index, policy) in list.policies.iter().enumerate() {
+        let at = at.item("policies", index);
+        let at = at.field("typed_extension_config");
+        let at = at.field("typed_config");
+        let config = policy.typed_extension_config.as_ref();
+        let Some(any) = config.and_then(|config| config.typed_config.as_ref()) else {
+            findings.ignore(&at, Why::Policy(String::new()));
+            continue;
+        };
+        // A body that cannot be read is a reason.
+        let Some(found) = extension(any, &at, findings) else {
+            return;
+        };
+        if !findings.policy().lb_policies.contains(&*found.name) {
+            findings.ignore(&at, Why::Policy(found.shown_name()));
+            continue;
+        }
+        // The user's own policies are written as a `TypedStruct`.
+        if let Some(body) = found.body {
+            check_policy(&found.name, body, &at, level, findings);
+        }
+        return;
+    }
+    findings.reject(at, Problem::NoPolicy);
+}
+
+/// Checks the configuration of a policy that is supported.
+fn check_policy(
+    name: &str,
+    body: &[u8],
+    at: &Place<'_>,
+    level: usize,
+    findings: &mut Findings<'_>,
+) {
+    match name {
+        RING_HASH => {
+            let Some(config) = decode_body::<RingHash>(name, body, at, findings) else {
+                return;
+            };
+            let hash = HashFunction::try_from(config.hash_function);
+            // The default is XX_HASH.
+            if !matches!(hash, Ok(HashFunction::DefaultHash | HashFunction::XxHash)) {
+                let found = hash.map_or("unknown", |hash| hash.as_str_name());
+                let problem = Problem::value(found, "XX_HASH");
+                findings.reject(&at.field("hash_function"), problem);
+            }
+            let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
+            check_ring(sizes, at, findings);
+        }
+        LEAST_REQUEST => {
+            if let Some(config) = decode_body::<LeastRequest>(name, body, at, findings) {
+                check_choices(config.choice_count.as_ref(), at, findings);
+            }
+        }
+        CLIENT_SIDE_WRR => {
+            if let Some(config) = decode_body(name, body, at, findings) {
+                check_weighted(&config, at, findings);
+            }
+        }
+        WRR_LOCALITY => {
+            let Some(config) = decode_body::<WrrLocality>(name, body, at, findings) else {
+                return;
+            };
+            let at = at.field("endpoint_picking_policy");
+            match &config.endpoint_picking_policy {
+                Some(list) => check_list(list, &at, level + 1, findings),
+                None => findings.reject(&at, Problem::Missing),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Checks the sizes of a ring: minimum and maximum (A42).
+fn check_ring(
+    (min, max): (&Option<UInt64Value>, &Option<UInt64Value>),
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let min = min.as_ref().map_or(DEFAULT_MIN_RING, |min| min.value);
+    let max = max.as_ref().map_or(MAX_RING, |max| max.value);
+    for (field, size) in [("minimum_ring_size", min), ("maximum_ring_size", max)] {
+        if size > MAX_RING {
+            findings.reject(&at.field(field), Problem::value(size, "at most 8388608"));
+        }
+    }
+    if min > max && min <= MAX_RING {
+        let problem = Problem::value(min, "at most maximum_ring_size");
+        findings.reject(&at.field("minimum_ring_size"), problem);
+    }
+}
+
+/// Checks the number of endpoints to compare (A48).
+fn check_choices(count: Option<&UInt32Value>, at: &Place<'_>, findings: &mut Findings<'_>) {
+    if let Some(count) = count.filter(|count| count.value < MIN_CHOICES) {
+        let problem = Problem::value(count.value, "at least 2");
+        findings.reject(&at.field("choice_count"), problem);
+    }
+}
+
+/// Checks weighted round robin by the client (A58).
+fn check_weighted(of: &ClientSideWeightedRoundRobin, at: &Place<'_>, findings: &mut Findings<'_>) {
+    for (field, duration) in [
+        ("oob_reporting_period", &of.oob_reporting_period),
+        ("blackout_period", &of.blackout_period),
+        ("weight_expiration_period", &of.weight_expiration_period),
+        ("weight_update_period", &of.weight_update_period),
+    ] {
+        check_duration(duration.as_ref(), &at.field(field), findings);
+    }
+    let penalty = of.error_utilization_penalty.as_ref().map(|p| p.value);
+    // Also one that is no number.
+    if let Some(penalty) = penalty.filter(|penalty| !matches!(penalty, 0.0..)) {
+        let problem = Problem::value(penalty, "0 or more");
+        findings.reject(&at.field("error_utilization_penalty"), problem);
+    }
+}

@@ -1,0 +1,79 @@
+//! Matchers of texts and of headers, and expressions (C58, A28, A63).
+
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::{Place, clip};
+use crate::acceptance::problem::{MAX_VALUE, Problem};
+use crate::acceptance::report::Why;
+use crate::envoy::envoy::config::route::v3::HeaderMatcher;
+use crate::envoy::envoy::config::route::v3::header_matcher::HeaderMatchSpecifier;
+use crate::envoy::envoy::r#type::matcher::v3::string_matcher::MatchPattern;
+use crate::envoy::envoy::r#type::matcher::v3::{RegexMatcher, StringMatcher};
+use crate::validate::find_regex_fault;
+
+/// Rejects an expression that RE2 cannot read.
+pub(super) fn check_regex(matcher: &RegexMatcher, at: &Place<'_>, findings: &mut Findings<'_>) {
+    if let Some(fault) = find_regex_fault(&matcher.regex) {
+        findings.reject(&at.field("regex"), Problem::Regex(fault));
+    }
+}
+
+/// Rejects a matcher without a pattern, with an empty one where that would
+/// match everything, or of a kind that is not supported.
+pub(super) fn check_text(matcher: &StringMatcher, at: &Place<'_>, findings: &mut Findings<'_>) {
+    let (field, pattern) = match &matcher.match_pattern {
+        None => return findings.reject(&at.field("match_pattern"), Problem::Missing),
+        Some(MatchPattern::Custom(_)) => {
+            let name = "custom".to_owned();
+            return findings.reject(&at.field("custom"), Problem::Extension(name));
+        }
+        Some(MatchPattern::SafeRegex(regex)) => {
+            return check_regex(regex, &at.field("safe_regex"), findings);
+        }
+        Some(MatchPattern::Exact(_)) => return,
+        Some(MatchPattern::Prefix(prefix)) => ("prefix", prefix),
+        Some(MatchPattern::Suffix(suffix)) => ("suffix", suffix),
+        Some(MatchPattern::Contains(contains)) => ("contains", contains),
+    };
+    if pattern.is_empty() {
+        findings.reject(&at.field(field), Problem::Missing);
+    }
+}
+
+/// Checks the matcher of a header. The oldest kinds are deprecated, and control
+/// planes use them all the same.
+#[expect(deprecated, reason = "control planes send them, and gRPC takes them")]
+pub(super) fn check_header(matcher: &HeaderMatcher, at: &Place<'_>, findings: &mut Findings<'_>) {
+    if matcher.name.is_empty() {
+        findings.reject(&at.field("name"), Problem::Missing);
+    }
+    // C58: gRPC takes a binary header as absent.
+    if matcher.name.ends_with("-bin") {
+        let name = clip(&matcher.name, MAX_VALUE).to_owned();
+        findings.ignore(at, Why::BinaryHeader(name));
+    }
+    let (field, text) = match &matcher.header_match_specifier {
+        None => return findings.reject(&at.field("header_match_specifier"), Problem::Missing),
+        Some(HeaderMatchSpecifier::SafeRegexMatch(regex)) => {
+            return check_regex(regex, &at.field("safe_regex_match"), findings);
+        }
+        Some(HeaderMatchSpecifier::StringMatch(text)) => {
+            return check_text(text, &at.field("string_match"), findings);
+        }
+        Some(HeaderMatchSpecifier::RangeMatch(range)) => {
+            if range.start > range.end {
+                let problem = Problem::value(range.start, "at most the end of the range");
+                findings.reject(&at.field("range_match"), problem);
+            }
+            return;
+        }
+        Some(HeaderMatchSpecifier::ExactMatch(_) | HeaderMatchSpecifier::PresentMatch(_)) => {
+            return;
+        }
+        Some(HeaderMatchSpecifier::PrefixMatch(prefix)) => ("prefix_match", prefix),
+        Some(HeaderMatchSpecifier::SuffixMatch(suffix)) => ("suffix_match", suffix),
+        Some(HeaderMatchSpecifier::ContainsMatch(contains)) => ("contains_match", contains),
+    };
+    if text.is_empty() {
+        findings.reject(&at.field(field), Problem::Missing);
+    }
+}

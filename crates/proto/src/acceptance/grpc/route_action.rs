@@ -1,0 +1,140 @@
+//! Where a route leads (C58, A28, A31, A42, A81).
+
+use super::routes::Plugins;
+use super::{check_duration, http_filters, matcher, retry};
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::{Place, clip};
+use crate::acceptance::problem::{MAX_VALUE, Problem};
+use crate::acceptance::report::Why;
+use crate::envoy::envoy::config::route::v3::route_action::hash_policy::PolicySpecifier;
+use crate::envoy::envoy::config::route::v3::route_action::{
+    ClusterSpecifier, HashPolicy, HostRewriteSpecifier,
+};
+use crate::envoy::envoy::config::route::v3::{RouteAction, WeightedCluster};
+
+/// The one filter state that can be hashed (A42).
+const CHANNEL_ID: &str = "io.grpc.channel_id";
+
+/// Checks the action of a route, and returns whether the route is used.
+/// Without plugins, those that it names are taken on trust.
+pub(super) fn check(
+    of: &RouteAction,
+    plugins: Option<&Plugins<'_>>,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> bool {
+    if !check_cluster(of, plugins, at, findings) {
+        return false;
+    }
+    for (index, policy) in of.hash_policy.iter().enumerate() {
+        check_hash(policy, &at.item("hash_policy", index), findings);
+    }
+    if let Some(max) = &of.max_stream_duration {
+        let at = at.field("max_stream_duration");
+        for (field, duration) in [
+            ("max_stream_duration", &max.max_stream_duration),
+            ("grpc_timeout_header_max", &max.grpc_timeout_header_max),
+        ] {
+            check_duration(duration.as_ref(), &at.field(field), findings);
+        }
+    }
+    if let Some(HostRewriteSpecifier::AutoHostRewrite(rewrite)) = &of.host_rewrite_specifier
+        && rewrite.value
+        && !findings.policy().trusts_server
+    {
+        findings.ignore(&at.field("auto_host_rewrite"), Why::Untrusted);
+    }
+    retry::check(of.retry_policy.as_ref(), at, findings);
+    true
+}
+
+/// Checks the cluster of a route, and returns whether the route is used: one
+/// that names its cluster in another way is skipped (C58).
+fn check_cluster(
+    of: &RouteAction,
+    plugins: Option<&Plugins<'_>>,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> bool {
+    match &of.cluster_specifier {
+        Some(ClusterSpecifier::Cluster(name)) => {
+            if name.is_empty() {
+                findings.reject(&at.field("cluster"), Problem::Missing);
+            }
+        }
+        Some(ClusterSpecifier::WeightedClusters(clusters)) => {
+            check_weighted(clusters, &at.field("weighted_clusters"), findings);
+        }
+        Some(ClusterSpecifier::ClusterSpecifierPlugin(name)) => {
+            let is_supported = match plugins {
+                None => Some(true),
+                Some(plugins) => plugins.get(&**name).copied(),
+            };
+            let name = || clip(name, MAX_VALUE).to_owned();
+            match is_supported {
+                Some(true) => {}
+                Some(false) => {
+                    findings.ignore(at, Why::Plugin(name()));
+                    return false;
+                }
+                None => {
+                    let at = at.field("cluster_specifier_plugin");
+                    findings.reject(&at, Problem::UndeclaredPlugin(name()));
+                }
+            }
+        }
+        Some(
+            ClusterSpecifier::ClusterHeader(_) | ClusterSpecifier::InlineClusterSpecifierPlugin(_),
+        )
+        | None => {
+            findings.ignore(at, Why::ClusterSpecifier);
+            return false;
+        }
+    }
+    true
+}
+
+/// Checks clusters that share the requests of a route.
+fn check_weighted(of: &WeightedCluster, at: &Place<'_>, findings: &mut Findings<'_>) {
+    let mut sum = 0_u64;
+    for (index, cluster) in of.clusters.iter().enumerate() {
+        let at = at.item("clusters", index);
+        let weight = cluster.weight.as_ref().map_or(0, |weight| weight.value);
+        if weight == 0 {
+            findings.ignore(&at, Why::ZeroWeight);
+            continue;
+        }
+        sum += u64::from(weight);
+        if cluster.name.is_empty() {
+            findings.reject(&at.field("name"), Problem::Missing);
+        }
+        http_filters::check_overrides(&cluster.typed_per_filter_config, &at, findings);
+    }
+    if sum == 0 {
+        findings.reject(&at.field("clusters"), Problem::ZeroWeights);
+    } else if sum > u64::from(u32::MAX) {
+        findings.reject(&at.field("clusters"), Problem::LargeWeights(sum));
+    }
+}
+
+/// Checks a hash policy. One of another kind gives no hash (A42).
+fn check_hash(of: &HashPolicy, at: &Place<'_>, findings: &mut Findings<'_>) {
+    match &of.policy_specifier {
+        Some(PolicySpecifier::Header(header)) => {
+            let at = at.field("header");
+            if header.header_name.is_empty() {
+                findings.reject(&at.field("header_name"), Problem::Missing);
+            }
+            if let Some(rewrite) = &header.regex_rewrite {
+                let at = at.field("regex_rewrite");
+                let at = at.field("pattern");
+                match &rewrite.pattern {
+                    Some(pattern) => matcher::check_regex(pattern, &at, findings),
+                    None => findings.reject(&at, Problem::Missing),
+                }
+            }
+        }
+        Some(PolicySpecifier::FilterState(state)) if state.key == CHANNEL_ID => {}
+        _ => findings.ignore(at, Why::HashPolicy),
+    }
+}

@@ -1,0 +1,337 @@
+//! Transport sockets of clusters and of filter chains (C60, A29).
+//!
+//! Certificates come from providers that the bootstrap names, and from nowhere
+//! else. A field that is not supported is a reason where to ignore it would be
+//! less secure.
+
+use super::{decode_body, matcher};
+use crate::acceptance::extensions::Side;
+use crate::acceptance::findings::Findings;
+use crate::acceptance::place::{Place, clip};
+use crate::acceptance::problem::{MAX_VALUE, Problem};
+use crate::descriptor::full_name;
+use crate::envoy::envoy::config::cluster::v3::Cluster;
+use crate::envoy::envoy::config::core::v3::TransportSocket;
+use crate::envoy::envoy::config::core::v3::transport_socket::ConfigType;
+use crate::envoy::envoy::extensions::transport_sockets::http_11_proxy::v3::Http11ProxyUpstreamTransport;
+use crate::envoy::envoy::extensions::transport_sockets::tls::v3::common_tls_context::ValidationContextType;
+use crate::envoy::envoy::extensions::transport_sockets::tls::v3::downstream_tls_context::OcspStaplePolicy;
+use crate::envoy::envoy::extensions::transport_sockets::tls::v3::{
+    CertificateProviderPluginInstance, CertificateValidationContext, CommonTlsContext,
+    DownstreamTlsContext, UpstreamTlsContext,
+};
+
+const SOCKET_NAME: &str = "envoy.transport_sockets.tls";
+const UPSTREAM: &str = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+const DOWNSTREAM: &str = "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext";
+const HTTP_PROXY: &str =
+    "envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport";
+
+/// The longest name of a server (A101).
+const MAX_SNI: usize = 255;
+
+/// Checks the transport socket of a cluster.
+pub(super) fn check_cluster(cluster: &Cluster, findings: &mut Findings<'_>) {
+    let root = Place::ROOT;
+    if !cluster.transport_socket_matches.is_empty() {
+        let at = root.field("transport_socket_matches");
+        findings.reject(&at, Problem::Insecure);
+    }
+    let Some(socket) = &cluster.transport_socket else {
+        return;
+    };
+    let at = root.field("transport_socket");
+    // A proxy is around another socket, or around none (A86).
+    if let Some(ConfigType::TypedConfig(any)) = &socket.config_type
+        && full_name(&any.type_url) == HTTP_PROXY
+    {
+        let at = at.field("typed_config");
+        let proxy: Option<Http11ProxyUpstreamTransport> =
+            decode_body(HTTP_PROXY, &any.value, &at, findings);
+        if let Some(inner) = proxy.and_then(|proxy| proxy.transport_socket) {
+            check_upstream(&inner, &at.field("transport_socket"), findings);
+        }
+        return;
+    }
+    check_upstream(socket, &at, findings);
+}
+
+/// Checks a socket of connections to a cluster.
+fn check_upstream(socket: &TransportSocket, at: &Place<'_>, findings: &mut Findings<'_>) {
+    let Some(body) = check_socket(socket, UPSTREAM, at, findings) else {
+        return;
+    };
+    let at = at.field("typed_config");
+    let Some(context) = decode_body::<UpstreamTlsContext>(UPSTREAM, body, &at, findings) else {
+        return;
+    };
+    if context.sni.len() > MAX_SNI {
+        let found = format!("{} characters long", context.sni.len());
+        let problem = Problem::value(found, "at most 255");
+        findings.reject(&at.field("sni"), problem);
+    }
+    let at = at.field("common_tls_context");
+    match &context.common_tls_context {
+        Some(common) => check_common(common, Side::Client, &at, findings),
+        None => findings.reject(&at, Problem::Missing),
+    }
+}
+
+/// Checks the transport socket of a filter chain.
+pub(super) fn check_downstream(
+    socket: &TransportSocket,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let Some(body) = check_socket(socket, DOWNSTREAM, at, findings) else {
+        return;
+    };
+    let at = at.field("typed_config");
+    let Some(context) = decode_body::<DownstreamTlsContext>(DOWNSTREAM, body, &at, findings) else {
+        return;
+    };
+    if context.require_sni.as_ref().is_some_and(|sni| sni.value) {
+        findings.reject(&at.field("require_sni"), Problem::Insecure);
+    }
+    if context.ocsp_staple_policy != OcspStaplePolicy::LenientStapling as i32 {
+        findings.reject(&at.field("ocsp_staple_policy"), Problem::Insecure);
+    }
+    let common_at = at.field("common_tls_context");
+    let Some(common) = &context.common_tls_context else {
+        return findings.reject(&common_at, Problem::Missing);
+    };
+    check_common(common, Side::Server, &common_at, findings);
+    let requires = (context.require_client_certificate.as_ref()).is_some_and(|v| v.value);
+    if requires && common.validation_context_type.is_none() {
+        let at = common_at.field("validation_context");
+        findings.reject(&at, Problem::NoRoots);
+    }
+}
+
+/// Returns the body of a socket, which has to be of TLS (C60).
+fn check_socket<'a>(
+    socket: &'a TransportSocket,
+    message: &str,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<&'a [u8]> {
+    if socket.name != SOCKET_NAME {
+        let problem = Problem::value(
+            format!("{:?}", clip(&socket.name, MAX_VALUE)),
+            "\"envoy.transport_sockets.tls\"",
+        );
+        findings.reject(&at.field("name"), problem);
+    }
+    let at = at.field("typed_config");
+    let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
+        findings.reject(&at, Problem::Missing);
+        return None;
+    };
+    let found = full_name(&any.type_url);
+    if found != message {
+        let found = clip(found, MAX_VALUE).to_owned();
+        findings.reject(&at, Problem::Extension(found));
+        return None;
+    }
+    Some(&any.value)
+}
+
+/// Checks where certificates come from, and how the peer's is verified.
+fn check_common(
+    common: &CommonTlsContext,
+    side: Side,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    if common.tls_params.is_some() {
+        findings.reject(&at.field("tls_params"), Problem::Insecure);
+    }
+    if common.custom_handshaker.is_some() {
+        findings.reject(&at.field("custom_handshaker"), Problem::Insecure);
+    }
+    check_identity(common, side, at, findings);
+    check_validation(common, side, at, findings);
+}
+
+/// Checks the certificate of this side. A server has one, a client may (C60).
+#[expect(
+    deprecated,
+    reason = "gRPC takes the older field if the newer is not set"
+)]
+fn check_identity(
+    common: &CommonTlsContext,
+    side: Side,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let instance_at = at.field("tls_certificate_provider_instance");
+    if let Some(instance) = &common.tls_certificate_provider_instance {
+        return check_instance(instance, &instance_at, findings);
+    }
+    if let Some(instance) = &common.tls_certificate_certificate_provider_instance {
+        let at = at.field("tls_certificate_certificate_provider_instance");
+        return check_provider(&instance.instance_name, &at, findings);
+    }
+    let mut has_other = false;
+    for (field, is_set) in [
+        ("tls_certificates", !common.tls_certificates.is_empty()),
+        (
+            "tls_certificate_sds_secret_configs",
+            !common.tls_certificate_sds_secret_configs.is_empty(),
+        ),
+    ] {
+        if is_set {
+            has_other = true;
+            findings.reject(&at.field(field), Problem::Insecure);
+        }
+    }
+    if side == Side::Server && !has_other {
+        findings.reject(&instance_at, Problem::Missing);
+    }
+}
+
+/// Checks how the certificate of the peer is verified. A client has to, a
+/// server may (C60).
+#[expect(
+    deprecated,
+    reason = "gRPC takes the older field if the newer is not set"
+)]
+fn check_validation(
+    common: &CommonTlsContext,
+    side: Side,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let context_at = at.field("validation_context");
+    match &common.validation_context_type {
+        None if side == Side::Server => {}
+        None => findings.reject(&context_at, Problem::NoRoots),
+        Some(ValidationContextType::ValidationContext(context)) => {
+            check_context(context, None, side, &context_at, findings);
+        }
+        Some(ValidationContextType::CombinedValidationContext(combined)) => {
+            let at = at.field("combined_validation_context");
+            let old = combined
+                .validation_context_certificate_provider_instance
+                .as_ref();
+            let old = old.map(|instance| &*instance.instance_name);
+            let context_at = at.field("default_validation_context");
+            match (&combined.default_validation_context, old) {
+                (Some(context), old) => check_context(context, old, side, &context_at, findings),
+                (None, Some(old)) => check_provider(
+                    old,
+                    &at.field("validation_context_certificate_provider_instance"),
+                    findings,
+                ),
+                (None, None) => findings.reject(&context_at, Problem::NoRoots),
+            }
+        }
+        Some(ValidationContextType::ValidationContextCertificateProviderInstance(instance)) => {
+            let at = at.field("validation_context_certificate_provider_instance");
+            check_provider(&instance.instance_name, &at, findings);
+        }
+        Some(ValidationContextType::ValidationContextSdsSecretConfig(_)) => {
+            let at = at.field("validation_context_sds_secret_config");
+            findings.reject(&at, Problem::Insecure);
+        }
+        Some(ValidationContextType::ValidationContextCertificateProvider(_)) => {
+            let at = at.field("validation_context_certificate_provider");
+            findings.reject(&at, Problem::Insecure);
+        }
+    }
+}
+
+/// Checks a validation context. `old` is the provider in the older field beside
+/// it, which counts if the context names none.
+fn check_context(
+    of: &CertificateValidationContext,
+    old: Option<&str>,
+    side: Side,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let signed = of.require_signed_certificate_timestamp.as_ref();
+    for (field, is_set) in [
+        (
+            "verify_certificate_spki",
+            !of.verify_certificate_spki.is_empty(),
+        ),
+        (
+            "verify_certificate_hash",
+            !of.verify_certificate_hash.is_empty(),
+        ),
+        (
+            "require_signed_certificate_timestamp",
+            signed.is_some_and(|signed| signed.value),
+        ),
+        ("crl", of.crl.is_some()),
+        (
+            "custom_validator_config",
+            of.custom_validator_config.is_some(),
+        ),
+    ] {
+        if is_set {
+            findings.reject(&at.field(field), Problem::Insecure);
+        }
+    }
+    check_roots(of, old, side, at, findings);
+    check_subjects(of, side, at, findings);
+}
+
+/// Checks where root certificates come from. Those of the system are for
+/// clients (A82).
+fn check_roots(
+    of: &CertificateValidationContext,
+    old: Option<&str>,
+    side: Side,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let instance_at = at.field("ca_certificate_provider_instance");
+    match (&of.ca_certificate_provider_instance, old) {
+        (Some(instance), _) => check_instance(instance, &instance_at, findings),
+        (None, Some(old)) => check_provider(old, &instance_at, findings),
+        (None, None) if of.system_root_certs.is_none() => {
+            findings.reject(&instance_at, Problem::NoRoots);
+        }
+        (None, None) if side == Side::Server => {
+            findings.reject(&at.field("system_root_certs"), Problem::Insecure);
+        }
+        (None, None) => {}
+    }
+}
+
+/// Checks the names that the peer may have. Any of them is enough, and an empty
+/// list takes every name (C60). Servers do not compare names.
+#[expect(deprecated, reason = "it is the field that gRPC reads")]
+fn check_subjects(
+    of: &CertificateValidationContext,
+    side: Side,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    if side == Side::Server && !of.match_subject_alt_names.is_empty() {
+        let at = at.field("match_subject_alt_names");
+        return findings.reject(&at, Problem::Insecure);
+    }
+    for (index, name) in of.match_subject_alt_names.iter().enumerate() {
+        let at = at.item("match_subject_alt_names", index);
+        matcher::check_text(name, &at, findings);
+    }
+}
+
+fn check_instance(
+    of: &CertificateProviderPluginInstance,
+    at: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
+    check_provider(&of.instance_name, at, findings);
+}
+
+/// Rejects a provider that the bootstrap has not (C60).
+fn check_provider(name: &str, at: &Place<'_>, findings: &mut Findings<'_>) {
+    if !findings.policy().certificate_providers.contains(name) {
+        let name = clip(name, MAX_VALUE).to_owned();
+        findings.reject(&at.field("instance_name"), Problem::Provider(name));
+    }
+}
