@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod change;
+pub mod client;
 pub mod database;
 pub mod facts;
 #[cfg(test)]

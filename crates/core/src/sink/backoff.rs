@@ -81,6 +81,16 @@ impl Backoff {
         self.draw(cap.min(self.config.max))
     }
 
+    /// Returns the backoff after a stream that was not needed any more: the next
+    /// attempt is the first.
+    #[must_use]
+    pub(crate) fn after_close(&self) -> Self {
+        Self {
+            failures: 0,
+            ..self.clone()
+        }
+    }
+
     /// Draws a wait of up to `cap`: full jitter, so that clients which lost one
     /// server together do not return together.
     fn draw(&mut self, cap: Duration) -> Duration {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::subscription::Subscription;
 use crate::change::{Change, Transaction};
 use crate::name::Name;
-use crate::resource::{ErrorCode, TypeUrl};
+use crate::resource::{ErrorCode, ResourceError, TypeUrl};
 
 /// An error of a name, for its watchers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,13 @@ impl Cause {
         }
     }
 
+    /// Returns whether the name is known to have no resource: the server said
+    /// so, or was silent for too long. Otherwise it may have one.
+    #[must_use]
+    pub fn is_definite(self) -> bool {
+        self.is_withdrawal()
+    }
+
     /// Returns whether the server itself withdraws the resource.
     #[must_use]
     pub(crate) fn is_withdrawal(self) -> bool {
@@ -86,8 +93,13 @@ impl WatchError {
         }
     }
 
-    pub(super) fn deleted() -> Self {
+    pub(crate) fn deleted() -> Self {
         Self::new(Cause::Deleted, "the source says that it does not exist")
+    }
+
+    /// The error that the server has sent for a name (TP3).
+    pub(crate) fn of_source(error: &ResourceError) -> Self {
+        Self::new(Cause::Source(error.code), &*error.message)
     }
 
     pub(super) fn expired() -> Self {

@@ -1,0 +1,373 @@
+//! The contents of one source: a database, whose subscribers are the
+//! subscriptions of the client.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::watch::State;
+use crate::change::Change;
+use crate::database::{
+    ApplyError, Choice, CursorId, Database, EntryId, Position, Scope, StreamId, SubscriberId,
+    TypeId,
+};
+use crate::name::{Name, Selector};
+use crate::params::{Params, ParamsId};
+use crate::resource::{Resource, TypeUrl};
+use crate::sink::{Cause, Subscription, WatchError};
+
+/// A name of a type.
+pub(super) type Key = (TypeUrl, Name);
+
+/// The contents of one source.
+#[derive(Debug)]
+pub(super) struct Contents {
+    database: Database,
+    subscribers: BTreeMap<(TypeUrl, Params), TypeSubscriber>,
+    /// The subscriber of each stream of the database.
+    by_stream: HashMap<StreamId, (TypeUrl, Params)>,
+    /// What is wrong with a name: why it has no value, or only an old one.
+    errors: HashMap<Key, WatchError>,
+}
+
+/// The subscriptions to one type with the same parameters.
+#[derive(Debug)]
+struct TypeSubscriber {
+    id: SubscriberId,
+    stream: StreamId,
+    type_id: TypeId,
+    params: ParamsId,
+    names: BTreeMap<Name, EntryId>,
+    /// Wildcard and globs: how far their changes are known to watches.
+    scopes: BTreeMap<Selector, (CursorId, Position)>,
+}
+
+impl Contents {
+    /// Makes contents of which nothing is known.
+    pub(super) fn new() -> Self {
+        Self {
+            database: Database::cache(),
+            subscribers: BTreeMap::new(),
+            by_stream: HashMap::new(),
+            errors: HashMap::new(),
+        }
+    }
+
+    /// Adds a subscription, which is not there yet.
+    pub(super) fn subscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
+        let key = (type_url.clone(), subscription.params.clone());
+        let database = &mut self.database;
+        let subscriber = self.subscribers.entry(key.clone()).or_insert_with(|| {
+            let params = database.intern_params(subscription.params.clone());
+            database.hold_params(params);
+            let type_id = database.type_id(type_url);
+            let stream = database.open_stream();
+            self.by_stream.insert(stream, key);
+            TypeSubscriber {
+                id: database.add_subscriber(stream, type_id, params),
+                stream,
+                type_id,
+                params,
+                names: BTreeMap::new(),
+                scopes: BTreeMap::new(),
+            }
+        });
+
+        let (id, params) = (subscriber.id, subscriber.params);
+        match scope_of(&subscription.selector) {
+            None => {
+                let Selector::Name(name) = &subscription.selector else {
+                    return;
+                };
+                let entry = database.subscribe(id, name, params);
+                subscriber.names.insert(name.clone(), entry);
+            }
+            Some(scope) => {
+                let cursor = database.open_cursor(id, &scope);
+                let selector = subscription.selector.clone();
+                subscriber.scopes.insert(selector, (cursor, 0));
+            }
+        }
+    }
+
+    /// Removes a subscription. Contents stay until they are forgotten.
+    pub(super) fn unsubscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
+        let key = (type_url.clone(), subscription.params.clone());
+        let Some(subscriber) = self.subscribers.get_mut(&key) else {
+            return;
+        };
+        let (id, type_id, params) = (subscriber.id, subscriber.type_id, subscriber.params);
+        match &subscription.selector {
+            Selector::Name(name) => {
+                if let Some(entry) = subscriber.names.remove(name) {
+                    self.database.unsubscribe(id, entry, params);
+                }
+            }
+            selector => {
+                if let Some((cursor, _)) = subscriber.scopes.remove(selector) {
+                    self.database.close_cursor(cursor);
+                }
+                if let Some(scope) = scope_of(selector) {
+                    self.database.set_incomplete(type_id, &scope);
+                }
+            }
+        }
+        if subscriber.names.is_empty() && subscriber.scopes.is_empty() {
+            self.database.remove_subscriber(id);
+            self.database.close_stream(subscriber.stream);
+            self.database.release_params(params);
+            self.by_stream.remove(&subscriber.stream);
+            self.subscribers.remove(&key);
+        }
+    }
+
+    /// Returns whether a subscription covers the name.
+    pub(super) fn is_subscribed(&self, type_url: &TypeUrl, name: &Name) -> bool {
+        self.subscribers_of(type_url).any(|subscriber| {
+            let mut scopes = subscriber.scopes.keys();
+            subscriber.names.contains_key(name) || scopes.any(|scope| covers(scope, name))
+        })
+    }
+
+    /// Returns whether the name has contents.
+    pub(super) fn has(&self, type_url: &TypeUrl, name: &Name) -> bool {
+        let type_id = self.database.find_type(type_url);
+        type_id.is_some_and(|id| !self.database.variants(id, name).is_empty())
+    }
+
+    /// Returns the variants of a name.
+    pub(super) fn held(&self, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
+        let type_id = self.database.find_type(type_url);
+        let held = type_id.map(|id| self.database.variants(id, name).to_vec());
+        held.unwrap_or_default()
+    }
+
+    /// The subscribers of one type.
+    fn subscribers_of(&self, type_url: &TypeUrl) -> impl Iterator<Item = &TypeSubscriber> {
+        let from = (type_url.clone(), Params::default());
+        let all = self.subscribers.range(from..);
+        all.take_while(move |((url, _), _)| url == type_url)
+            .map(|(_, subscriber)| subscriber)
+    }
+
+    /// Returns whether the source has not spoken of a subscription yet (C46).
+    pub(super) fn is_missing(&mut self, type_url: &TypeUrl, subscription: &Subscription) -> bool {
+        match &subscription.selector {
+            Selector::Name(name) => {
+                let state = self.state(type_url, name, &subscription.params);
+                let is_absent = |error: &WatchError| error.cause.is_definite();
+                state.value.is_none() && !state.error.as_ref().is_some_and(is_absent)
+            }
+            selector => {
+                let key = (type_url.clone(), subscription.params.clone());
+                let subscriber = self.subscribers.get(&key);
+                let cursor = subscriber.and_then(|subscriber| subscriber.scopes.get(selector));
+                cursor.is_none_or(|(cursor, _)| !self.database.is_complete(*cursor))
+            }
+        }
+    }
+
+    /// Applies changes together. A change that contradicts others is left out,
+    /// and becomes the error of its name; the rest counts.
+    pub(super) fn apply(&mut self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        for change in &changes {
+            if let Change::Upsert(url, resource) = change {
+                self.errors.remove(&(url.clone(), resource.name.clone()));
+            }
+        }
+        // Contradictions are the exception: the sink has judged the variants.
+        let Err(_) = self.database.apply(changes.clone()) else {
+            return;
+        };
+        for change in changes {
+            let key = key_of(&change);
+            if let Err(error) = self.database.apply(vec![change])
+                && let Some(key) = key
+            {
+                self.errors.insert(key, contradiction(&error));
+            }
+        }
+    }
+
+    /// Sets or clears the error of a name.
+    pub(super) fn set_error(&mut self, type_url: &TypeUrl, name: &Name, error: Option<WatchError>) {
+        let key = (type_url.clone(), name.clone());
+        match error {
+            Some(error) => _ = self.errors.insert(key, error),
+            None => _ = self.errors.remove(&key),
+        }
+    }
+
+    /// Notes that the source has spoken of all that a wildcard or a glob covers.
+    pub(super) fn set_complete(&mut self, type_url: &TypeUrl, selector: &Selector) {
+        if let Some(scope) = scope_of(selector) {
+            let type_id = self.database.type_id(type_url);
+            self.database.set_complete(type_id, &scope);
+        }
+    }
+
+    /// Drops a name that no subscription covers any more.
+    pub(super) fn forget(&mut self, type_url: &TypeUrl, name: &Name) {
+        if self.is_subscribed(type_url, name) {
+            return;
+        }
+        self.errors.remove(&(type_url.clone(), name.clone()));
+        if let Some(type_id) = self.database.find_type(type_url) {
+            self.database.forget(type_id, name);
+        }
+    }
+
+    /// Drops all names that no subscription covers.
+    pub(super) fn forget_unsubscribed(&mut self) {
+        for type_url in self.types() {
+            for name in self.names(&type_url) {
+                self.forget(&type_url, &name);
+            }
+        }
+    }
+
+    /// Takes the names whose contents have changed for any subscription.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<Key> {
+        let mut changed = BTreeSet::new();
+        for stream in self.database.take_woken_streams() {
+            let Some(key) = self.by_stream.get(&stream) else {
+                continue;
+            };
+            let Some(subscriber) = self.subscribers.get_mut(key) else {
+                continue;
+            };
+            for (entry, _) in self.database.take_dirty(subscriber.id, usize::MAX) {
+                let name = self.database.name(subscriber.type_id, entry).clone();
+                changed.insert((key.0.clone(), name));
+            }
+            for (cursor, position) in subscriber.scopes.values_mut() {
+                let names = self.database.changed_names(*cursor, *position);
+                changed.extend(names.into_iter().map(|name| (key.0.clone(), name)));
+                let head = self.database.head(*cursor);
+                self.database.pin(*cursor, head);
+                self.database.unpin(*cursor, *position);
+                *position = head;
+            }
+        }
+        changed
+    }
+
+    /// Returns the state of a name for these parameters. Its origin is the
+    /// caller's to say.
+    pub(super) fn state(&mut self, type_url: &TypeUrl, name: &Name, params: &Params) -> State {
+        let error = self.errors.get(&(type_url.clone(), name.clone())).cloned();
+        let Some(type_id) = self.database.find_type(type_url) else {
+            return State {
+                error,
+                ..State::default()
+            };
+        };
+        let choice = match self.database.find(type_id, name) {
+            Some(entry) => {
+                let params = self.database.intern_params(params.clone());
+                self.database.choose(type_id, entry, params)
+            }
+            None if self.is_listed_completely(type_url, name) => Choice::Absent,
+            None => Choice::Unknown,
+        };
+        match choice {
+            Choice::Resource(value) => State {
+                value: Some(value),
+                error,
+                origin: None,
+            },
+            Choice::Failed(failure, value) => State {
+                value,
+                error: error.or_else(|| Some(WatchError::of_source(&failure))),
+                origin: None,
+            },
+            Choice::Absent => State {
+                error: error.or_else(|| Some(WatchError::deleted())),
+                ..State::default()
+            },
+            Choice::Unknown => State {
+                error,
+                ..State::default()
+            },
+        }
+    }
+
+    /// Returns whether a complete wildcard or glob covers the name: if it is not
+    /// listed, it does not exist.
+    fn is_listed_completely(&self, type_url: &TypeUrl, name: &Name) -> bool {
+        self.subscribers_of(type_url).any(|subscriber| {
+            let mut scopes = subscriber.scopes.iter();
+            scopes.any(|(selector, (cursor, _))| {
+                covers(selector, name) && self.database.is_complete(*cursor)
+            })
+        })
+    }
+
+    /// Returns the names of a type that have contents or an error.
+    pub(super) fn names(&self, type_url: &TypeUrl) -> BTreeSet<Name> {
+        let type_id = self.database.find_type(type_url);
+        let held = type_id.map(|type_id| self.database.resources(type_id));
+        let held = held.into_iter().flatten().map(|held| held.name.clone());
+        let failed = self.errors.keys().filter(|(url, _)| url == type_url);
+        held.chain(failed.map(|(_, name)| name.clone())).collect()
+    }
+
+    /// Returns the types of all contents.
+    pub(super) fn types(&self) -> Vec<TypeUrl> {
+        self.database.types().map(|(_, url)| url.clone()).collect()
+    }
+
+    /// Returns the database, for those who serve it.
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Proves the invariants.
+    #[cfg(test)]
+    pub(super) fn check(&mut self) {
+        self.database.check().expect("a database that is whole");
+        for (key, subscriber) in &self.subscribers {
+            assert_eq!(self.by_stream.get(&subscriber.stream), Some(key));
+            assert!(!subscriber.names.is_empty() || !subscriber.scopes.is_empty());
+        }
+        assert_eq!(self.by_stream.len(), self.subscribers.len());
+    }
+}
+
+/// The scope of a wildcard or a glob.
+fn scope_of(selector: &Selector) -> Option<Scope> {
+    match selector {
+        Selector::Name(_) => None,
+        Selector::Wildcard => Some(Scope::All),
+        Selector::Glob(glob) => Some(Scope::Glob(glob.clone())),
+    }
+}
+
+/// Returns whether a selector covers a name.
+pub(super) fn covers(selector: &Selector, name: &Name) -> bool {
+    match selector {
+        Selector::Wildcard => true,
+        Selector::Glob(glob) => glob.matches(name),
+        Selector::Name(of) => of == name,
+    }
+}
+
+/// The name that a change is about.
+pub(super) fn key_of(change: &Change) -> Option<Key> {
+    match change {
+        Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
+        Change::Remove(url, name)
+        | Change::RemoveVariant(url, name, _)
+        | Change::Fail(url, name, _) => Some((url.clone(), name.clone())),
+        Change::ReplaceAll(..) => None,
+    }
+}
+
+/// The error of a name whose contents contradict others.
+fn contradiction(error: &ApplyError) -> WatchError {
+    WatchError::new(Cause::Rejected, error.to_string())
+}

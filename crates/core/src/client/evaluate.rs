@@ -1,0 +1,104 @@
+//! From changes of contents to the states of watches.
+
+use std::collections::BTreeSet;
+
+use super::contents::{self, Key};
+use super::{Client, Origin, State, WatchId, Watched};
+use crate::name::{Name, Selector};
+use crate::resource::TypeUrl;
+use crate::sink::Subscription;
+
+impl Client {
+    /// Takes the names of a watch of many names that may have changed, with
+    /// their newest states.
+    pub fn take_changes(&mut self, id: WatchId) -> Vec<(Name, State)> {
+        let Some(watch) = self.watches.get(id) else {
+            return Vec::new();
+        };
+        let watched = watch.watched.clone();
+        let names = self.watches.take_changed(id).into_iter();
+        let states = names.map(|name| {
+            let states = self.states(&watched, &name);
+            let with_value = |(_, state): &&(Origin, State)| state.value.is_some();
+            let chosen = states.iter().find(with_value).or(states.first());
+            let state = chosen.map(|(_, state)| state.clone()).unwrap_or_default();
+            (name, state)
+        });
+        states.collect()
+    }
+
+    /// The names of a type that any origin knows, as far as a selector covers
+    /// them.
+    pub(super) fn known_names(&self, type_url: &TypeUrl, selector: &Selector) -> BTreeSet<Name> {
+        let statics = self.statics.get(type_url).into_iter();
+        let statics = statics.flat_map(|names| names.keys().cloned());
+        let sources = self.sources.values();
+        let held = sources.flat_map(|source| source.contents.names(type_url));
+        let names = statics.chain(held);
+        names
+            .filter(|name| contents::covers(selector, name))
+            .collect()
+    }
+
+    /// Evaluates the watches that a subscription concerns: it may be answered
+    /// by contents that are there.
+    pub(super) fn touch_subscription(&mut self, key: &(TypeUrl, Subscription)) {
+        let names: Vec<_> = match &key.1.selector {
+            Selector::Name(name) => vec![name.clone()],
+            selector => {
+                let watched = self.watches.names(&key.0).cloned();
+                let known = self.known_names(&key.0, selector);
+                watched.chain(known).collect()
+            }
+        };
+        for name in names {
+            self.touch(&(key.0.clone(), name));
+        }
+    }
+
+    /// Evaluates the watches of a name.
+    pub(super) fn touch(&mut self, key: &Key) {
+        for id in self.watches.of_name(&key.0, &key.1) {
+            self.evaluate(id, key);
+        }
+    }
+
+    pub(super) fn evaluate(&mut self, id: WatchId, key: &Key) {
+        let Some(watch) = self.watches.get(id) else {
+            return;
+        };
+        let watched = watch.watched.clone();
+        let states = self.states(&watched, &key.1);
+        self.watches.update(id, &key.1, &states);
+    }
+
+    /// The state of a name in each origin that knows of it: the bootstrap
+    /// first, then the sources by age.
+    pub(super) fn states(&mut self, watched: &Watched, name: &Name) -> Vec<(Origin, State)> {
+        let mut states = Vec::new();
+        let fixed = self.statics.get(&watched.type_url);
+        if let Some(resource) = fixed.and_then(|names| names.get(name))
+            && watched.source.is_none()
+        {
+            let origin = Origin::Static;
+            let state = State {
+                value: Some(resource.clone()),
+                error: None,
+                origin: Some(origin),
+            };
+            states.push((origin, state));
+        }
+        for (id, source) in &mut self.sources {
+            if watched.source.is_some_and(|only| only != *id) {
+                continue;
+            }
+            let mut state = source.state(&watched.type_url, name, &watched.params);
+            if !state.is_pending() {
+                let origin = Origin::Source(*id);
+                state.origin = Some(origin);
+                states.push((origin, state));
+            }
+        }
+        states
+    }
+}

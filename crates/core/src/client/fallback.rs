@@ -1,0 +1,185 @@
+//! Which servers of a source are connected to (C46-C49, E11).
+//!
+//! ```text
+//!   gRPC (A71)          servers[..=open] are connected to
+//!      open fails, and something is missing ──▶ open + 1
+//!      a better one sends a resource        ──▶ open = that one
+//!
+//!   Envoy (E11)         servers[open] only
+//!      the first never answered and failed twice ──▶ the second
+//!      the second fails                          ──▶ the first
+//! ```
+
+/// How a source chooses among its servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FallbackPolicy {
+    /// The next server is connected to beside those before it, while it has
+    /// what they have not sent; the first resource of a better server ends that
+    /// (A71).
+    #[default]
+    Grpc,
+    /// The second server is connected to in place of the first, until the first
+    /// has answered once (E11).
+    Envoy,
+}
+
+/// How often Envoy tries its first server before the second (E11).
+const PRIMARY_ATTEMPTS: u32 = 2;
+
+/// The choice among the servers of one source, by their places in its list.
+#[derive(Clone, Debug)]
+pub(super) struct Fallback {
+    policy: FallbackPolicy,
+    servers: usize,
+    /// The server that contents are expected from.
+    open: usize,
+    /// The first server has answered at some time (E11).
+    primary_answered: bool,
+    /// Consecutive failures of the first server (E11).
+    primary_failures: u32,
+}
+
+impl Fallback {
+    /// Makes a choice of the first of so many servers.
+    pub(super) fn new(policy: FallbackPolicy, servers: usize) -> Self {
+        Self {
+            policy,
+            servers,
+            open: 0,
+            primary_answered: false,
+            primary_failures: 0,
+        }
+    }
+
+    /// Returns whether the source connects to the server.
+    pub(super) fn is_open(&self, server: usize) -> bool {
+        match self.policy {
+            FallbackPolicy::Grpc => server <= self.open && server < self.servers,
+            FallbackPolicy::Envoy => server == self.open && server < self.servers,
+        }
+    }
+
+    /// The server that contents are expected from.
+    pub(super) fn current(&self) -> usize {
+        self.open
+    }
+
+    /// Notes that a stream to the server ended without a response (C36).
+    pub(super) fn note_failure(&mut self, server: usize) {
+        if self.policy == FallbackPolicy::Grpc || server != self.open {
+            return;
+        }
+        match server {
+            0 if self.primary_answered => {}
+            0 => {
+                self.primary_failures = self.primary_failures.saturating_add(1);
+                if self.primary_failures >= PRIMARY_ATTEMPTS && self.servers > 1 {
+                    self.open = 1;
+                }
+            }
+            _ => self.open = 0,
+        }
+    }
+
+    /// Opens the next servers if the present one has failed and a resource is
+    /// missing (C46). `has_failed` tells it of each server. Returns whether the
+    /// choice has changed.
+    pub(super) fn fall_back(&mut self, missing: bool, has_failed: impl Fn(usize) -> bool) -> bool {
+        let before = self.open;
+        while self.policy == FallbackPolicy::Grpc
+            && missing
+            && self.open + 1 < self.servers
+            && has_failed(self.open)
+        {
+            self.open += 1; // C47
+        }
+        self.open != before
+    }
+
+    /// Notes a response of the server.
+    pub(super) fn note_response(&mut self, server: usize) {
+        self.primary_answered |= server == 0;
+    }
+
+    /// Goes back to a better server, which has sent a resource (C48). Returns
+    /// whether the choice has changed.
+    pub(super) fn return_to(&mut self, server: usize) -> bool {
+        let is_better = server < self.open;
+        if is_better {
+            self.open = server;
+        }
+        is_better
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grpc(servers: usize) -> Fallback {
+        Fallback::new(FallbackPolicy::Grpc, servers)
+    }
+
+    #[test]
+    fn c46_a_failure_alone_is_no_reason_to_fall_back() {
+        let mut choice = grpc(2);
+        assert!(!choice.fall_back(false, |_| true));
+        assert!(!choice.fall_back(true, |_| false));
+        assert_eq!(choice.current(), 0);
+        assert!(choice.fall_back(true, |_| true));
+        assert_eq!(choice.current(), 1);
+    }
+
+    #[test]
+    fn c47_the_better_server_stays_connected() {
+        let mut choice = grpc(3);
+        choice.fall_back(true, |server| server == 0);
+        assert!(choice.is_open(0) && choice.is_open(1) && !choice.is_open(2));
+    }
+
+    #[test]
+    fn c47_servers_that_are_known_to_have_failed_are_passed() {
+        let mut choice = grpc(3);
+        choice.fall_back(true, |server| server < 2);
+        assert_eq!(choice.current(), 2);
+        assert!(!choice.fall_back(true, |_| true), "there is no fourth");
+    }
+
+    #[test]
+    fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
+        let mut choice = grpc(3);
+        choice.fall_back(true, |_| true);
+        assert!(choice.return_to(1));
+        assert!(choice.is_open(0) && choice.is_open(1) && !choice.is_open(2));
+        assert!(!choice.return_to(1), "it is the present one");
+    }
+
+    #[test]
+    fn e11_envoy_alternates_until_the_first_has_answered() {
+        let mut choice = Fallback::new(FallbackPolicy::Envoy, 2);
+        choice.note_failure(0);
+        assert_eq!(choice.current(), 0, "two failures are needed");
+        choice.note_failure(0);
+        assert!(choice.is_open(1) && !choice.is_open(0));
+        choice.note_failure(1);
+        assert!(choice.is_open(0) && !choice.is_open(1));
+        choice.note_failure(0);
+        assert_eq!(choice.current(), 1);
+        choice.note_failure(1);
+
+        choice.note_response(0);
+        for _ in 0..5 {
+            choice.note_failure(0);
+        }
+        assert_eq!(choice.current(), 0, "the first has answered once");
+    }
+
+    #[test]
+    fn e11_one_server_is_never_left() {
+        let mut choice = Fallback::new(FallbackPolicy::Envoy, 1);
+        for _ in 0..5 {
+            choice.note_failure(0);
+        }
+        assert!(choice.is_open(0));
+    }
+}

@@ -1,0 +1,471 @@
+//! A client: subscriptions and watches in this process, contents from control
+//! planes.
+//!
+//! ```text
+//!  subscribe ─▶ ┌ Source: subscriptions ┐        ┌ Server: a sink ┐ ─▶ poll_action
+//!               │ contents (a database) │ ─────▶ │ back-off, rate │ ◀▶ requests,
+//!               │ choice among servers  │ ◀───── └────────────────┘    responses,
+//!               └──────────┬────────────┘ effects                      verdicts
+//!  watch ─────▶ Watches ◀──┘ changed names
+//!                  └──▶ poll_watch: the newest state of a name
+//! ```
+//!
+//! To **subscribe** is to ask a source for a name; to **watch** is to be told
+//! of it, whoever subscribes: a watch alone waits without asking, and resources
+//! of the bootstrap need no subscription.
+//!
+//! A **source** is a list of servers, of which the first that works is used
+//! (C46-C49); its resources are kept apart from those of other sources, also if
+//! they have the same names. A **server** may be one of several sources, which
+//! then share its stream (C12).
+//!
+//! The machine does not dial, decode or wait. Its owner connects and closes as
+//! [`Client::poll_action`] says, carries requests and responses, and judges the
+//! responses. State for watchers is level-triggered: [`Client::poll_watch`]
+//! tells which watch has news, and [`Client::state`] is the newest.
+
+mod choice;
+mod contents;
+mod evaluate;
+mod fallback;
+mod rate_limit;
+mod server;
+mod source;
+mod status;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use self::choice::open_servers;
+use self::server::{Link, Server};
+use self::source::Source;
+use self::watch::Watches;
+use crate::Moment;
+use crate::change::Transaction;
+use crate::message::Request;
+use crate::name::{Name, Selector};
+use crate::resource::{Nonce, Resource, TypeUrl};
+use crate::sink::{
+    Cause, Delivery, Effects, Response, SinkError, Subscription, Verdict, WatchError,
+};
+
+pub use fallback::FallbackPolicy;
+pub use rate_limit::RateLimit;
+pub use server::ServerConfig;
+pub use status::{NameStatus, ServerStatus};
+pub use watch::{Origin, State, Watched};
+
+/// A server of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerId(u64);
+
+/// A source of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(u64);
+
+/// A watch of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WatchId(u64);
+
+/// What the owner of a client has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Open a stream to the server, then call [`Client::handle_connected`], or
+    /// [`Client::handle_disconnected`] if that fails.
+    Connect(ServerId),
+    /// Close the stream: nobody needs it. There is nothing to call after it.
+    Close(ServerId),
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Client {
+    servers: BTreeMap<ServerId, Server>,
+    sources: BTreeMap<SourceId, Source>,
+    statics: BTreeMap<TypeUrl, BTreeMap<Name, Arc<Resource>>>,
+    watches: Watches,
+    next_id: u64,
+    seed: u64,
+}
+
+impl Client {
+    /// Makes a client without sources; its waits are drawn from the seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            servers: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            statics: BTreeMap::new(),
+            watches: Watches::default(),
+            next_id: 0,
+            seed,
+        }
+    }
+
+    /// Adds a server.
+    pub fn add_server(&mut self, config: ServerConfig) -> ServerId {
+        let id = ServerId(self.take_id());
+        let seed = self
+            .seed
+            .wrapping_add(id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        self.servers.insert(id, Server::new(config, seed));
+        id
+    }
+
+    /// Adds a source with these servers, in the order in which they are tried.
+    /// A source without servers is filled by [`Client::apply`].
+    pub fn add_source(&mut self, servers: Vec<ServerId>, policy: FallbackPolicy) -> SourceId {
+        let id = SourceId(self.take_id());
+        self.sources.insert(id, Source::new(servers, policy));
+        id
+    }
+
+    fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Adds a resource of the bootstrap. It stays, whatever sources send (E20).
+    pub fn add_static(&mut self, type_url: &TypeUrl, resource: Arc<Resource>) {
+        let name = resource.name.clone();
+        let of_type = self.statics.entry(type_url.clone()).or_default();
+        of_type.insert(name.clone(), resource);
+        self.touch(&(type_url.clone(), name));
+    }
+
+    /// Subscribes to a name, a glob or the wildcard at a source. Subscribing
+    /// twice is subscribing once, until it was unsubscribed from twice (C23).
+    ///
+    /// # Errors
+    /// If the streams of the source carry another type only.
+    pub fn subscribe(
+        &mut self,
+        source: SourceId,
+        type_url: &TypeUrl,
+        subscription: impl Into<Subscription>,
+        now: Moment,
+    ) -> Result<(), SinkError> {
+        let key = (type_url.clone(), subscription.into());
+        let Some(of) = self.sources.get_mut(&source) else {
+            return Ok(());
+        };
+        if !of.subscribe(&key) {
+            return Ok(());
+        }
+        let open = open_servers(of);
+        for (done, server) in open.iter().enumerate() {
+            let Some(server) = self.servers.get_mut(server) else {
+                continue;
+            };
+            if let Err(error) = server.subscribe(&key, now) {
+                for server in &open[..done] {
+                    self.servers
+                        .get_mut(server)
+                        .into_iter()
+                        .for_each(|s| s.unsubscribe(&key));
+                }
+                if let Some(of) = self.sources.get_mut(&source) {
+                    of.unsubscribe(&key);
+                }
+                return Err(error);
+            }
+        }
+        self.absorb_all(&open, now);
+        self.fall_back(source, now);
+        self.touch_subscription(&key);
+        Ok(())
+    }
+
+    /// Ends a subscription. With the last of its kind, the server is told, and
+    /// then the contents are dropped (C25).
+    pub fn unsubscribe(
+        &mut self,
+        source: SourceId,
+        type_url: &TypeUrl,
+        subscription: &Subscription,
+        now: Moment,
+    ) {
+        let key = (type_url.clone(), subscription.clone());
+        let Some(of) = self.sources.get_mut(&source) else {
+            return;
+        };
+        if !of.unsubscribe(&key) {
+            return;
+        }
+        let open = open_servers(of);
+        if open.is_empty()
+            && let Selector::Name(name) = &key.1.selector
+        {
+            of.contents.forget(&key.0, name);
+        }
+        for server in &open {
+            if let Some(server) = self.servers.get_mut(server) {
+                server.unsubscribe(&key);
+            }
+        }
+        self.absorb_all(&open, now);
+        self.touch_subscription(&key);
+    }
+
+    /// Watches a name, or all that a glob or the wildcard covers. Its first
+    /// state, if anything is known, is its first news (C23, C42).
+    pub fn watch(&mut self, watched: Watched) -> WatchId {
+        let type_url = watched.type_url.clone();
+        let names = match &watched.selector {
+            Selector::Name(name) => BTreeSet::from([name.clone()]),
+            selector => self.known_names(&type_url, selector),
+        };
+        let id = self.watches.add(watched);
+        for name in names {
+            self.evaluate(id, &(type_url.clone(), name));
+        }
+        id
+    }
+
+    /// Ends a watch.
+    pub fn unwatch(&mut self, id: WatchId) {
+        self.watches.remove(id);
+    }
+
+    /// Takes the next watch with news, in the order in which they came.
+    pub fn poll_watch(&mut self) -> Option<WatchId> {
+        self.watches.poll()
+    }
+
+    /// The newest state of a watch of one name.
+    #[must_use]
+    pub fn state(&self, id: WatchId) -> Option<&State> {
+        self.watches.state(id)
+    }
+
+    /// Applies contents of a source without servers: a file, for example.
+    pub fn apply(
+        &mut self,
+        source: SourceId,
+        changes: Transaction,
+        complete: Vec<(TypeUrl, Subscription)>,
+    ) {
+        let effects = Effects {
+            changes,
+            complete,
+            ..Effects::default()
+        };
+        if let Some(of) = self.sources.get_mut(&source) {
+            of.absorb(&effects);
+            let changed = of.contents.take_changed();
+            changed.iter().for_each(|key| self.touch(key));
+        }
+    }
+
+    /// Sets or clears the error of a source without servers.
+    pub fn set_unavailable(&mut self, source: SourceId, reason: Option<&str>) {
+        let error = reason.map(|reason| WatchError::new(Cause::Unreachable, reason));
+        self.set_unreachable(source, error);
+    }
+
+    /// Returns the next server to connect to or to close.
+    pub fn poll_action(&mut self, now: Moment) -> Option<Action> {
+        for (id, server) in &mut self.servers {
+            match server.link {
+                Link::Idle { retry_at } if server.is_needed() && retry_at <= now => {
+                    server.link = Link::Dialing;
+                    return Some(Action::Connect(*id));
+                }
+                Link::Dialing | Link::Up if !server.is_needed() => {
+                    server.close();
+                    let id = *id;
+                    self.forget_unsubscribed(id);
+                    return Some(Action::Close(id));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Drops what the sources of a server hold without a subscription: no
+    /// stream tells when the server knows of that.
+    fn forget_unsubscribed(&mut self, id: ServerId) {
+        for source in self.sources_of(id) {
+            if let Some(of) = self.sources.get_mut(&source) {
+                of.contents.forget_unsubscribed();
+            }
+        }
+    }
+
+    /// Starts a stream to a server.
+    pub fn handle_connected(&mut self, id: ServerId, now: Moment) {
+        if let Some(server) = self.servers.get_mut(&id)
+            && server.link == Link::Dialing
+        {
+            server.link = Link::Up;
+            server.sink.handle_connected();
+        }
+        self.absorb(id, now);
+    }
+
+    /// Ends a stream, or an attempt to open one. Without a response on it, that
+    /// is a failure, after which another server may be used (C36, C46).
+    pub fn handle_disconnected(&mut self, id: ServerId, reason: &str, now: Moment) {
+        let Some(server) = self.servers.get_mut(&id) else {
+            return;
+        };
+        if matches!(server.link, Link::Idle { .. }) {
+            return;
+        }
+        let is_failure = server.note_disconnected(reason, now);
+        self.absorb(id, now);
+        if !is_failure {
+            return;
+        }
+        for source in self.sources_of(id) {
+            if let Some(of) = self.sources.get_mut(&source)
+                && let Some(place) = of.place_of(id)
+            {
+                let before = open_servers(of);
+                of.fallback.note_failure(place);
+                self.reopen(source, &before, now);
+            }
+            self.fall_back(source, now);
+            if self.all_failed(source) {
+                let error = WatchError::new(Cause::Unreachable, reason);
+                self.set_unreachable(source, Some(error)); // C49
+            }
+        }
+    }
+
+    /// Returns whether the last response of this type is not acknowledged yet
+    /// (C22).
+    #[must_use]
+    pub fn is_busy(&self, id: ServerId, type_url: &TypeUrl) -> bool {
+        let server = self.servers.get(&id);
+        server.is_some_and(|server| server.sink.is_busy(type_url))
+    }
+
+    /// Takes a response of a server. Returns the delivery that the owner must
+    /// judge.
+    ///
+    /// # Errors
+    /// If the caller may not hand over a response now, or the server should not
+    /// have sent it: [`SinkError::blame`] tells which.
+    pub fn handle_response(
+        &mut self,
+        id: ServerId,
+        response: impl Into<Response>,
+        now: Moment,
+    ) -> Result<Delivery, SinkError> {
+        let Some(server) = self.servers.get_mut(&id) else {
+            return Err(SinkError::NotConnected);
+        };
+        let delivery = server.sink.handle_response(response);
+        if server.sink.got_response() {
+            server.has_failed = false;
+            for source in self.sources_of(id) {
+                if let Some(of) = self.sources.get_mut(&source)
+                    && let Some(place) = of.place_of(id)
+                {
+                    of.fallback.note_response(place);
+                }
+                self.set_unreachable(source, None);
+            }
+        }
+        self.absorb(id, now);
+        delivery
+    }
+
+    /// Applies the owner's verdict on a response; the next request acknowledges
+    /// it. Returns whether it is ACKed.
+    ///
+    /// # Errors
+    /// If no such response waits for a verdict, since its stream has ended, for
+    /// example.
+    pub fn handle_verdict(
+        &mut self,
+        id: ServerId,
+        type_url: &TypeUrl,
+        nonce: &Nonce,
+        verdict: Verdict,
+        now: Moment,
+    ) -> Result<bool, SinkError> {
+        let Some(server) = self.servers.get_mut(&id) else {
+            return Err(SinkError::NotConnected);
+        };
+        let outcome = server.sink.handle_verdict(type_url, nonce, verdict, now);
+        self.absorb(id, now);
+        outcome
+    }
+
+    /// Builds the next request for a server whose transport can send one.
+    pub fn poll_request(&mut self, id: ServerId, now: Moment) -> Option<Request> {
+        let request = self.servers.get_mut(&id)?.poll_request(now);
+        self.absorb(id, now);
+        request
+    }
+
+    /// Returns the next moment at which to call [`Client::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        self.servers.values().filter_map(Server::poll_timeout).min()
+    }
+
+    /// Handles deadlines that have passed: names without a response, resources
+    /// whose TTL ran out. Connections and requests that are due are polled for.
+    pub fn handle_timeout(&mut self, now: Moment) {
+        let ids: Vec<_> = self.servers.keys().copied().collect();
+        for server in self.servers.values_mut() {
+            server.sink.handle_timeout(now);
+        }
+        self.absorb_all(&ids, now);
+    }
+
+    /// The sources that have the server in their lists.
+    fn sources_of(&self, id: ServerId) -> Vec<SourceId> {
+        let sources = self.sources.iter();
+        let using = sources.filter(|(_, source)| source.place_of(id).is_some());
+        using.map(|(id, _)| *id).collect()
+    }
+
+    fn absorb_all(&mut self, ids: &[ServerId], now: Moment) {
+        for id in ids {
+            self.absorb(*id, now);
+        }
+    }
+
+    /// Takes the effects of a server's sink into the sources that use it, and
+    /// tells watches of changes.
+    fn absorb(&mut self, id: ServerId, now: Moment) {
+        let Some(server) = self.servers.get_mut(&id) else {
+            return;
+        };
+        let effects = server.sink.take_effects();
+        if effects.is_empty() {
+            return;
+        }
+        let mut changed = BTreeSet::new();
+        for source in self.sources_of(id) {
+            self.return_to(source, id, &effects, now);
+            let Some(of) = self.sources.get_mut(&source) else {
+                continue;
+            };
+            let place = of.place_of(id);
+            if !place.is_some_and(|place| of.fallback.is_open(place)) {
+                continue;
+            }
+            of.absorb(&effects);
+            changed.extend(of.contents.take_changed());
+        }
+        for event in &effects.events {
+            let (crate::sink::Event::Failed(url, name, _)
+            | crate::sink::Event::Ambient(url, name, _)) = event;
+            changed.insert((url.clone(), name.clone()));
+        }
+        // An error that a value has ended is gone, also if the value is the
+        // same as before (C24).
+        changed.extend(effects.changes.iter().filter_map(contents::key_of));
+        changed.iter().for_each(|key| self.touch(key));
+    }
+}

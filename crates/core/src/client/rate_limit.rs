@@ -1,0 +1,118 @@
+//! How fast requests are sent (E6): a bucket of tokens.
+
+use std::time::Duration;
+
+use crate::Moment;
+
+/// How fast requests may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RateLimit {
+    /// The most requests at once.
+    pub max_tokens: u32,
+    /// The time in which one more request may be sent.
+    pub token_time: Duration,
+}
+
+impl Default for RateLimit {
+    /// Envoy's: a hundred at once, ten a second.
+    fn default() -> Self {
+        Self {
+            max_tokens: 100,
+            token_time: Duration::from_millis(100),
+        }
+    }
+}
+
+/// The tokens that are left.
+#[derive(Clone, Debug)]
+pub(super) struct TokenBucket {
+    limit: RateLimit,
+    tokens: u32,
+    /// The moment up to which tokens were added.
+    filled: Moment,
+}
+
+impl TokenBucket {
+    /// Makes a full bucket.
+    pub(super) fn new(limit: RateLimit) -> Self {
+        Self {
+            limit,
+            tokens: limit.max_tokens.max(1),
+            filled: Moment::START,
+        }
+    }
+
+    /// Returns whether a request may be sent now.
+    pub(super) fn has_token(&mut self, now: Moment) -> bool {
+        self.fill(now);
+        self.tokens > 0
+    }
+
+    /// Takes a token for a request that is sent.
+    pub(super) fn take(&mut self, now: Moment) {
+        self.fill(now);
+        self.tokens = self.tokens.saturating_sub(1);
+    }
+
+    /// The moment at which there is a token; `None` if there is one.
+    pub(super) fn next_token(&self) -> Option<Moment> {
+        (self.tokens == 0).then(|| self.filled + self.limit.token_time)
+    }
+
+    /// Adds the tokens of the time since the last call. A part of a token is
+    /// left in `filled`.
+    fn fill(&mut self, now: Moment) {
+        let most = self.limit.max_tokens.max(1);
+        let passed = now.since_start().saturating_sub(self.filled.since_start());
+        let per_token = self.limit.token_time.as_nanos().max(1);
+        let gained = passed.as_nanos() / per_token;
+        if u128::from(most - self.tokens) <= gained {
+            self.tokens = most;
+            self.filled = now.max(self.filled);
+            return;
+        }
+        // Fewer than fit into the bucket, whose size is a `u32`.
+        self.tokens += gained as u32;
+        let used = Duration::from_nanos((gained * per_token) as u64);
+        self.filled = self.filled + used;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e6_a_burst_is_bounded_and_tokens_come_back() {
+        let mut bucket = TokenBucket::new(RateLimit {
+            max_tokens: 2,
+            token_time: Duration::from_millis(100),
+        });
+        for _ in 0..2 {
+            assert!(bucket.has_token(Moment::START));
+            bucket.take(Moment::START);
+        }
+        assert!(!bucket.has_token(Moment::from_millis(99)));
+        assert_eq!(bucket.next_token(), Some(Moment::from_millis(100)));
+        assert!(bucket.has_token(Moment::from_millis(100)));
+        bucket.take(Moment::from_millis(150));
+        assert_eq!(bucket.next_token(), Some(Moment::from_millis(200)));
+        assert!(bucket.has_token(Moment::from_millis(10_000)));
+        bucket.take(Moment::from_millis(10_000));
+        assert!(bucket.has_token(Moment::from_millis(10_000)), "two at once");
+        bucket.take(Moment::from_millis(10_000));
+        assert!(
+            !bucket.has_token(Moment::from_millis(10_050)),
+            "and no more"
+        );
+    }
+
+    #[test]
+    fn e6_a_limit_of_nothing_is_one_at_a_time() {
+        let mut bucket = TokenBucket::new(RateLimit {
+            max_tokens: 0,
+            token_time: Duration::ZERO,
+        });
+        assert!(bucket.has_token(Moment::START));
+    }
+}

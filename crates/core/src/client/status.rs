@@ -1,0 +1,124 @@
+//! What can be seen of a client: for dumps, CSDS and metrics (C44, C65, C66).
+
+use std::sync::Arc;
+
+use super::server::Link;
+use super::{Client, Origin, ServerId, SourceId, State};
+use crate::name::{Name, Selector};
+use crate::params::Params;
+use crate::resource::{Resource, TypeUrl};
+use crate::sink::{CacheState, Cause, Subscription, WatchError};
+
+/// The status of one name of one origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameStatus {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The name.
+    pub name: Name,
+    /// Where the resource is from.
+    pub origin: Origin,
+    /// CSDS's `ClientResourceStatus` (C44).
+    pub state: CacheState,
+    /// The resources in use: one, or its variants.
+    pub held: Vec<Arc<Resource>>,
+    /// Why there is none, or only an old one.
+    pub error: Option<WatchError>,
+}
+
+/// The status of one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerStatus {
+    /// Whether there is a stream.
+    pub is_connected: bool,
+    /// Whether the last stream, or the last attempt, ended without a response,
+    /// and none came since (C36): the metric `connected` is its opposite (C66).
+    pub has_failed: bool,
+    /// Whether any subscription needs it.
+    pub is_needed: bool,
+    /// How often requests had to wait (E6).
+    pub rate_limited: u64,
+}
+
+impl Client {
+    /// The status of a server.
+    #[must_use]
+    pub fn server_status(&self, id: ServerId) -> Option<ServerStatus> {
+        let server = self.servers.get(&id)?;
+        Some(ServerStatus {
+            is_connected: server.link == Link::Up,
+            has_failed: server.has_failed,
+            is_needed: server.is_needed(),
+            rate_limited: server.limited,
+        })
+    }
+
+    /// The subscriptions of a source.
+    pub fn subscriptions(&self, source: SourceId) -> Vec<(TypeUrl, Subscription)> {
+        let source = self.sources.get(&source);
+        let all = source.map(|source| source.subscriptions().cloned());
+        all.into_iter().flatten().collect()
+    }
+
+    /// The status of every name that the client holds, or has subscribed to.
+    #[must_use]
+    pub fn statuses(&mut self) -> Vec<NameStatus> {
+        let mut all = Vec::new();
+        for (type_url, names) in &self.statics {
+            all.extend(names.iter().map(|(name, resource)| NameStatus {
+                type_url: type_url.clone(),
+                name: name.clone(),
+                origin: Origin::Static,
+                state: CacheState::Acked,
+                held: vec![resource.clone()],
+                error: None,
+            }));
+        }
+        for (id, source) in &mut self.sources {
+            for (type_url, name) in source.all_keys() {
+                let held = source.contents.held(&type_url, &name);
+                let state = source.state(&type_url, &name, &Params::default());
+                all.push(NameStatus {
+                    state: cache_state(&state, !held.is_empty()),
+                    error: state.error,
+                    type_url,
+                    name,
+                    origin: Origin::Source(*id),
+                    held,
+                });
+            }
+        }
+        all
+    }
+
+    /// Whether a source has spoken of a subscription: with a value, or with an
+    /// error that is definite.
+    pub fn is_answered(
+        &mut self,
+        source: SourceId,
+        type_url: &TypeUrl,
+        subscription: &Subscription,
+    ) -> bool {
+        let source = self.sources.get_mut(&source);
+        source.is_some_and(|source| !source.contents.is_missing(type_url, subscription))
+    }
+
+    /// Whether a watch covers many names.
+    #[must_use]
+    pub fn is_of_many(&self, id: super::WatchId) -> bool {
+        let watch = self.watches.get(id);
+        watch.is_some_and(|watch| !matches!(watch.watched.selector, Selector::Name(_)))
+    }
+}
+
+/// The state of a name, by its error.
+fn cache_state(state: &State, is_held: bool) -> CacheState {
+    match state.error.as_ref().map(|error| error.cause) {
+        None | Some(Cause::Unreachable) if is_held => CacheState::Acked,
+        None | Some(Cause::Unreachable) => CacheState::Requested,
+        Some(Cause::Rejected) => CacheState::Nacked,
+        Some(Cause::Source(_)) => CacheState::ReceivedError,
+        Some(Cause::TimedOut) => CacheState::Timeout,
+        Some(Cause::Deleted | Cause::Silent | Cause::Expired) => CacheState::DoesNotExist,
+    }
+}

@@ -1,0 +1,160 @@
+//! Several servers of one source.
+
+use super::*;
+
+#[test]
+fn c46_c47_the_next_server_is_asked_for_everything_that_is_watched() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "a");
+    rig.subscribe(source, "b");
+    let watch = rig.watch(Some(source), "a");
+    assert_eq!(rig.actions(), [Action::Connect(servers[0])]);
+    rig.fail(servers[0]);
+    assert_eq!(rig.state(watch), "-", "C49: another server is left");
+
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@1", "b@1"]);
+    assert_eq!(rig.state(watch), "a@1");
+    rig.wait(60_000);
+    let again = rig.actions();
+    assert!(
+        again.contains(&Action::Connect(servers[0])),
+        "C47: it is tried again"
+    );
+}
+
+#[test]
+fn c46_what_is_cached_is_no_reason_to_fall_back() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "a");
+    rig.connect(servers[0]);
+    rig.send(servers[0], &["a@1"]);
+    rig.fail(servers[0]);
+    rig.wait(60_000);
+    assert_eq!(rig.actions(), [Action::Connect(servers[0])]);
+    rig.fail(servers[0]);
+    assert_eq!(rig.actions(), [], "everything is cached");
+
+    rig.subscribe(source, "b");
+    assert_eq!(rig.actions(), [Action::Connect(servers[1])], "b is not");
+}
+
+#[test]
+fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "*");
+    let all = rig.watch(Some(source), "*");
+    rig.actions();
+    rig.fail(servers[0]);
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@old", "b@old"]);
+    rig.wait(30_000);
+    assert_eq!(rig.changes(all), ["a@old", "b@old"]);
+
+    rig.connect(servers[0]);
+    assert_eq!(rig.actions(), [], "a stream alone is not enough");
+    rig.send(servers[0], &["a@new"]);
+    assert_eq!(rig.actions(), [Action::Close(servers[1])]);
+    assert_eq!(rig.changes(all)[0], "a@new");
+}
+
+#[test]
+fn c49_watches_hear_of_connections_when_no_server_is_left() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "a");
+    let watch = rig.watch(Some(source), "a");
+    rig.actions();
+    rig.fail(servers[0]);
+    assert_eq!(rig.news(), []);
+    rig.actions();
+    rig.fail(servers[1]);
+    assert_eq!(rig.news(), [watch]);
+    assert_eq!(rig.state(watch), "! Unreachable");
+
+    rig.wait(60_000);
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@1"]);
+    assert_eq!(rig.state(watch), "a@1");
+}
+
+#[test]
+fn c40_what_is_cached_stays_while_nobody_can_be_reached() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(1);
+    rig.subscribe(source, "a");
+    let watch = rig.watch(Some(source), "a");
+    rig.connect(servers[0]);
+    rig.send(servers[0], &["a@1"]);
+    rig.fail(servers[0]);
+    assert_eq!(
+        rig.state(watch),
+        "a@1",
+        "C36: a stream that answered may end"
+    );
+    rig.wait(60_000);
+    rig.actions();
+    rig.fail(servers[0]);
+    assert_eq!(rig.state(watch), "a@1 ~ Unreachable");
+    rig.wait(60_000);
+    rig.connect(servers[0]);
+    rig.send(servers[0], &["a@1"]);
+    assert_eq!(rig.state(watch), "a@1");
+}
+
+#[test]
+fn c12_two_sources_with_one_server_share_its_stream() {
+    let mut rig = Rig::new();
+    let shared = rig.server(Mode::Delta);
+    let other = rig.server(Mode::Delta);
+    let one = rig
+        .client
+        .add_source(vec![shared, other], FallbackPolicy::Grpc);
+    let two = rig.client.add_source(vec![shared], FallbackPolicy::Grpc);
+    rig.subscribe(one, "a");
+    rig.subscribe(two, "b");
+    let (a, b) = (rig.watch(Some(one), "a"), rig.watch(Some(two), "b"));
+    let none = rig.watch(Some(two), "a");
+    assert_eq!(rig.actions(), [Action::Connect(shared)]);
+    rig.client.handle_connected(shared, rig.now);
+    assert_eq!(rig.requests(shared), 1, "one request for both");
+    rig.send(shared, &["a@1", "b@1"]);
+    assert_eq!((rig.state(a), rig.state(b)), ("a@1".into(), "b@1".into()));
+    assert_eq!(rig.state(none), "-", "it is not the source's");
+
+    rig.unsubscribe(one, "a");
+    assert_eq!(rig.actions(), []);
+    rig.unsubscribe(two, "b");
+    assert_eq!(rig.actions(), [Action::Close(shared)]);
+}
+
+#[test]
+fn e9_a_server_that_was_replaced_sends_everything_again() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "a");
+    rig.connect(servers[0]);
+    rig.send(servers[0], &["a@1"]);
+    rig.fail(servers[0]);
+    rig.subscribe(source, "b");
+    rig.wait(60_000);
+    rig.actions();
+    rig.fail(servers[0]);
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@other", "b@other"]);
+
+    rig.wait(60_000);
+    assert!(rig.actions().contains(&Action::Connect(servers[0])));
+    rig.client.handle_connected(servers[0], rig.now);
+    let request = rig.client.poll_request(servers[0], rig.now);
+    let Some(Request::Delta(request)) = request else {
+        panic!("a request");
+    };
+    assert!(
+        request.initial_versions.is_empty(),
+        "its versions mean nothing any more"
+    );
+}

@@ -1,0 +1,241 @@
+//! Watches: what a client knows of a name, always the newest.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::{SourceId, WatchId};
+use crate::name::{Name, Selector};
+use crate::params::Params;
+use crate::resource::{Resource, TypeUrl};
+use crate::sink::WatchError;
+
+/// Where a resource is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The bootstrap: it stays as long as the client.
+    Static,
+    /// Control planes, or a file.
+    Source(SourceId),
+}
+
+/// The state of a name (C39-C42).
+///
+/// | value | error | |
+/// |---|---|---|
+/// | none | none | nothing is known yet |
+/// | some | none | the resource |
+/// | none | some | there is none, and why |
+/// | some | some | the resource stays in use in spite of the error: an ambient one |
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The resource in use.
+    pub value: Option<Arc<Resource>>,
+    /// Why there is no resource, or only an old one.
+    pub error: Option<WatchError>,
+    /// Where the value, or else the error, is from.
+    pub origin: Option<Origin>,
+}
+
+impl State {
+    /// Returns whether nothing is known yet.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.value.is_none() && self.error.is_none()
+    }
+
+    /// Returns whether a watcher of the one need not be told of the other
+    /// (C24, C28).
+    fn is_same(&self, other: &Self) -> bool {
+        let same_value = match (&self.value, &other.value) {
+            (Some(a), Some(b)) => crate::database::same_resource(a, b) && a.body == b.body,
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        same_value && self.error == other.error && self.origin == other.origin
+    }
+}
+
+/// What a watch is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// A name, or all names that a glob or the wildcard covers.
+    pub selector: Selector,
+    /// The dynamic parameters that choose among variants (TP2).
+    pub params: Params,
+    /// The only source whose resources count; any if it is `None`.
+    pub source: Option<SourceId>,
+}
+
+/// One watch.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) watched: Watched,
+    /// Of a watch of one name: its state, and the origins that have a value for
+    /// it, the one that has had it for longest first.
+    shown: State,
+    holders: Vec<Origin>,
+    /// Of a watch of many names: those whose state may have changed.
+    changed: BTreeSet<Name>,
+    is_queued: bool,
+}
+
+/// All watches of a client.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    list: BTreeMap<WatchId, Watch>,
+    by_name: BTreeMap<TypeUrl, BTreeMap<Name, BTreeSet<WatchId>>>,
+    /// Watches of many names.
+    by_type: BTreeMap<TypeUrl, BTreeSet<WatchId>>,
+    /// Watches with news, in the order in which they got them.
+    queue: VecDeque<WatchId>,
+    next_id: u64,
+}
+
+impl Watches {
+    /// Adds a watch; its state is evaluated by the caller.
+    pub(super) fn add(&mut self, watched: Watched) -> WatchId {
+        let id = WatchId(self.next_id);
+        self.next_id += 1;
+        let url = watched.type_url.clone();
+        match &watched.selector {
+            Selector::Name(name) => {
+                let names = self.by_name.entry(url).or_default();
+                names.entry(name.clone()).or_default().insert(id);
+            }
+            _ => {
+                self.by_type.entry(url).or_default().insert(id);
+            }
+        }
+        let watch = Watch {
+            watched,
+            shown: State::default(),
+            holders: Vec::new(),
+            changed: BTreeSet::new(),
+            is_queued: false,
+        };
+        self.list.insert(id, watch);
+        id
+    }
+
+    /// Removes a watch.
+    pub(super) fn remove(&mut self, id: WatchId) {
+        let Some(watch) = self.list.remove(&id) else {
+            return;
+        };
+        let url = &watch.watched.type_url;
+        match &watch.watched.selector {
+            Selector::Name(name) => {
+                if let Some(names) = self.by_name.get_mut(url)
+                    && let Some(ids) = names.get_mut(name)
+                {
+                    ids.remove(&id);
+                    if ids.is_empty() {
+                        names.remove(name);
+                    }
+                }
+            }
+            _ => {
+                if let Some(ids) = self.by_type.get_mut(url) {
+                    ids.remove(&id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn get(&self, id: WatchId) -> Option<&Watch> {
+        self.list.get(&id)
+    }
+
+    /// Returns the watches that a name of a type concerns.
+    pub(super) fn of_name(&self, type_url: &TypeUrl, name: &Name) -> Vec<WatchId> {
+        let named = self.by_name.get(type_url).and_then(|names| names.get(name));
+        let many = self.by_type.get(type_url).into_iter().flatten();
+        let many = many.filter(|id| self.covers(**id, name));
+        named.into_iter().flatten().chain(many).copied().collect()
+    }
+
+    /// Returns the names of a type that are watched by themselves.
+    pub(super) fn names(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Name> {
+        self.by_name
+            .get(type_url)
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+    }
+
+    fn covers(&self, id: WatchId, name: &Name) -> bool {
+        match self.list.get(&id).map(|watch| &watch.watched.selector) {
+            Some(Selector::Wildcard) => true,
+            Some(Selector::Glob(glob)) => glob.matches(name),
+            _ => false,
+        }
+    }
+
+    /// Notes that a name has another state in an origin: `state` is the one
+    /// that the origin has now. A watch of many names is told that it may have
+    /// changed.
+    pub(super) fn update(&mut self, id: WatchId, name: &Name, states: &[(Origin, State)]) {
+        let Some(watch) = self.list.get_mut(&id) else {
+            return;
+        };
+        let has_news = match watch.watched.selector {
+            Selector::Name(_) => watch.choose(states),
+            _ => watch.changed.insert(name.clone()),
+        };
+        if has_news && !std::mem::replace(&mut watch.is_queued, true) {
+            self.queue.push_back(id);
+        }
+    }
+
+    /// Takes the next watch with news.
+    pub(super) fn poll(&mut self) -> Option<WatchId> {
+        loop {
+            let id = self.queue.pop_front()?;
+            if let Some(watch) = self.list.get_mut(&id) {
+                watch.is_queued = false;
+                return Some(id);
+            }
+        }
+    }
+
+    /// The state of a watch of one name.
+    pub(super) fn state(&self, id: WatchId) -> Option<&State> {
+        self.list.get(&id).map(|watch| &watch.shown)
+    }
+
+    /// Takes the names of a watch of many names that may have changed.
+    pub(super) fn take_changed(&mut self, id: WatchId) -> BTreeSet<Name> {
+        let watch = self.list.get_mut(&id);
+        watch
+            .map(|watch| std::mem::take(&mut watch.changed))
+            .unwrap_or_default()
+    }
+}
+
+impl Watch {
+    /// Chooses among the states of all origins: of those that have a value, the
+    /// one that has had it for longest, so that a second control plane with the
+    /// same name changes nothing; without a value, the first error. Returns
+    /// whether the watcher has to be told.
+    fn choose(&mut self, states: &[(Origin, State)]) -> bool {
+        let has_value = |origin: &Origin| {
+            let mut states = states.iter();
+            states.any(|(of, state)| of == origin && state.value.is_some())
+        };
+        self.holders.retain(has_value);
+        for (origin, state) in states {
+            if state.value.is_some() && !self.holders.contains(origin) {
+                self.holders.push(*origin);
+            }
+        }
+
+        let holder = self.holders.first();
+        let chosen = states.iter().find(|(origin, _)| Some(origin) == holder);
+        let failed = || states.iter().find(|(_, state)| state.error.is_some());
+        let state = chosen.or_else(failed).map(|(_, state)| state.clone());
+        let state = state.unwrap_or_default();
+        let has_news = !state.is_same(&self.shown);
+        self.shown = state;
+        has_news
+    }
+}
