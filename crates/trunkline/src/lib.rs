@@ -53,6 +53,7 @@ pub mod listen;
 pub mod load;
 pub mod memory;
 pub mod node;
+mod pem;
 pub mod questions;
 pub mod reflection;
 pub mod rest;

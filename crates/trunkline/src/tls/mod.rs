@@ -11,7 +11,6 @@
 //! a program that embeds this one may have its own.
 
 mod config;
-mod error;
 mod files;
 mod peer;
 mod plaintext;
@@ -29,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::server::TlsStream;
 
-pub use error::TlsError;
+pub use crate::pem::TlsError;
 pub use files::TlsFiles;
 pub use peer::PeerCertificate;
 use plaintext::OnPlaintext;

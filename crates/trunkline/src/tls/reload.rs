@@ -6,7 +6,8 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::TlsError;
 use super::config;
-use super::files::{Fingerprint, Stamps, TlsFiles};
+use super::files::{Fingerprint, TlsFiles};
+use crate::pem::Stamps;
 
 /// The files of earlier checks.
 pub(super) struct Seen {
