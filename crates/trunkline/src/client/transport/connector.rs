@@ -1,0 +1,164 @@
+//! The connections of a process, one for each distinct control plane (C12).
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::time::Instant;
+
+use super::connection::{Connection, Live};
+use super::dial;
+use super::options::{Keepalive, TransportOptions};
+use super::stream::Stream;
+use super::tls::{Protocol, TlsClients};
+use super::watched::Activity;
+use super::{ConnectError, StreamError};
+use crate::client::ControlPlane;
+
+/// The most control planes that are remembered while nobody is connected to
+/// them.
+const MAX_REMEMBERED: usize = 64;
+
+/// Connects to control planes. Clones share its connections.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: TransportOptions,
+    tls: TlsClients,
+    slots: Mutex<HashMap<ControlPlane, Arc<Slot>>>,
+}
+
+/// The connection to one control plane.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Held while connecting, so that all who wait share one attempt.
+    state: tokio::sync::Mutex<SlotState>,
+    pace: Arc<Pace>,
+}
+
+#[derive(Debug, Default)]
+struct SlotState {
+    /// Streams keep it alive, and nobody else.
+    live: Weak<Live>,
+    /// The last attempt, if it failed, and when it began.
+    failed: Option<(Instant, ConnectError)>,
+}
+
+impl Connector {
+    /// A connector without a connection.
+    #[must_use]
+    pub fn new(options: TransportOptions) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                tls: TlsClients::default(),
+                slots: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Opens a stream of a method, over the connection that equal control
+    /// planes share; it is made if there is none. See [`Connection::open`].
+    ///
+    /// # Errors
+    /// There is no connection, or no stream can be opened on it.
+    pub async fn open(&self, plane: &ControlPlane, path: &str) -> Result<Stream, StreamError> {
+        self.connect(plane).await?.open(path).await
+    }
+
+    /// The connection that equal control planes share; it is made if there is
+    /// none.
+    ///
+    /// # Errors
+    /// There is none, and the attempt to make one failed.
+    pub async fn connect(&self, plane: &ControlPlane) -> Result<Connection, ConnectError> {
+        let asked = Instant::now();
+        let slot = self.slot(plane);
+        let mut state = slot.state.lock().await;
+        let live = state.live.upgrade().map(|live| Connection { live });
+        if let Some(connection) = live.filter(Connection::is_open) {
+            return Ok(connection);
+        }
+        if let Some((began, error)) = &state.failed
+            && *began >= asked
+        {
+            return Err(error.clone());
+        }
+        let began = Instant::now();
+        let made = self.make(plane, &slot.pace).await;
+        match &made {
+            Ok(connection) => {
+                state.live = Arc::downgrade(&connection.live);
+                state.failed = None;
+            }
+            Err(error) => state.failed = Some((began, error.clone())),
+        }
+        made
+    }
+
+    /// Makes a connection that is not shared.
+    ///
+    /// # Errors
+    /// The attempt failed.
+    pub async fn dial(&self, plane: &ControlPlane) -> Result<Connection, ConnectError> {
+        self.make(plane, &Arc::default()).await
+    }
+
+    async fn make(
+        &self,
+        plane: &ControlPlane,
+        pace: &Arc<Pace>,
+    ) -> Result<Connection, ConnectError> {
+        let Inner { options, tls, .. } = &*self.inner;
+        let activity = Arc::new(Activity::default());
+        let socket = dial::dial(plane, tls, Protocol::Http2, &activity).await?;
+        Connection::begin(plane, socket, options, activity, Arc::clone(pace)).await
+    }
+
+    fn slot(&self, plane: &ControlPlane) -> Arc<Slot> {
+        let slots = self.inner.slots.lock();
+        let mut slots = slots.unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get(plane) {
+            return Arc::clone(slot);
+        }
+        if slots.len() >= MAX_REMEMBERED {
+            slots.retain(|_, slot| slot.is_used());
+        }
+        let slot = Arc::default();
+        slots.insert(plane.clone(), Arc::clone(&slot));
+        slot
+    }
+}
+
+impl Slot {
+    /// Whether somebody connects, or has a connection.
+    fn is_used(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1
+            || (self.state.try_lock()).map_or(true, |state| state.live.strong_count() > 0)
+    }
+}
+
+/// How fast a control plane may be sent pings. It outlives connections.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    doublings: AtomicU32,
+}
+
+impl Pace {
+    /// The keepalive of the next connection.
+    pub(super) fn of(&self, keepalive: Keepalive) -> Keepalive {
+        keepalive.slower(self.doublings.load(Ordering::Relaxed))
+    }
+
+    /// The server closed a connection. If that was because of too many pings,
+    /// there are fewer from now on (gRFC A8).
+    pub(super) fn note_go_away(&self, reason: Option<h2::Reason>) {
+        if reason == Some(h2::Reason::ENHANCE_YOUR_CALM) {
+            self.doublings.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

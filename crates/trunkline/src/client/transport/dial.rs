@@ -1,0 +1,121 @@
+//! Sockets to control planes: names resolved, addresses tried, TLS spoken.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout};
+
+use super::ConnectError;
+use super::tls::{Protocol, TlsClients};
+use super::watched::{Activity, Watched};
+use crate::client::{Address, ControlPlane, Security};
+
+/// A socket of any kind.
+pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
+
+/// Connects to a control plane, within its timeout.
+pub(super) async fn dial(
+    plane: &ControlPlane,
+    tls: &TlsClients,
+    protocol: Protocol,
+    activity: &Arc<Activity>,
+) -> Result<Box<dyn Io>, ConnectError> {
+    let after = plane.connect_timeout;
+    match timeout(after, attempt(plane, tls, protocol, activity)).await {
+        Ok(connected) => connected,
+        Err(_) => Err(ConnectError::Timeout {
+            address: address(plane),
+            after,
+        }),
+    }
+}
+
+async fn attempt(
+    plane: &ControlPlane,
+    tls: &TlsClients,
+    protocol: Protocol,
+    activity: &Arc<Activity>,
+) -> Result<Box<dyn Io>, ConnectError> {
+    match &plane.address {
+        Address::Tcp { host, port } => {
+            let socket = tcp(host, *port, plane.connect_timeout).await?;
+            secure(socket, plane, tls, protocol, activity).await
+        }
+        #[cfg(unix)]
+        Address::Unix(path) => {
+            let socket = UnixStream::connect(path).await;
+            let socket = socket.map_err(|error| dialling(path.display().to_string(), error))?;
+            secure(socket, plane, tls, protocol, activity).await
+        }
+        #[cfg(not(unix))]
+        Address::Unix(path) => {
+            let error = io::Error::from(io::ErrorKind::Unsupported);
+            Err(dialling(path.display().to_string(), error))
+        }
+    }
+}
+
+/// Speaks TLS on a socket, if that is the control plane's security.
+async fn secure<S: Io + 'static>(
+    socket: S,
+    plane: &ControlPlane,
+    tls: &TlsClients,
+    protocol: Protocol,
+    activity: &Arc<Activity>,
+) -> Result<Box<dyn Io>, ConnectError> {
+    Ok(match &plane.security {
+        Security::Plaintext => Box::new(Watched::new(socket, Arc::clone(activity))),
+        Security::Tls(options) => {
+            let socket = tls.connect(plane, options, protocol, socket).await?;
+            Box::new(Watched::new(socket, Arc::clone(activity)))
+        }
+    })
+}
+
+/// Connects to the first address of a host that takes it. Each has an equal
+/// share of the time that is left, so that one that is silent leaves time for
+/// the others.
+async fn tcp(host: &str, port: u16, time: Duration) -> Result<TcpStream, ConnectError> {
+    let end = Instant::now() + time;
+    let resolve = |source| ConnectError::Resolve {
+        host: host.to_owned(),
+        source: Arc::new(source),
+    };
+    let found = tokio::net::lookup_host((host, port)).await;
+    let addresses: Vec<SocketAddr> = found.map_err(resolve)?.collect();
+    let mut error = resolve(io::Error::from(io::ErrorKind::NotFound));
+    for (tried, address) in addresses.iter().enumerate() {
+        let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        let share = end.saturating_duration_since(Instant::now()) / left;
+        let connected = match timeout(share, TcpStream::connect(address)).await {
+            Ok(connected) => connected,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        match connected.and_then(|socket| socket.set_nodelay(true).map(|()| socket)) {
+            Ok(socket) => return Ok(socket),
+            Err(source) => error = dialling(address.to_string(), source),
+        }
+    }
+    Err(error)
+}
+
+fn dialling(address: String, source: io::Error) -> ConnectError {
+    let source = Arc::new(source);
+    ConnectError::Dial { address, source }
+}
+
+/// The address of a control plane, for people.
+pub(super) fn address(plane: &ControlPlane) -> String {
+    match &plane.address {
+        Address::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
+        Address::Tcp { host, port } => format!("{host}:{port}"),
+        Address::Unix(path) => path.display().to_string(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Messages of gRPC as bytes of a stream, and back.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+
+use super::StreamError;
+
+/// The bytes before a message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// Returns a message with its prefix.
+pub(super) fn framed(message: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(PREFIX + message.len());
+    frame.put_u8(0);
+    // Requests are far from four gigabytes.
+    frame.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
+    frame.put_slice(message);
+    frame.freeze()
+}
+
+/// Bytes of a stream that are not yet a message.
+#[derive(Debug)]
+pub(super) struct Received {
+    parts: VecDeque<Bytes>,
+    len: usize,
+    /// The longest message.
+    limit: usize,
+}
+
+impl Received {
+    pub(super) fn new(limit: usize) -> Self {
+        let parts = VecDeque::new();
+        Self {
+            parts,
+            len: 0,
+            limit,
+        }
+    }
+
+    pub(super) fn push(&mut self, part: Bytes) {
+        self.len += part.len();
+        if !part.is_empty() {
+            self.parts.push_back(part);
+        }
+    }
+
+    /// Whether no part of a message is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes the next message, if all of it is there.
+    pub(super) fn message(&mut self) -> Result<Option<Bytes>, StreamError> {
+        if self.len < PREFIX {
+            return Ok(None);
+        }
+        let [compressed, a, b, c, d] = self.prefix();
+        let length = u32::from_be_bytes([a, b, c, d]);
+        if compressed != 0 {
+            return Err(StreamError::Compressed);
+        }
+        let len = length as usize;
+        if len > self.limit {
+            return Err(StreamError::TooLong {
+                length: length.into(),
+                limit: self.limit,
+            });
+        }
+        if self.len - PREFIX < len {
+            return Ok(None);
+        }
+        self.take(PREFIX);
+        Ok(Some(self.take(len)))
+    }
+
+    /// Returns the first bytes, of which there are enough.
+    fn prefix(&self) -> [u8; PREFIX] {
+        if let Some(prefix) = self.parts.front().and_then(|first| first.first_chunk()) {
+            return *prefix;
+        }
+        let mut prefix = [0; PREFIX];
+        let bytes = self.parts.iter().flatten();
+        for (to, from) in prefix.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        prefix
+    }
+
+    /// Takes so many bytes, shared if they came in one piece.
+    fn take(&mut self, len: usize) -> Bytes {
+        self.len -= len;
+        if let Some(first) = self.parts.front_mut()
+            && first.len() >= len
+        {
+            let taken = first.split_to(len);
+            if first.is_empty() {
+                self.parts.pop_front();
+            }
+            return taken;
+        }
+        let mut all = BytesMut::with_capacity(len);
+        while all.len() < len {
+            let Some(first) = self.parts.front_mut() else {
+                break;
+            };
+            let some = first.len().min(len - all.len());
+            all.put_slice(&first[..some]);
+            first.advance(some);
+            if first.is_empty() {
+                self.parts.pop_front();
+            }
+        }
+        all.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_found_however_they_are_cut() {
+        let messages: [&[u8]; 3] = [b"first", b"", b"and a longer one"];
+        let all: Vec<u8> = messages.iter().flat_map(|m| framed(m).to_vec()).collect();
+        for cut in 1..all.len() {
+            let mut received = Received::new(100);
+            let mut found = Vec::new();
+            for part in all.chunks(cut) {
+                received.push(Bytes::copy_from_slice(part));
+                while let Some(message) = received.message().unwrap() {
+                    found.push(message);
+                }
+            }
+            assert_eq!(found, messages, "cut by {cut}");
+            assert!(received.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_message_in_one_piece_is_not_copied() {
+        let whole = framed(b"message");
+        let mut received = Received::new(100);
+        received.push(whole.clone());
+        let message = received.message().unwrap().unwrap();
+        assert!(whole.as_ptr_range().contains(&message.as_ptr()));
+    }
+
+    #[test]
+    fn a_message_that_is_compressed_or_too_long_is_an_error() {
+        let mut received = Received::new(100);
+        received.push(Bytes::from_static(b"\x01\0\0\0\0"));
+        assert!(matches!(received.message(), Err(StreamError::Compressed)));
+        let mut received = Received::new(100);
+        received.push(Bytes::from_static(b"\0\0\0\0\x65"));
+        let long = received.message();
+        assert!(matches!(
+            long,
+            Err(StreamError::TooLong { length: 101, .. })
+        ));
+    }
+}

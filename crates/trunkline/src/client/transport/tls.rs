@@ -1,0 +1,214 @@
+//! TLS to control planes, from files that may change.
+//!
+//! The files are looked at before each connection, and read anew when they
+//! changed. A pair that cannot be used changes nothing: files are often
+//! replaced one after the other, and the last good pair is used meanwhile.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::ResolvesClientCert;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+use super::ConnectError;
+use super::dial::{Io, address};
+use super::headers::authority;
+use crate::client::{Address, ControlPlane, Pem, TlsOptions};
+use crate::pem::{self, Stamps, TlsError};
+
+/// The most configurations that are kept. Control planes are few, but a
+/// hostile one might name others without end.
+const MAX_KEPT: usize = 64;
+
+/// The protocol that is spoken over TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http2,
+}
+
+impl Protocol {
+    fn alpn(self) -> Vec<u8> {
+        match self {
+            Self::Http2 => b"h2".to_vec(),
+        }
+    }
+}
+
+/// The configurations of TLS in use. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct TlsClients {
+    kept: Arc<Mutex<HashMap<TlsOptions, Kept>>>,
+}
+
+/// A configuration, and the files that it was made of.
+struct Kept {
+    stamps: Stamps,
+    config: Arc<ClientConfig>,
+}
+
+impl std::fmt::Debug for TlsClients {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TlsClients").finish_non_exhaustive()
+    }
+}
+
+impl TlsClients {
+    /// Does the handshake on a socket.
+    pub(super) async fn connect<S: Io>(
+        &self,
+        plane: &ControlPlane,
+        options: &TlsOptions,
+        protocol: Protocol,
+        socket: S,
+    ) -> Result<TlsStream<S>, ConnectError> {
+        let name = server_name(plane, options)?;
+        let config = self.config(options).await?;
+        let mut config = ClientConfig::clone(&config);
+        config.alpn_protocols = vec![protocol.alpn()];
+        let connector = TlsConnector::from(Arc::new(config));
+        let connected = connector.connect(name, socket).await;
+        connected.map_err(|error| {
+            let address = address(plane);
+            let held = error.get_ref();
+            let held = held.and_then(|held| held.downcast_ref::<rustls::Error>());
+            match held.cloned() {
+                Some(source) => ConnectError::Handshake { address, source },
+                None => ConnectError::Closed {
+                    address,
+                    protocol: "TLS",
+                    source: Arc::new(error),
+                },
+            }
+        })
+    }
+
+    /// The configuration of some options, of the newest files that are good.
+    async fn config(&self, options: &TlsOptions) -> Result<Arc<ClientConfig>, ConnectError> {
+        let (clients, options) = (self.clone(), options.clone());
+        // Files may be on a slow disk, and the system has hundreds of them.
+        let loaded = tokio::task::spawn_blocking(move || clients.load(&options)).await;
+        match loaded {
+            Ok(loaded) => loaded,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    fn load(&self, options: &TlsOptions) -> Result<Arc<ClientConfig>, ConnectError> {
+        // Files that change after this have other stamps the next time.
+        let stamps = Stamps::of(files(options));
+        let last = {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            match kept.get(options) {
+                Some(kept) if kept.stamps == stamps => return Ok(Arc::clone(&kept.config)),
+                kept => kept.map(|kept| Arc::clone(&kept.config)),
+            }
+        };
+        let config = match (build(options), last) {
+            (Ok(config), _) => Arc::new(config),
+            (Err(_), Some(last)) => return Ok(last),
+            (Err(error), None) => return Err(error),
+        };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MAX_KEPT && !kept.contains_key(options) {
+            kept.clear();
+        }
+        let entry = Kept {
+            stamps,
+            config: Arc::clone(&config),
+        };
+        kept.insert(options.clone(), entry);
+        Ok(config)
+    }
+}
+
+/// The files of some options.
+fn files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let pair = options
+        .certificate
+        .iter()
+        .flat_map(|(cert, key)| [cert, key]);
+    let all = options.ca.iter().chain(pair);
+    all.filter_map(|pem| match pem {
+        Pem::File(path) => Some(path.as_path()),
+        Pem::Inline(_) => None,
+    })
+}
+
+fn build(options: &TlsOptions) -> Result<ClientConfig, ConnectError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let wrong = |error| ConnectError::Files(Arc::new(error));
+    let roots = match &options.ca {
+        None => system_roots()?,
+        Some(ca) => {
+            let (path, contents) = read("certificates of authorities", ca).map_err(wrong)?;
+            pem::roots((&path, &contents)).map_err(wrong)?
+        }
+    };
+    let certified = match &options.certificate {
+        None => None,
+        Some((cert, key)) => {
+            let (cert_path, cert) = read("certificate of the client", cert).map_err(wrong)?;
+            let (key_path, key) = read("key of the client", key).map_err(wrong)?;
+            let pair = ((&*cert_path, &*cert), (&*key_path, &*key));
+            Some(pem::certified_key(pair.0, pair.1, &provider).map_err(wrong)?)
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(TlsError::Versions(error)))?
+        .with_root_certificates(roots);
+    Ok(match certified {
+        None => builder.with_no_client_auth(),
+        Some(certified) => builder.with_client_cert_resolver(resolver(certified)),
+    })
+}
+
+fn resolver(certified: CertifiedKey) -> Arc<dyn ResolvesClientCert> {
+    Arc::new(SingleCertAndKey::from(certified))
+}
+
+/// Reads a PEM. One in the configuration has what it is for a path.
+fn read(what: &str, pem: &Pem) -> Result<(PathBuf, Vec<u8>), TlsError> {
+    match pem {
+        Pem::File(path) => Ok((path.clone(), pem::read_file(path)?)),
+        Pem::Inline(contents) => Ok((PathBuf::from(what), contents.clone())),
+    }
+}
+
+/// The authorities that the system trusts. Those of them that cannot be used
+/// are left out, as every program does.
+fn system_roots() -> Result<RootCertStore, ConnectError> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    let (good, _) = roots.add_parsable_certificates(found.certs);
+    match good {
+        0 => Err(ConnectError::NoRoots),
+        _ => Ok(roots),
+    }
+}
+
+/// The name that a server's certificate must have.
+fn server_name(
+    plane: &ControlPlane,
+    options: &TlsOptions,
+) -> Result<ServerName<'static>, ConnectError> {
+    let name = match (&options.server_name, &plane.address) {
+        (Some(name), _) => name.clone(),
+        (None, Address::Tcp { host, .. }) => host.clone(),
+        // A socket in the file system has no name of its own.
+        (None, Address::Unix(_)) => {
+            let authority = authority(plane);
+            let host = authority
+                .rsplit_once(':')
+                .map_or(&*authority, |(host, _)| host);
+            host.to_owned()
+        }
+    };
+    ServerName::try_from(name.clone()).map_err(|_| ConnectError::ServerName { name })
+}
