@@ -66,6 +66,7 @@ pub mod load;
 pub mod memory;
 #[cfg(feature = "server")]
 pub mod node;
+mod paths;
 mod pem;
 #[cfg(feature = "server")]
 pub mod questions;

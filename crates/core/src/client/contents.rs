@@ -321,11 +321,6 @@ impl Contents {
         self.database.types().map(|(_, url)| url.clone()).collect()
     }
 
-    /// Returns the database, for those who serve it.
-    pub(super) fn database(&self) -> &Database {
-        &self.database
-    }
-
     /// Proves the invariants.
     #[cfg(test)]
     pub(super) fn check(&mut self) {

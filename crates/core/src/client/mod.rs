@@ -236,6 +236,12 @@ impl Client {
         self.watches.poll()
     }
 
+    /// What a watch is of.
+    #[must_use]
+    pub fn watched(&self, id: WatchId) -> Option<&Watched> {
+        self.watches.get(id).map(|watch| &watch.watched)
+    }
+
     /// The newest state of a watch of one name.
     #[must_use]
     pub fn state(&self, id: WatchId) -> Option<&State> {

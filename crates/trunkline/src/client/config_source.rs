@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_core::client::RateLimit;
 use trunkline_core::message::Mode;
 use trunkline_core::sink::BackoffConfig;
 
@@ -63,15 +64,6 @@ pub enum Transport {
         /// How long a poll may take.
         request_timeout: Duration,
     },
-}
-
-/// How fast requests may be sent: a bucket of tokens (E6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RateLimit {
-    /// The most requests at once.
-    pub max_tokens: u32,
-    /// Requests in a thousand seconds.
-    pub fill_rate_milli: u64,
 }
 
 /// A file as a source.

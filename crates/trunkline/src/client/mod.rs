@@ -1,8 +1,50 @@
 //! The client: a bootstrap in, watches out.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `builder`, `handle`, `settings` | the client, how it is made, where it asks for what |
+//! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
+//! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
+//! | `driver`, `stream`, `shared`, `judge`, `values` | tasks, the machine of the engine behind a lock, the judgement of responses, decoded messages |
+//! | `events`, `metrics` | what happens, for those who log, count or record it |
+//! | [`transport`] | connections and streams of bytes |
+//!
+//! Everything is decided by [`trunkline_core::client`]; this module has sockets,
+//! tasks and a clock.
 
+mod address;
+mod builder;
 mod config_source;
 mod control_plane;
+mod driver;
+mod events;
+mod handle;
+mod judge;
+mod metrics;
+mod query;
+mod raw;
+mod settings;
+mod shared;
+mod sources;
+mod state;
+mod stream;
+mod subscription;
 pub mod transport;
+mod values;
+mod watch;
 
-pub use config_source::{ApiSource, ConfigSource, PathSource, RateLimit, Specifier, Transport};
+pub use address::AddressError;
+pub use builder::ClientBuilder;
+pub use config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transport};
 pub use control_plane::{Address, ControlPlane, Features, Pem, Secret, Security, TlsOptions};
+pub use events::{ClientEvent, Observer};
+pub use handle::Client;
+pub use metrics::Sample;
+pub use query::Query;
+pub use raw::Raw;
+pub use settings::SourceError;
+pub use state::{Loaded, State};
+pub use subscription::Subscription;
+pub use trunkline_core::client::{FallbackPolicy, Origin, RateLimit};
+pub use trunkline_core::sink::{Cause, DataErrors, WatchError};
+pub use watch::{Watch, WatchMany};

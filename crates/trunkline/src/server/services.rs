@@ -10,7 +10,8 @@ use tower_service::Service;
 
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
-use super::{Server, paths, poll};
+use super::{Server, poll};
+use crate::paths;
 use crate::questions::Asked;
 use crate::reflection::Reflection;
 use crate::status::csds;

@@ -17,12 +17,13 @@ struct Row {
 }
 
 /// The form of a stream.
+#[cfg(feature = "server")]
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct StreamForm {
+pub(crate) struct StreamForm {
     /// The protocol that the stream speaks.
-    pub(super) mode: Mode,
+    pub(crate) mode: Mode,
     /// The only type of the stream; `None` on an aggregated one.
-    pub(super) only: Option<TypeUrl>,
+    pub(crate) only: Option<TypeUrl>,
 }
 
 const ROWS: &[Row] = &[
@@ -96,13 +97,15 @@ const ROWS: &[Row] = &[
 ];
 
 /// The full names of the discovery services.
-pub(super) fn service_names() -> impl Iterator<Item = String> {
+#[cfg(feature = "server")]
+pub(crate) fn service_names() -> impl Iterator<Item = String> {
     ROWS.iter()
         .map(|row| format!("envoy.service.{}", row.service))
 }
 
 /// Returns the form of the stream that a path opens; `None` if it opens none.
-pub(super) fn stream_of_path(path: &str) -> Option<StreamForm> {
+#[cfg(feature = "server")]
+pub(crate) fn stream_of_path(path: &str) -> Option<StreamForm> {
     let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
     let row = ROWS.iter().find(|row| row.service == service)?;
     let mode = match method {
@@ -118,7 +121,20 @@ pub(super) fn stream_of_path(path: &str) -> Option<StreamForm> {
     })
 }
 
-#[cfg(test)]
+/// Returns the path that opens a stream; `None` if the type has no service of
+/// its own for it.
+#[cfg(feature = "client")]
+pub(crate) fn path_of_stream(mode: Mode, only: Option<&TypeUrl>) -> Option<String> {
+    let only = only.map(TypeUrl::as_str);
+    let row = ROWS.iter().find(|row| row.only == only)?;
+    let method = match mode {
+        Mode::Sotw => row.sotw,
+        Mode::Delta => row.delta,
+    };
+    (!method.is_empty()).then(|| format!("/envoy.service.{}/{method}", row.service))
+}
+
+#[cfg(all(test, feature = "server"))]
 mod tests {
     use super::*;
 
@@ -143,6 +159,18 @@ mod tests {
         assert_eq!(of(hosts, ""), None);
         assert_eq!(of(hosts, "StreamVirtualHosts"), None);
         assert_eq!(of("/x", "/y"), None);
+    }
+
+    #[cfg(feature = "client")]
+    #[test]
+    fn a_client_opens_what_a_server_serves() {
+        for only in [None, Some(kind::CDS), Some(kind::VHDS)] {
+            let only = only.map(TypeUrl::from);
+            let path = path_of_stream(Mode::Delta, only.as_ref()).unwrap();
+            let form = stream_of_path(&path).unwrap();
+            assert_eq!((form.mode, form.only), (Mode::Delta, only));
+        }
+        assert_eq!(path_of_stream(Mode::Sotw, Some(&kind::VHDS.into())), None);
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! Addresses as texts: `host:port`, `[::1]:port`, `unix:/path`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::control_plane::{Address, ControlPlane, Features, Security};
+
+/// How long an attempt to connect may take, if nobody says.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a text is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no address: write host:port, [IPv6]:port or unix:PATH")]
+pub struct AddressError(String);
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let error = || AddressError(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return match path {
+                "" => Err(error()),
+                path => Ok(Self::Unix(path.into())),
+            };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
+        let port = port.parse().map_err(|_| error())?;
+        let host = match host.strip_prefix('[') {
+            Some(rest) => rest.strip_suffix(']').ok_or_else(error)?,
+            None if host.contains(':') => return Err(error()),
+            None => host,
+        };
+        if host.is_empty() || host.contains(['/', ' ']) {
+            return Err(error());
+        }
+        Ok(Self::Tcp {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl ControlPlane {
+    /// A control plane at an address, without TLS, of which nothing is known.
+    #[must_use]
+    pub fn at(address: Address) -> Self {
+        Self {
+            address,
+            security: Security::Plaintext,
+            authority: None,
+            metadata: Vec::new(),
+            token_file: None,
+            features: Features::default(),
+            connect_timeout: CONNECT_TIMEOUT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_they_are_written() {
+        for text in [
+            "a.example:1",
+            "127.0.0.1:80",
+            "[::1]:443",
+            "unix:/run/x.sock",
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!(address.to_string(), text);
+        }
+        for text in [
+            "",
+            "a",
+            "a:b",
+            ":80",
+            "::1:80",
+            "[::1:80",
+            "unix:",
+            "http://a:80",
+        ] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}

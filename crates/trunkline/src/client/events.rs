@@ -1,0 +1,120 @@
+//! What happens in a client, for those who log, count or record it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline_core::resource::Resource;
+use trunkline_core::sink::{Delivery, SinkError, Verdict};
+use trunkline_proto::acceptance::Report;
+
+use super::control_plane::ControlPlane;
+use super::metrics::Counters;
+
+/// Something that happened between a client and a control plane.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ClientEvent<'a> {
+    /// A stream was opened.
+    Connected(&'a ControlPlane),
+    /// A stream ended, or could not be opened, and why.
+    Disconnected(&'a ControlPlane, &'a str),
+    /// A stream ended without a response, or could not be opened (C36).
+    Failed(&'a ControlPlane),
+    /// A request was given to the transport.
+    Sent(&'a ControlPlane, &'a Bytes),
+    /// A response was received, whatever becomes of it.
+    Received(&'a ControlPlane, &'a Bytes),
+    /// A response was judged: without a rejection in the verdict it is ACKed.
+    Judged {
+        /// Who sent it.
+        server: &'a ControlPlane,
+        /// What of it was subscribed to.
+        delivery: &'a Delivery,
+        /// The judgement.
+        verdict: &'a Verdict,
+        /// What is set in its good resources and not used (C57).
+        unused: &'a [(Arc<Resource>, Report)],
+    },
+    /// The server has broken the protocol; the stream goes on.
+    Fault(&'a ControlPlane, &'a SinkError),
+}
+
+/// Somebody who is told what happens in a client, in the tasks in which it
+/// happens: an observer must not wait.
+pub trait Observer: Send + Sync + 'static {
+    /// Something has happened.
+    fn observe(&self, event: &ClientEvent<'_>);
+}
+
+/// Those who are told.
+pub(super) struct Observers {
+    pub(super) counters: Counters,
+    observers: Vec<Arc<dyn Observer>>,
+}
+
+impl Observers {
+    pub(super) fn new(observers: Vec<Arc<dyn Observer>>) -> Self {
+        Self {
+            counters: Counters::default(),
+            observers,
+        }
+    }
+
+    /// Counts and logs an event, and tells all observers of it.
+    pub(super) fn tell(&self, event: &ClientEvent<'_>) {
+        self.counters.count(event);
+        log(event);
+        for observer in &self.observers {
+            observer.observe(event);
+        }
+    }
+}
+
+/// Writes an event to the log of the process.
+fn log(event: &ClientEvent<'_>) {
+    match event {
+        ClientEvent::Connected(server) => {
+            tracing::info!(server = %server.address, "connected");
+        }
+        ClientEvent::Disconnected(server, reason) => {
+            tracing::warn!(server = %server.address, reason, "disconnected");
+        }
+        ClientEvent::Judged {
+            server,
+            delivery,
+            verdict,
+            unused,
+        } => log_judged(server, delivery, verdict, unused),
+        ClientEvent::Fault(server, error) => {
+            tracing::warn!(server = %server.address, %error, "the server broke the protocol");
+        }
+        ClientEvent::Failed(_) | ClientEvent::Sent(..) | ClientEvent::Received(..) => {}
+    }
+}
+
+fn log_judged(
+    server: &ControlPlane,
+    delivery: &Delivery,
+    verdict: &Verdict,
+    unused: &[(Arc<Resource>, Report)],
+) {
+    let (type_url, nonce) = (delivery.type_url.as_str(), delivery.nonce.as_str());
+    tracing::debug!(
+        server = %server.address,
+        type_url,
+        nonce,
+        resources = delivery.resources.len(),
+        removed = delivery.removed.len(),
+        rejected = verdict.rejected.len(),
+        "response"
+    );
+    for rejection in &verdict.rejected {
+        let name = rejection.name.as_ref().map_or("?", |name| name.as_str());
+        let reason = rejection.reason.as_str();
+        tracing::warn!(server = %server.address, type_url, nonce, name, reason, "NACK");
+    }
+    for (resource, report) in unused {
+        let name = resource.name.as_str();
+        tracing::debug!(type_url, name, ?report, "set and not used");
+    }
+}

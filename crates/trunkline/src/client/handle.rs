@@ -1,0 +1,344 @@
+//! The client, and what runs behind it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+use trunkline_core::client::{ServerId, SourceId, WatchId, Watched};
+use trunkline_core::name::Selector;
+use trunkline_core::sink;
+use trunkline_proto::discovery::Limits;
+
+use super::builder::ClientBuilder;
+use super::config_source::{ConfigSource, Specifier, Transport};
+use super::driver::drive;
+use super::events::Observers;
+use super::metrics::Sample;
+use super::query::Query;
+use super::settings::{Settings, SourceError};
+use super::shared::{Cell, ClientState, Shared};
+use super::sources::{Manners, Sources};
+use super::state::ErasedState;
+use super::stream::StreamTask;
+use super::subscription::{Lease, Subscription};
+use super::transport::Connector;
+use super::watch::{Watch, WatchMany, Watching};
+use crate::paths::path_of_stream;
+
+/// An xDS client: subscribes at control planes, and tells watches what they
+/// send.
+///
+/// Clones are the same client. It runs as tasks of the tokio runtime in which
+/// it was made, until it and all its subscriptions and watches are dropped. It
+/// connects when something is subscribed to, and closes what nobody needs.
+///
+/// ```no_run
+/// use trunkline::client::{Client, State};
+/// use trunkline::envoy::config::cluster::v3::Cluster;
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::builder().server("127.0.0.1:18000")?.node_id("me").build();
+/// let subscription = client.subscribe::<Cluster>("backend")?;
+/// let mut watch = subscription.watch();
+/// loop {
+///     match watch.changed().await {
+///         State::Ready(cluster) => println!("{} {:?}", cluster.name, cluster.version()),
+///         State::Stale(cluster, error) => println!("{} still, but {error}", cluster.name),
+///         State::Failed(error) => println!("none: {error}"),
+///         State::Pending => {}
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    running: Arc<Running>,
+}
+
+/// What runs behind the handles of one client.
+pub(super) struct Running {
+    pub(super) shared: Arc<Shared>,
+    settings: Settings,
+    manners: Manners,
+    connector: Connector,
+    limits: Limits,
+    pub(super) observers: Arc<Observers>,
+    sources: Mutex<Sources>,
+    /// The tasks of streams, polls and files.
+    tasks: Mutex<Tasks>,
+    runtime: Handle,
+}
+
+#[derive(Default)]
+struct Tasks {
+    servers: HashMap<ServerId, AbortHandle>,
+    paths: HashMap<SourceId, AbortHandle>,
+    driver: Option<AbortHandle>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let tasks = lock(&self.tasks);
+        let all = tasks.servers.values().chain(tasks.paths.values());
+        all.chain(&tasks.driver).for_each(AbortHandle::abort);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    /// Makes a client step by step.
+    #[must_use]
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Starts a client in the present runtime.
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        settings: Settings,
+        manners: Manners,
+        connector: Connector,
+        limits: Limits,
+        observers: Arc<Observers>,
+    ) -> Self {
+        let runtime = Handle::current();
+        let running = Arc::new(Running {
+            shared,
+            settings,
+            manners,
+            connector,
+            limits,
+            observers,
+            sources: Mutex::default(),
+            tasks: Mutex::default(),
+            runtime: runtime.clone(),
+        });
+        let driver = runtime.spawn(drive(Arc::downgrade(&running)));
+        lock(&running.tasks).driver = Some(driver.abort_handle());
+        Self { running }
+    }
+
+    /// Subscribes to a resource, or to many: its source is asked for it, and
+    /// tells of changes, until the subscription and the watches that it made
+    /// are dropped. Subscribing twice asks once (C23).
+    ///
+    /// # Errors
+    /// There is no source for the type or the name.
+    pub fn subscribe<T: Send + Sync + 'static>(
+        &self,
+        query: impl Into<Query<T>>,
+    ) -> Result<Subscription<T>, SourceError> {
+        let query = query.into();
+        let running = &self.running;
+        let named = query.source.as_ref();
+        let settings = &running.settings;
+        let source = settings.source_of(&query.type_url, &query.selector, named)?;
+        let subscription = sink::Subscription {
+            params: query.params(&settings.params_of(&query.selector)),
+            selector: query.selector,
+        };
+        let lease = running.lease(&source, query.type_url, subscription)?;
+        Ok(Subscription::new(lease))
+    }
+
+    /// Watches a resource without asking for it: it is told what others
+    /// subscribe to, by name or by wildcard, and what the bootstrap has. Of
+    /// several control planes with the same name, the one that has had it for
+    /// longest counts.
+    #[must_use]
+    pub fn watch<T: Send + Sync + 'static>(&self, query: impl Into<Query<T>>) -> Watch<T> {
+        let watched = self.watched(&query.into());
+        self.running.watch_one(watched, None)
+    }
+
+    /// Watches all resources of a query without asking for them.
+    #[must_use]
+    pub fn watch_many<T: Send + Sync + 'static>(&self, query: impl Into<Query<T>>) -> WatchMany<T> {
+        let watched = self.watched(&query.into());
+        self.running.watch_many(watched, None)
+    }
+
+    fn watched<T>(&self, query: &Query<T>) -> Watched {
+        let settings = &self.running.settings;
+        Watched {
+            type_url: query.type_url.clone(),
+            selector: query.selector.clone(),
+            params: query.params(&settings.params_of(&query.selector)),
+            source: None,
+        }
+    }
+
+    /// The metrics of the client, with gRPC's names (C66).
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Sample> {
+        self.running.metrics()
+    }
+
+    pub(super) fn running(&self) -> &Arc<Running> {
+        &self.running
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    /// Subscribes at a source, which is made if need be.
+    fn lease(
+        self: &Arc<Self>,
+        source: &ConfigSource,
+        type_url: trunkline_core::resource::TypeUrl,
+        subscription: sink::Subscription,
+    ) -> Result<Lease, SourceError> {
+        let mut sources = lock(&self.sources);
+        let id = self.shared.change(|state, now| {
+            let machine = &mut state.machine;
+            let id = match &source.specifier {
+                Specifier::Api(api) => {
+                    let timeout = source.initial_fetch_timeout;
+                    sources.of_api(machine, api, timeout, &type_url, &self.manners)
+                }
+                Specifier::Path(path) => sources.of_path(machine, path, &type_url),
+                Specifier::Ads => return Err(SourceError::NoAds),
+                Specifier::SelfSource => return Err(SourceError::NoParent),
+            };
+            machine.subscribe(id, &type_url, subscription.clone(), now)?;
+            Ok(id)
+        })?;
+        let path = sources.paths.get(&id).cloned();
+        drop(sources);
+        if let Some(path) = path {
+            self.follow(id, path);
+        }
+        Ok(Lease {
+            client: Arc::clone(self),
+            source: id,
+            type_url,
+            subscription,
+        })
+    }
+
+    /// Adds a watch of one name.
+    pub(super) fn watch_one<T: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        watched: Watched,
+        lease: Option<Arc<Lease>>,
+    ) -> Watch<T> {
+        let (sender, receiver) = watch::channel(ErasedState::default());
+        let id = self.add_watch(watched, Cell::One(sender));
+        let inner = Watching {
+            id,
+            client: Arc::clone(self),
+            _lease: lease,
+        };
+        Watch::new(receiver, Arc::new(inner))
+    }
+
+    /// Adds a watch of many names.
+    pub(super) fn watch_many<T: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        watched: Watched,
+        lease: Option<Arc<Lease>>,
+    ) -> WatchMany<T> {
+        let news = Arc::new(Notify::new());
+        let type_url = watched.type_url.clone();
+        let id = self.add_watch(watched, Cell::Many(Arc::clone(&news)));
+        let inner = Watching {
+            id,
+            client: Arc::clone(self),
+            _lease: lease,
+        };
+        WatchMany::new(news, type_url, Arc::new(inner))
+    }
+
+    fn add_watch(&self, mut watched: Watched, cell: Cell) -> WatchId {
+        // A watch of one cell reads one name; of a wildcard there is none.
+        if matches!(cell, Cell::Many(_))
+            && let Selector::Name(name) = &watched.selector
+        {
+            let glob = trunkline_core::name::Glob::of(name);
+            watched.selector = glob.map_or(Selector::Wildcard, Selector::Glob);
+        }
+        self.shared.change_alone(|state, _| {
+            let id = state.machine.watch(watched);
+            state.cells.insert(id, cell);
+            id
+        })
+    }
+
+    /// Opens a stream to a server.
+    pub(super) fn connect(self: &Arc<Self>, id: ServerId) {
+        let Some(info) = lock(&self.sources).info.get(&id).cloned() else {
+            return;
+        };
+        let waker = Arc::new(Notify::new());
+        self.shared
+            .read(|state, _| state.wakers.insert(id, Arc::clone(&waker)));
+        let task = match info.transport {
+            Transport::Grpc { mode, .. } => {
+                let Some(path) = path_of_stream(mode, info.only.as_ref()) else {
+                    let reason = "the type has no service of its own; use an aggregated stream";
+                    let refuse = |state: &mut ClientState, now| {
+                        state.machine.handle_disconnected(id, reason, now);
+                    };
+                    return self.shared.change_alone(refuse);
+                };
+                let stream = StreamTask {
+                    shared: Arc::clone(&self.shared),
+                    connector: self.connector.clone(),
+                    id,
+                    path,
+                    control_plane: info.control_plane,
+                    mode,
+                    node: self.manners.node.clone(),
+                    waker,
+                    limits: self.limits,
+                    observers: Arc::clone(&self.observers),
+                };
+                self.runtime.spawn(stream.run())
+            }
+            Transport::Rest { .. } => return,
+        };
+        lock(&self.tasks).servers.insert(id, task.abort_handle());
+    }
+
+    /// Closes the stream to a server.
+    pub(super) fn close(&self, id: ServerId) {
+        self.shared.read(|state, _| state.wakers.remove(&id));
+        if let Some(task) = lock(&self.tasks).servers.remove(&id) {
+            task.abort();
+        }
+    }
+
+    /// Ends what only an unused source needs.
+    pub(super) fn forget_idle_source(&self, id: SourceId) {
+        let is_idle = self
+            .shared
+            .read(|state, _| state.machine.subscriptions(id).is_empty());
+        if is_idle && let Some(task) = lock(&self.tasks).paths.remove(&id) {
+            task.abort();
+        }
+    }
+
+    /// Follows a file.
+    fn follow(self: &Arc<Self>, id: SourceId, path: super::sources::PathInfo) {
+        let mut tasks = lock(&self.tasks);
+        if tasks.paths.contains_key(&id) {
+            return;
+        }
+        let _ = path;
+        let _ = &mut tasks;
+    }
+
+    fn metrics(&self) -> Vec<Sample> {
+        self.observers.counters.samples()
+    }
+}

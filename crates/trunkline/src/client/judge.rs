@@ -1,0 +1,73 @@
+//! The judgement of a response: each body is decoded and checked, the good ones
+//! are kept with their messages, the bad ones become reasons to NACK (C26).
+
+use std::sync::Arc;
+
+use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::sink::{Delivery, Rejection, Verdict};
+use trunkline_proto::acceptance::{Policy, Report, Types};
+
+use super::raw::Raw;
+use super::state::ErasedValue;
+
+/// How many bodies are decoded before other tasks have their turn.
+const TURN: usize = 256;
+
+/// How responses are judged.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    pub(super) types: Arc<Types>,
+    pub(super) policy: Arc<Policy>,
+}
+
+/// A judged response.
+#[derive(Default)]
+pub(super) struct Judgement {
+    pub(super) verdict: Verdict,
+    /// The messages of the good resources.
+    pub(super) values: Vec<(Arc<Resource>, ErasedValue)>,
+    /// What is set in good resources and not used (C57).
+    pub(super) reports: Vec<(Arc<Resource>, Report)>,
+}
+
+impl Judge {
+    /// Judges a delivery; `unreadable` is what could not even be read of it.
+    pub(super) async fn judge(&self, delivery: &Delivery, unreadable: Vec<Rejection>) -> Judgement {
+        let mut judgement = Judgement {
+            verdict: Verdict::reject(unreadable),
+            ..Judgement::default()
+        };
+        for (done, resource) in delivery.resources.iter().enumerate() {
+            if done % TURN == TURN - 1 {
+                tokio::task::yield_now().await;
+            }
+            match self.decode(&delivery.type_url, resource) {
+                Ok((value, report)) => {
+                    judgement.values.push((Arc::clone(resource), value));
+                    if let Some(report) = report.filter(|report| !report.is_empty()) {
+                        judgement.reports.push((Arc::clone(resource), report));
+                    }
+                }
+                Err(rejection) => judgement.verdict.rejected.push(rejection),
+            }
+        }
+        judgement
+    }
+
+    /// Decodes one body. A body of a type that nobody knows is taken as it is.
+    pub(super) fn decode(
+        &self,
+        type_url: &TypeUrl,
+        resource: &Resource,
+    ) -> Result<(ErasedValue, Option<Report>), Rejection> {
+        if !self.types.contains(type_url.as_str()) {
+            return Ok((Arc::new(Raw), None));
+        }
+        let body = resource.body.clone().unwrap_or_default();
+        let accepted = self.types.accept(type_url.as_str(), &body, &self.policy);
+        match accepted {
+            Ok(accepted) => Ok((accepted.message, Some(accepted.report))),
+            Err(rejection) => Err(Rejection::of(&resource.name, rejection.to_string())),
+        }
+    }
+}

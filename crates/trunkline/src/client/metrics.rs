@@ -1,0 +1,86 @@
+//! Metrics of a client, with gRPC's names (C66).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::events::ClientEvent;
+
+/// One number of one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The name: gRPC's, such as `grpc.xds_client.resources`.
+    pub name: &'static str,
+    /// What it is of.
+    pub labels: Vec<(&'static str, String)>,
+    /// The number.
+    pub value: u64,
+}
+
+/// `grpc.xds_client.connected`.
+pub(super) const CONNECTED: &str = "grpc.xds_client.connected";
+/// `grpc.xds_client.server_failure`.
+const SERVER_FAILURE: &str = "grpc.xds_client.server_failure";
+/// `grpc.xds_client.resource_updates_valid`.
+const VALID: &str = "grpc.xds_client.resource_updates_valid";
+/// `grpc.xds_client.resource_updates_invalid`.
+const INVALID: &str = "grpc.xds_client.resource_updates_invalid";
+/// `grpc.xds_client.resources`.
+pub(super) const RESOURCES: &str = "grpc.xds_client.resources";
+
+/// Counters that only grow, by server, and by type where that matters.
+#[derive(Default)]
+pub(super) struct Counters(Mutex<BTreeMap<(&'static str, String, String), u64>>);
+
+impl Counters {
+    /// Counts an event.
+    pub(super) fn count(&self, event: &ClientEvent<'_>) {
+        match event {
+            ClientEvent::Judged {
+                server,
+                delivery,
+                verdict,
+                ..
+            } => {
+                let invalid = verdict.rejected.len() as u64;
+                let total = delivery.resources.len() as u64;
+                let (server, url) = (server.address.to_string(), delivery.type_url.to_string());
+                self.add(
+                    VALID,
+                    server.clone(),
+                    url.clone(),
+                    total.saturating_sub(invalid),
+                );
+                self.add(INVALID, server, url, invalid);
+            }
+            ClientEvent::Failed(server) => {
+                self.add(SERVER_FAILURE, server.address.to_string(), String::new(), 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&self, name: &'static str, server: String, type_url: String, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry((name, server, type_url)).or_default() += count;
+    }
+
+    /// The counters as samples.
+    pub(super) fn samples(&self) -> Vec<Sample> {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = counts.iter().map(|((name, server, type_url), value)| {
+            let mut labels = vec![("grpc.xds.server", server.clone())];
+            if !type_url.is_empty() {
+                labels.push(("grpc.xds.resource_type", type_url.clone()));
+            }
+            Sample {
+                name,
+                labels,
+                value: *value,
+            }
+        });
+        samples.collect()
+    }
+}

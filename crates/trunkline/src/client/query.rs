@@ -1,0 +1,117 @@
+//! What is subscribed to or watched: a type, a name, parameters, a source.
+
+use std::marker::PhantomData;
+
+use trunkline_core::name::{Name, NameError, Selector};
+use trunkline_core::params::Params;
+use trunkline_core::resource::TypeUrl;
+use trunkline_proto::acceptance::ResourceType;
+
+use super::config_source::ConfigSource;
+use super::raw::Raw;
+
+/// The longest name that is asked for.
+const NAME_BYTES: usize = 4096;
+
+/// What is subscribed to or watched.
+///
+/// A text is a name; others are made by [`Query::all`] and [`Query::glob`].
+///
+/// ```
+/// use trunkline::client::Query;
+/// use trunkline::envoy::config::cluster::v3::Cluster;
+///
+/// let by_name: Query<Cluster> = "backend".into();
+/// let by_zone = Query::<Cluster>::name("backend").with_param("zone", "a");
+/// assert_ne!(by_name, by_zone);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query<T> {
+    pub(super) type_url: TypeUrl,
+    pub(super) selector: Selector,
+    pub(super) params: Vec<(String, String)>,
+    pub(super) source: Option<ConfigSource>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: ResourceType> Query<T> {
+    /// One resource, by its name.
+    #[must_use]
+    pub fn name(name: &str) -> Self {
+        Self::new(T::TYPE_URL, Selector::Name(Name::new(name)))
+    }
+
+    /// All resources of the type.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::new(T::TYPE_URL, Selector::Wildcard)
+    }
+
+    /// The resources of a collection: a name that ends in `/*`, or `*`.
+    ///
+    /// # Errors
+    /// If the text is no name and no glob.
+    pub fn glob(text: &str) -> Result<Self, NameError> {
+        let selector = Selector::parse(text, NAME_BYTES)?;
+        Ok(Self::new(T::TYPE_URL, selector))
+    }
+}
+
+impl Query<Raw> {
+    /// Resources of a type that is known by its URL only, as bytes. `*` is all
+    /// of them.
+    ///
+    /// # Errors
+    /// If the text is no name and no glob.
+    pub fn raw(type_url: &str, text: &str) -> Result<Self, NameError> {
+        let selector = Selector::parse(text, NAME_BYTES)?;
+        Ok(Self::new(type_url, selector))
+    }
+}
+
+impl<T> Query<T> {
+    fn new(type_url: &str, selector: Selector) -> Self {
+        Self {
+            type_url: type_url.into(),
+            selector,
+            params: Vec::new(),
+            source: None,
+            of: PhantomData,
+        }
+    }
+
+    /// Adds a dynamic parameter to those of the bootstrap, or replaces one of
+    /// them (TP2).
+    #[must_use]
+    pub fn with_param(mut self, key: &str, value: &str) -> Self {
+        self.params.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Asks this source, and not the one that the bootstrap has for the type or
+    /// the name.
+    #[must_use]
+    pub fn from_source(mut self, source: ConfigSource) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// The parameters: those given here, over those of the bootstrap.
+    pub(super) fn params(&self, defaults: &Params) -> Params {
+        let given = self.params.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        let all = defaults.iter().chain(given);
+        Params::new(all).unwrap_or_else(|_| defaults.clone())
+    }
+}
+
+impl<T: ResourceType> From<&str> for Query<T> {
+    fn from(name: &str) -> Self {
+        Self::name(name)
+    }
+}
+
+impl<T: ResourceType> From<&String> for Query<T> {
+    fn from(name: &String) -> Self {
+        Self::name(name)
+    }
+}

@@ -1,0 +1,174 @@
+//! What the tasks and the handles of one client share.
+//!
+//! The machine of the engine is behind one lock, which is held for decisions
+//! only: bodies are decoded, and messages carried, without it. Whoever has
+//! changed the machine tells watches in the same turn, so all watches of a
+//! client hear of changes in one order.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use trunkline_core::Moment;
+use trunkline_core::client::{self as machine, ServerId, WatchId};
+
+use super::judge::Judge;
+use super::state::{ErasedState, ErasedValue};
+use super::values::Values;
+
+/// What the tasks and the handles of one client share.
+pub(super) struct Shared {
+    state: Mutex<ClientState>,
+    started: Instant,
+    /// The driver has something to do: connections, deadlines.
+    pub(super) driver: Notify,
+    /// Something has changed.
+    pub(super) progress: watch::Sender<()>,
+    pub(super) judge: Judge,
+}
+
+/// The machine, and what the shell keeps beside it.
+pub(super) struct ClientState {
+    pub(super) machine: machine::Client,
+    pub(super) values: Values,
+    pub(super) cells: HashMap<WatchId, Cell>,
+    /// Woken when a request may be due.
+    pub(super) wakers: HashMap<ServerId, Arc<Notify>>,
+    /// How much news there was: the order of all news of the client.
+    order: u64,
+}
+
+/// Where the news of a watch goes.
+pub(super) enum Cell {
+    /// The newest state of one name.
+    One(watch::Sender<ErasedState>),
+    /// That names have changed, which are taken by their reader.
+    Many(Arc<Notify>),
+}
+
+impl Shared {
+    /// Makes the state around a machine.
+    pub(super) fn new(machine: machine::Client, judge: Judge) -> Self {
+        Self {
+            state: Mutex::new(ClientState {
+                machine,
+                values: Values::default(),
+                cells: HashMap::new(),
+                wakers: HashMap::new(),
+                order: 0,
+            }),
+            started: Instant::now(),
+            driver: Notify::new(),
+            progress: watch::Sender::new(()),
+            judge,
+        }
+    }
+
+    /// The time since the client was made, as the engine counts it.
+    pub(super) fn now(&self) -> Moment {
+        Moment::new(self.started.elapsed())
+    }
+
+    /// The instant of a moment.
+    pub(super) fn instant(&self, moment: Moment) -> Instant {
+        self.started + moment.since_start()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClientState> {
+        // A panic while it was held is a fault of the engine; what it holds is
+        // checked before it is changed, and others go on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the machine, tells watches of it, and wakes all tasks, which may
+    /// have something to do.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
+        let result = self.change_alone(change);
+        self.wake_streams();
+        self.driver.notify_one();
+        result
+    }
+
+    /// Changes the machine for a stream that goes on by itself: tells watches
+    /// and the driver, and wakes no stream.
+    pub(super) fn change_of_stream<R>(
+        &self,
+        change: impl FnOnce(&mut ClientState, Moment) -> R,
+    ) -> R {
+        let result = self.change_alone(change);
+        self.driver.notify_one();
+        result
+    }
+
+    /// Changes the machine and tells watches of it.
+    pub(super) fn change_alone<R>(&self, change: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
+        let mut state = self.lock();
+        let result = change(&mut state, self.now());
+        state.deliver(&self.judge);
+        drop(state);
+        self.progress.send_replace(());
+        result
+    }
+
+    /// Wakes all streams: requests may be due.
+    pub(super) fn wake_streams(&self) {
+        let wakers: Vec<_> = self.lock().wakers.values().cloned().collect();
+        wakers.iter().for_each(|waker| waker.notify_one());
+    }
+
+    /// Reads the machine, or takes from it what nobody else waits for.
+    pub(super) fn read<R>(&self, read: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
+        let mut state = self.lock();
+        let now = self.now();
+        read(&mut state, now)
+    }
+}
+
+impl ClientState {
+    /// Gives the news of all watches to their cells, in order.
+    fn deliver(&mut self, judge: &Judge) {
+        while let Some(id) = self.machine.poll_watch() {
+            self.order += 1;
+            match self.cells.get(&id) {
+                Some(Cell::One(_)) => {
+                    let state = self.machine.state(id).cloned().unwrap_or_default();
+                    let type_url = self.machine.watched(id).map(|w| w.type_url.clone());
+                    let state = type_url.map(|type_url| self.erase(&type_url, state, judge));
+                    if let (Some(Cell::One(sender)), Some(state)) = (self.cells.get(&id), state) {
+                        sender.send_replace(state);
+                    }
+                }
+                Some(Cell::Many(notify)) => notify.notify_one(),
+                None => {}
+            }
+        }
+    }
+
+    /// Joins a state with the decoded message.
+    pub(super) fn erase(
+        &mut self,
+        type_url: &trunkline_core::resource::TypeUrl,
+        state: machine::State,
+        judge: &Judge,
+    ) -> ErasedState {
+        let origin = state.origin;
+        let value = state.value.zip(origin).and_then(|(resource, origin)| {
+            let kept = self.values.get(&resource);
+            let value: ErasedValue = match kept {
+                Some(value) => value,
+                None => {
+                    let (value, _) = judge.decode(type_url, &resource).ok()?;
+                    self.values.insert(&resource, Arc::clone(&value));
+                    value
+                }
+            };
+            Some((resource, value, origin))
+        });
+        ErasedState {
+            value,
+            error: state.error,
+            order: self.order,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! From config sources to the sources and servers of the engine.
+//!
+//! Equal config sources are one source, and equal control planes that are
+//! asked in the same way one server, whoever names them (C12).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use trunkline_core::client::{Client as Machine, FallbackPolicy, ServerConfig, ServerId, SourceId};
+use trunkline_core::message::{self, Mode};
+use trunkline_core::resource::TypeUrl;
+use trunkline_core::sink::{DataErrors, FetchTimeout, SinkConfig, StreamScope};
+use trunkline_proto::discovery::Node;
+
+use super::config_source::{ApiSource, PathSource, Transport};
+use super::control_plane::ControlPlane;
+
+/// How a source is told from others. A source that has a stream for each type
+/// is one for each type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum SourceKey {
+    Api(Arc<ApiSource>, Option<Duration>, Option<TypeUrl>),
+    Path(PathSource, TypeUrl),
+}
+
+/// How a server is told from others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ServerKey {
+    control_plane: Arc<ControlPlane>,
+    transport: Transport,
+    /// The only type of its streams.
+    only: Option<TypeUrl>,
+    fetch_timeout: Option<Duration>,
+}
+
+/// What is known of a server beside the engine.
+#[derive(Clone, Debug)]
+pub(super) struct ServerInfo {
+    pub(super) control_plane: Arc<ControlPlane>,
+    pub(super) transport: Transport,
+    pub(super) only: Option<TypeUrl>,
+}
+
+/// A file that is a source.
+#[derive(Clone, Debug)]
+pub(super) struct PathInfo {
+    pub(super) path: PathSource,
+    pub(super) type_url: TypeUrl,
+}
+
+/// How all servers of a client are spoken with.
+#[derive(Clone, Debug)]
+pub(super) struct Manners {
+    pub(super) node: Node,
+    /// What becomes of a cached resource with a data error, where the control
+    /// plane's features do not say (C41).
+    pub(super) data_errors: DataErrors,
+    pub(super) fallback: FallbackPolicy,
+}
+
+/// The sources and servers of a client, by what they were made from.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    ids: HashMap<SourceKey, SourceId>,
+    servers: HashMap<ServerKey, ServerId>,
+    pub(super) info: HashMap<ServerId, ServerInfo>,
+    pub(super) paths: HashMap<SourceId, PathInfo>,
+}
+
+impl Sources {
+    /// The source of a type at control planes.
+    pub(super) fn of_api(
+        &mut self,
+        machine: &mut Machine,
+        api: &Arc<ApiSource>,
+        fetch_timeout: Option<Duration>,
+        type_url: &TypeUrl,
+        manners: &Manners,
+    ) -> SourceId {
+        let only = (!is_aggregated(api.transport)).then(|| type_url.clone());
+        let key = SourceKey::Api(Arc::clone(api), fetch_timeout, only.clone());
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        let servers = api.servers.iter().map(|control_plane| {
+            let key = ServerKey {
+                control_plane: Arc::clone(control_plane),
+                transport: api.transport,
+                only: only.clone(),
+                fetch_timeout,
+            };
+            self.server(machine, key, api, manners)
+        });
+        let servers = servers.collect();
+        let id = machine.add_source(servers, manners.fallback);
+        self.ids.insert(key, id);
+        id
+    }
+
+    /// The source of a type in a file.
+    pub(super) fn of_path(
+        &mut self,
+        machine: &mut Machine,
+        path: &PathSource,
+        type_url: &TypeUrl,
+    ) -> SourceId {
+        let key = SourceKey::Path(path.clone(), type_url.clone());
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        let id = machine.add_source(Vec::new(), FallbackPolicy::Grpc);
+        self.ids.insert(key, id);
+        let info = PathInfo {
+            path: path.clone(),
+            type_url: type_url.clone(),
+        };
+        self.paths.insert(id, info);
+        id
+    }
+
+    fn server(
+        &mut self,
+        machine: &mut Machine,
+        key: ServerKey,
+        api: &ApiSource,
+        manners: &Manners,
+    ) -> ServerId {
+        if let Some(id) = self.servers.get(&key) {
+            return *id;
+        }
+        let id = machine.add_server(ServerConfig {
+            sink: sink_config(&key, api, manners),
+            backoff: api.backoff,
+            rate_limit: api.rate_limit,
+        });
+        let info = ServerInfo {
+            control_plane: Arc::clone(&key.control_plane),
+            transport: key.transport,
+            only: key.only.clone(),
+        };
+        self.servers.insert(key, id);
+        self.info.insert(id, info);
+        id
+    }
+}
+
+fn is_aggregated(transport: Transport) -> bool {
+    matches!(
+        transport,
+        Transport::Grpc {
+            aggregated: true,
+            ..
+        }
+    )
+}
+
+/// How the sink of a server behaves.
+fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfig {
+    let features = key.control_plane.features;
+    let mode = match key.transport {
+        Transport::Grpc { mode, .. } => mode,
+        Transport::Rest { .. } => Mode::Sotw,
+    };
+    let scope = match &key.only {
+        None => StreamScope::Aggregated,
+        Some(type_url) => StreamScope::Single(type_url.clone()),
+    };
+    let fetch_timeout = match key.fetch_timeout {
+        _ if features.resource_timer_is_transient_error => FetchTimeout::UNAVAILABLE, // C35
+        None => FetchTimeout::Never,
+        Some(after) => FetchTimeout::DoesNotExist(after),
+    };
+    let data_errors = match () {
+        () if features.fail_on_data_errors => DataErrors::Fail,
+        () if features.ignore_resource_deletion => DataErrors::Keep,
+        () => manners.data_errors,
+    };
+    SinkConfig {
+        scope,
+        node_every_request: !api.node_on_first_message_only,
+        fetch_timeout,
+        data_errors,
+        ..SinkConfig::new(mode, engine_node(&manners.node))
+    }
+}
+
+/// The part of a node that the engine knows.
+fn engine_node(node: &Node) -> message::Node {
+    message::Node {
+        id: node.id.clone(),
+        cluster: node.cluster.clone(),
+        user_agent: node.user_agent_name.clone(),
+        client_features: node.client_features.clone(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Subscriptions: what a client asks control planes for.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use trunkline_core::client::{SourceId, Watched};
+use trunkline_core::resource::TypeUrl;
+use trunkline_core::sink;
+
+use super::handle::Running;
+use super::watch::{Watch, WatchMany};
+
+/// A subscription at one source. It ends when it and all watches that it made
+/// are dropped; the control plane is told with the last one of its kind (C25).
+pub struct Subscription<T> {
+    lease: Arc<Lease>,
+    of: PhantomData<fn() -> T>,
+}
+
+/// One subscription of the machine.
+pub(super) struct Lease {
+    pub(super) client: Arc<Running>,
+    pub(super) source: SourceId,
+    pub(super) type_url: TypeUrl,
+    pub(super) subscription: sink::Subscription,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.client.shared.change(|state, now| {
+            let (source, url) = (self.source, &self.type_url);
+            state
+                .machine
+                .unsubscribe(source, url, &self.subscription, now);
+        });
+        self.client.forget_idle_source(self.source);
+    }
+}
+
+impl<T: Send + Sync + 'static> Subscription<T> {
+    pub(super) fn new(lease: Lease) -> Self {
+        Self {
+            lease: Arc::new(lease),
+            of: PhantomData,
+        }
+    }
+
+    /// Watches the resource as this source has it.
+    #[must_use]
+    pub fn watch(&self) -> Watch<T> {
+        let lease = Some(Arc::clone(&self.lease));
+        self.lease.client.watch_one(self.watched(), lease)
+    }
+
+    /// Watches all resources that the subscription covers: those of a wildcard
+    /// or a glob.
+    #[must_use]
+    pub fn watch_many(&self) -> WatchMany<T> {
+        let lease = Some(Arc::clone(&self.lease));
+        self.lease.client.watch_many(self.watched(), lease)
+    }
+
+    /// Waits until the source has spoken of all of it: each name that is
+    /// covered has a state.
+    pub async fn complete(&self) {
+        let lease = &self.lease;
+        let mut news = lease.client.shared.progress.subscribe();
+        loop {
+            let is_answered = lease.client.shared.read(|state, _| {
+                let (source, url) = (lease.source, &lease.type_url);
+                state.machine.is_answered(source, url, &lease.subscription)
+            });
+            if is_answered || news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn watched(&self) -> Watched {
+        Watched {
+            type_url: self.lease.type_url.clone(),
+            selector: self.lease.subscription.selector.clone(),
+            params: self.lease.subscription.params.clone(),
+            source: Some(self.lease.source),
+        }
+    }
+}
+
+impl<T> Clone for Subscription<T> {
+    fn clone(&self) -> Self {
+        Self {
+            lease: Arc::clone(&self.lease),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for Subscription<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subscription")
+            .field("type", &self.lease.type_url)
+            .field("selector", &self.lease.subscription.selector)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,18 @@
+//! The client over sockets, against the library's own server.
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod server;
+mod streams;
+
+use std::time::Duration;
+
+use trunkline::client::{State, Watch};
+
+/// More than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The next state of a watch.
+async fn next<T: Send + Sync + 'static>(watch: &mut Watch<T>) -> State<T> {
+    let next = tokio::time::timeout(PATIENCE, watch.changed()).await;
+    next.expect("a state in time")
+}
