@@ -40,26 +40,47 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "server")]
 mod bind;
+#[cfg(feature = "server")]
 pub mod checked;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "server")]
 mod descriptors;
+#[cfg(feature = "server")]
 pub mod events;
+#[cfg(feature = "server")]
 pub mod explain;
+#[cfg(feature = "server")]
 pub mod health;
+#[cfg(feature = "server")]
 mod hub;
+#[cfg(feature = "server")]
 mod identity;
+#[cfg(feature = "server")]
 pub mod listen;
+#[cfg(feature = "server")]
 pub mod load;
+#[cfg(feature = "server")]
 pub mod memory;
+#[cfg(feature = "server")]
 pub mod node;
+#[cfg(any(feature = "client", feature = "server"))]
 mod pem;
+#[cfg(feature = "server")]
 pub mod questions;
+#[cfg(feature = "server")]
 pub mod reflection;
+#[cfg(feature = "server")]
 pub mod rest;
+#[cfg(feature = "server")]
 mod server;
+#[cfg(feature = "server")]
 pub mod status;
+#[cfg(feature = "server")]
 pub mod tls;
+#[cfg(feature = "server")]
 mod wake;
 pub mod wire;
 
@@ -74,7 +95,9 @@ pub use trunkline_proto as proto;
 /// built with.
 pub use trunkline_proto::envoy::envoy;
 
+#[cfg(feature = "server")]
 pub use identity::Identity;
+#[cfg(feature = "server")]
 pub use server::{
     Accepted, Acknowledged, Applied, Arrival, ArrivalState, Awaited, Body, BoxFuture, Builder,
     Call, ChangeCounts, Changed, ClientArrival, Conflict, Connection, Contents, Hooks, LeaseEvent,

@@ -32,12 +32,14 @@ impl Marks {
         all
     }
 
-    /// The marks that hold for the parts of the item, too.
+    /// The marks that the parts of the item have, too. A feature is not
+    /// one: the line of the item says it for its methods and fields.
     pub(super) fn inherited(&self) -> Self {
+        let own = ["non_exhaustive", "cfg(feature"];
         let marks = self
             .0
             .iter()
-            .filter(|mark| !mark.contains("non_exhaustive"));
+            .filter(|mark| !own.iter().any(|own| mark.contains(own)));
         Self(marks.cloned().collect())
     }
 

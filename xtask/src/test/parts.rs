@@ -48,7 +48,7 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "lint",
-        about: "no warning from the compiler or clippy",
+        about: "no warning from the compiler or clippy, also for each feature of the library alone",
         needs: &[],
         run: lint,
     },
@@ -108,6 +108,9 @@ fn lint(workspace: &Workspace) -> Result<()> {
         "warnings",
     ];
     run(&mut workspace.cargo(&clippy))?;
+    for feature in ["client", "server"] {
+        run(&mut workspace.cargo(&lint_alone(feature)))?;
+    }
     // A workspace of its own, which nothing else here compiles.
     let fuzz = [
         "check",
@@ -117,6 +120,22 @@ fn lint(workspace: &Workspace) -> Result<()> {
         "target/fuzz",
     ];
     run(&mut workspace.cargo(&fuzz))
+}
+
+/// The library with one of its features only.
+fn lint_alone(feature: &str) -> [&str; 10] {
+    [
+        "clippy",
+        "--package",
+        "trunkline",
+        "--all-targets",
+        "--no-default-features",
+        "--features",
+        feature,
+        "--",
+        "-D",
+        "warnings",
+    ]
 }
 
 fn doc(workspace: &Workspace) -> Result<()> {

@@ -11,7 +11,7 @@ use trunkline_proto::facts::{self, FactsError};
 use trunkline_proto::validate::Violation;
 
 use super::constraints::ConstraintReadError;
-use super::hosts;
+use super::host_name;
 use super::shared::Shared;
 
 /// Why a message cannot be served.
@@ -150,8 +150,8 @@ pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> 
     };
 
     let name = Name::new(name);
-    if hosts::is_host(type_url.as_str()) {
-        hosts::check_name(&name)?;
+    if host_name::is_host(type_url.as_str()) {
+        host_name::check_name(&name)?;
     }
     Ok(Resource {
         facts: Shared::default().convert_facts(facts, None),

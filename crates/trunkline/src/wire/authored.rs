@@ -10,9 +10,9 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_proto::{discovery, facts, text};
 
 use super::accept::AcceptError;
-use super::hosts;
 use super::intake::{Accepted, Intake};
 use super::ttl::read_ttl;
+use super::{host_name, hosts};
 
 /// Makes the resources that one resource of a file becomes.
 ///
@@ -56,8 +56,8 @@ impl Intake {
         let inside = facts.name.as_deref();
         let name = agreed_name(type_url, inside, wrapper)?;
         let mut body = body;
-        if hosts::is_host(type_url) {
-            hosts::check_name(&name)?;
+        if host_name::is_host(type_url) {
+            host_name::check_name(&name)?;
             if inside != Some(name.as_str()) {
                 body = hosts::rename(&body, &name)?;
             }

@@ -1,5 +1,6 @@
 //! Constraints (TP2) as messages and as expressions.
 
+#[cfg(feature = "server")]
 use trunkline_core::name::Name;
 use trunkline_core::params::{ConstraintError, Constraints, Expr, ExprNode};
 use trunkline_proto::discovery::{
@@ -67,6 +68,7 @@ pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
 }
 
 /// Writes the name of a variant, with the constraints that tell it apart.
+#[cfg(feature = "server")]
 pub(super) fn write_resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
     ResourceName {
         name: name.to_string(),

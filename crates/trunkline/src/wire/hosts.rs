@@ -1,5 +1,5 @@
-//! Names of virtual hosts: a client subscribes by the name of their route
-//! configuration and a host, and removes them by the name in their body.
+//! Virtual hosts that are taken out of a route configuration: their names, and
+//! the names in their bodies.
 
 use bytes::Bytes;
 use trunkline_core::name::Name;
@@ -8,11 +8,6 @@ use trunkline_proto::facts::FactsError;
 use trunkline_proto::vhosts;
 
 use super::accept::AcceptError;
-
-/// Whether resources of this type are virtual hosts.
-pub(super) fn is_host(type_url: &str) -> bool {
-    full_name(type_url) == full_name(types::VIRTUAL_HOST)
-}
 
 /// Whether resources of this type may contain virtual hosts.
 pub(super) fn is_route(type_url: &str) -> bool {
@@ -25,15 +20,6 @@ pub(super) fn is_route(type_url: &str) -> bool {
 /// slashes in the host are replaced.
 pub(super) fn name_inside(route: &Name, host: &str) -> Name {
     Name::new(&format!("{route}/{}", host.replace('/', "%2F")))
-}
-
-/// Refuses the name of a virtual host without a route configuration before its
-/// last slash, or without a host after it.
-pub(super) fn check_name(name: &Name) -> Result<(), AcceptError> {
-    match name.as_str().rsplit_once('/') {
-        Some((route, host)) if !route.is_empty() && !host.is_empty() => Ok(()),
-        _ => Err(AcceptError::Unrouted { name: name.clone() }),
-    }
 }
 
 /// Writes a name into the body of a virtual host: Envoy removes it by the name

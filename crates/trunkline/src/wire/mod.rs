@@ -17,15 +17,24 @@
 //! unreadable is taken out and reported beside it.
 
 mod accept;
+#[cfg(feature = "server")]
 mod authored;
+#[cfg(feature = "server")]
 mod compact;
 mod constraints;
+mod host_name;
+#[cfg(feature = "server")]
 mod hosts;
+#[cfg(feature = "server")]
 mod intake;
+#[cfg(feature = "server")]
 mod known_versions;
+#[cfg(feature = "server")]
 mod node;
+#[cfg(feature = "server")]
 mod request;
 mod resource_errors;
+#[cfg(feature = "server")]
 mod response;
 mod shared;
 mod sink_request;
@@ -33,13 +42,20 @@ mod sink_response;
 mod ttl;
 
 pub use accept::{AcceptError, accept};
+#[cfg(feature = "server")]
 pub use authored::accept_text;
+#[cfg(feature = "server")]
 pub use compact::Doubt;
 pub use constraints::{ConstraintReadError, read_constraints, text_options, write_constraints};
+#[cfg(feature = "server")]
 pub use intake::{Accepted, Host, Hosted, Intake, Mistake, Parent};
+#[cfg(feature = "server")]
 pub(crate) use known_versions::KnownVersions;
+#[cfg(feature = "server")]
 pub use request::Refused;
+#[cfg(feature = "server")]
 pub(crate) use request::{Read, Reader};
+#[cfg(feature = "server")]
 pub(crate) use response::{delta_frames, sotw_frames};
 pub use sink_request::RequestWriter;
 pub use sink_response::{ReceivedResponse, read_response};

@@ -6,12 +6,14 @@ use trunkline_core::name::Name;
 use trunkline_core::resource::{self, ErrorCode};
 use trunkline_proto::discovery::{ResourceError, Status};
 
+#[cfg(feature = "server")]
 use super::constraints::write_resource_name;
 
 /// A name, and the error that a client is sent for it.
 type NamedError = (Name, Arc<resource::ResourceError>);
 
 /// Writes the errors of a response.
+#[cfg(feature = "server")]
 pub(super) fn write_errors(errors: &[NamedError]) -> Vec<ResourceError> {
     let write = |(name, error): &NamedError| ResourceError {
         resource_name: Some(write_resource_name(name, None)),
@@ -39,6 +41,7 @@ pub(super) fn read_errors(messages: Vec<ResourceError>) -> Vec<NamedError> {
 }
 
 /// Returns the number of the gRPC status for an error.
+#[cfg(feature = "server")]
 fn grpc_code(code: ErrorCode) -> i32 {
     match code {
         ErrorCode::NotFound => tonic::Code::NotFound as i32,

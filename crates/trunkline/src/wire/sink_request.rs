@@ -158,6 +158,7 @@ fn write_params(params: &Params) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "server")]
 mod tests {
     use super::super::request::Reader;
     use super::*;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use trunkline_proto::discovery;
 
 /// The maximum of seconds in a duration of protobuf, some ten thousand years.
+#[cfg(feature = "server")]
 const MAX_SECONDS: u64 = 315_576_000_000;
 
 /// The maximum of nanoseconds beside the seconds.
@@ -12,6 +13,7 @@ const MAX_NANOS: u32 = 999_999_999;
 
 /// Writes a time to live. One beyond the maximum of protobuf is cut to it, which
 /// is as good as for ever.
+#[cfg(feature = "server")]
 pub(super) fn write_ttl(ttl: Duration) -> discovery::Duration {
     discovery::Duration {
         seconds: i64::try_from(ttl.as_secs().min(MAX_SECONDS)).unwrap_or_default(),

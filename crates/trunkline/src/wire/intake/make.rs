@@ -17,6 +17,7 @@ use crate::wire::accept::AcceptError;
 use crate::wire::authored::agreed_name;
 use crate::wire::compact::{self, Doubt, Variants};
 use crate::wire::constraints::read_variant_constraints;
+use crate::wire::host_name;
 use crate::wire::hosts::{self, name_inside};
 
 /// The type and the wrapper of a body.
@@ -212,7 +213,7 @@ impl Intake {
         };
 
         let name = name_inside(route, name);
-        hosts::check_name(&name)?;
+        host_name::check_name(&name)?;
         Ok(Resource {
             constraints: clients,
             facts: self.shared.convert_facts(facts, None),

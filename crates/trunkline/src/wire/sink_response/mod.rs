@@ -255,4 +255,5 @@ fn version_of(text: &str, body: Option<&Bytes>) -> Version {
 }
 
 #[cfg(test)]
+#[cfg(feature = "server")]
 mod tests;
