@@ -315,18 +315,19 @@ impl Client {
     }
 
     /// Ends a stream, or an attempt to open one. Without a response on it, that
-    /// is a failure, after which another server may be used (C36, C46).
-    pub fn handle_disconnected(&mut self, id: ServerId, reason: &str, now: Moment) {
+    /// is a failure, after which another server may be used (C36, C46). Returns
+    /// whether it is one.
+    pub fn handle_disconnected(&mut self, id: ServerId, reason: &str, now: Moment) -> bool {
         let Some(server) = self.servers.get_mut(&id) else {
-            return;
+            return false;
         };
         if matches!(server.link, Link::Idle { .. }) {
-            return;
+            return false;
         }
         let is_failure = server.note_disconnected(reason, now);
         self.absorb(id, now);
         if !is_failure {
-            return;
+            return false;
         }
         for source in self.sources_of(id) {
             if let Some(of) = self.sources.get_mut(&source)
@@ -342,6 +343,7 @@ impl Client {
                 self.set_unreachable(source, Some(error)); // C49
             }
         }
+        true
     }
 
     /// Returns whether the last response of this type is not acknowledged yet

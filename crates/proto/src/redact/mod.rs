@@ -82,6 +82,21 @@ pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError
     Ok(message)
 }
 
+/// Decodes a body, and takes the secrets out of the message. Returns `None` if
+/// there are none: the body can be shown as it is.
+///
+/// # Errors
+/// The type is not known, or the bytes are not of it.
+pub fn redact_if_secret(
+    type_url: &str,
+    body: Bytes,
+) -> Result<Option<DynamicMessage>, RedactError> {
+    let redacted = redact(type_url, body.clone())?;
+    let plain = DynamicMessage::decode(redacted.descriptor(), body);
+    let is_plain = plain.is_ok_and(|plain| plain == redacted);
+    Ok((!is_plain).then_some(redacted))
+}
+
 /// Takes the secrets out of a message, and everything that is not known to be
 /// harmless: unknown fields, and bodies of unknown types.
 pub fn redact_message(message: &mut DynamicMessage) {

@@ -1,5 +1,6 @@
 //! The client, and what runs behind it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -9,7 +10,7 @@ use tokio::task::AbortHandle;
 use trunkline_core::client::{ServerId, SourceId, WatchId, Watched};
 use trunkline_core::name::Selector;
 use trunkline_core::sink;
-use trunkline_proto::discovery::Limits;
+use trunkline_proto::discovery::{Limits, Node};
 
 use super::builder::ClientBuilder;
 use super::config_source::{ConfigSource, Specifier, Transport};
@@ -287,7 +288,7 @@ impl Running {
                 let Some(path) = path_of_stream(mode, info.only.as_ref()) else {
                     let reason = "the type has no service of its own; use an aggregated stream";
                     let refuse = |state: &mut ClientState, now| {
-                        state.machine.handle_disconnected(id, reason, now);
+                        let _ = state.machine.handle_disconnected(id, reason, now);
                     };
                     return self.shared.change_alone(refuse);
                 };
@@ -338,7 +339,21 @@ impl Running {
         let _ = &mut tasks;
     }
 
-    fn metrics(&self) -> Vec<Sample> {
-        self.observers.counters.samples()
+    /// The servers, with their addresses.
+    pub(super) fn servers(&self) -> Vec<(ServerId, String)> {
+        let sources = lock(&self.sources);
+        let servers = sources.info.iter();
+        let servers = servers.map(|(id, info)| (*id, info.control_plane.address.to_string()));
+        servers.collect()
+    }
+
+    /// Where sources are, for people.
+    pub(super) fn places(&self) -> BTreeMap<SourceId, String> {
+        lock(&self.sources).places()
+    }
+
+    /// The node of the client.
+    pub(super) fn node(&self) -> &Node {
+        &self.manners.node
     }
 }

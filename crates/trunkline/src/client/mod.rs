@@ -6,7 +6,7 @@
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
 //! | `driver`, `stream`, `shared`, `judge`, `values` | tasks, the machine of the engine behind a lock, the judgement of responses, decoded messages |
-//! | `events`, `metrics` | what happens, for those who log, count or record it |
+//! | `events`, `metrics`, `dump`, `csds` | what happens, and what is held, for those who log, count, record or look |
 //! | [`transport`] | connections and streams of bytes |
 //!
 //! Everything is decided by [`trunkline_core::client`]; this module has sockets,
@@ -16,7 +16,9 @@ mod address;
 mod builder;
 mod config_source;
 mod control_plane;
+mod csds;
 mod driver;
+mod dump;
 mod events;
 mod handle;
 mod judge;
@@ -37,6 +39,8 @@ pub use address::AddressError;
 pub use builder::ClientBuilder;
 pub use config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transport};
 pub use control_plane::{Address, ControlPlane, Features, Pem, Secret, Security, TlsOptions};
+pub use csds::ClientStatus;
+pub use dump::Held;
 pub use events::{ClientEvent, Observer};
 pub use handle::Client;
 pub use metrics::Sample;
@@ -46,5 +50,5 @@ pub use settings::SourceError;
 pub use state::{Loaded, State};
 pub use subscription::Subscription;
 pub use trunkline_core::client::{FallbackPolicy, Origin, RateLimit};
-pub use trunkline_core::sink::{Cause, DataErrors, WatchError};
+pub use trunkline_core::sink::{CacheState, Cause, DataErrors, WatchError};
 pub use watch::{Watch, WatchMany};

@@ -3,6 +3,7 @@
 //! Equal config sources are one source, and equal control planes that are
 //! asked in the same way one server, whoever names them (C12).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,6 +118,22 @@ impl Sources {
         };
         self.paths.insert(id, info);
         id
+    }
+
+    /// Where each source is, for people.
+    pub(super) fn places(&self) -> BTreeMap<SourceId, String> {
+        let places = self.ids.iter().map(|(key, id)| {
+            let place = match key {
+                SourceKey::Path(path, _) => path.path.display().to_string(),
+                SourceKey::Api(api, ..) => {
+                    let servers = api.servers.iter();
+                    let servers: Vec<_> = servers.map(|of| of.address.to_string()).collect();
+                    servers.join(", ")
+                }
+            };
+            (*id, place)
+        });
+        places.collect()
     }
 
     fn server(

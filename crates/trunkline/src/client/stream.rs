@@ -60,9 +60,13 @@ impl StreamTask {
         };
         self.observers
             .tell(&ClientEvent::Disconnected(&self.control_plane, &reason));
-        self.shared.change(|state, now| {
-            state.machine.handle_disconnected(self.id, &reason, now);
-        });
+        let is_failure = self
+            .shared
+            .change(|state, now| state.machine.handle_disconnected(self.id, &reason, now));
+        if is_failure {
+            self.observers
+                .tell(&ClientEvent::Failed(&self.control_plane));
+        }
     }
 
     /// Carries messages. A response is read only when the one before was judged

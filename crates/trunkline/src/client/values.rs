@@ -5,6 +5,7 @@
 //! when the table has doubled.
 
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use hashbrown::HashMap;
 use trunkline_core::resource::Resource;
@@ -19,26 +20,43 @@ const SWEEP_FROM: usize = 1024;
 pub(super) struct Values {
     /// By the address of the resource, which the weak reference keeps from
     /// being used again.
-    entries: HashMap<usize, (Weak<Resource>, ErasedValue)>,
+    entries: HashMap<usize, Entry>,
     /// The number of entries at which dead ones are swept.
     sweep_at: usize,
+}
+
+/// A decoded message.
+struct Entry {
+    of: Weak<Resource>,
+    value: ErasedValue,
+    accepted: SystemTime,
 }
 
 impl Values {
     /// Keeps the message of a resource.
     pub(super) fn insert(&mut self, resource: &Arc<Resource>, value: ErasedValue) {
         if self.entries.len() >= self.sweep_at.max(SWEEP_FROM) {
-            self.entries.retain(|_, (of, _)| of.strong_count() > 0);
+            self.entries.retain(|_, entry| entry.of.strong_count() > 0);
             self.sweep_at = self.entries.len() * 2;
         }
-        let entry = (Arc::downgrade(resource), value);
+        let entry = Entry {
+            of: Arc::downgrade(resource),
+            value,
+            accepted: SystemTime::now(),
+        };
         self.entries.insert(address(resource), entry);
     }
 
     /// The message of a resource, if it was kept.
     pub(super) fn get(&self, resource: &Arc<Resource>) -> Option<ErasedValue> {
-        let (_, value) = self.entries.get(&address(resource))?;
-        Some(Arc::clone(value))
+        let entry = self.entries.get(&address(resource))?;
+        Some(Arc::clone(&entry.value))
+    }
+
+    /// When a resource was accepted.
+    pub(super) fn accepted(&self, resource: &Arc<Resource>) -> Option<SystemTime> {
+        let entry = self.entries.get(&address(resource))?;
+        Some(entry.accepted)
     }
 }
 

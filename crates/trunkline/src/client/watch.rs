@@ -100,7 +100,6 @@ impl<T: Send + Sync + 'static> Watch<T> {
     }
 
     /// The states as a stream, which does not end.
-    #[must_use]
     pub fn into_stream(self) -> impl Stream<Item = State<T>> + Send + Unpin {
         let states = tokio_stream::wrappers::WatchStream::from_changes(self.receiver);
         States {

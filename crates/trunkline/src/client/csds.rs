@@ -1,0 +1,144 @@
+//! CSDS: what a client holds, as a gRPC service that its application can mount
+//! (C65).
+
+use std::pin::Pin;
+use std::time::SystemTime;
+
+use prost::Message as _;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+use trunkline_core::sink::CacheState;
+use trunkline_proto::envoy::envoy::admin::v3::{ClientResourceStatus, UpdateFailureState};
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::service::status::v3::client_config::GenericXdsConfig;
+use trunkline_proto::envoy::envoy::service::status::v3::client_status_discovery_service_server::{
+    ClientStatusDiscoveryService, ClientStatusDiscoveryServiceServer,
+};
+use trunkline_proto::envoy::envoy::service::status::v3::{
+    ClientConfig, ClientStatusRequest, ClientStatusResponse,
+};
+use trunkline_proto::envoy::google::protobuf::{Any, Timestamp};
+use trunkline_proto::redact;
+
+use super::dump::Held;
+use super::handle::Client;
+
+impl Client {
+    /// The client as a service of `ClientStatusDiscoveryService`, for a tonic
+    /// server. Private keys are not shown.
+    #[must_use]
+    pub fn csds(&self) -> ClientStatusDiscoveryServiceServer<ClientStatus> {
+        ClientStatusDiscoveryServiceServer::new(ClientStatus(self.clone()))
+    }
+
+    /// What the client holds, as CSDS tells it: a flat list.
+    #[must_use]
+    pub fn client_config(&self) -> ClientConfig {
+        let node = self.running().node().encode_to_vec();
+        ClientConfig {
+            // The same fields, in the form that the service knows.
+            node: Node::decode(node.as_slice()).ok(),
+            generic_xds_configs: self.dump().into_iter().map(describe).collect(),
+            ..ClientConfig::default()
+        }
+    }
+}
+
+/// The service of [`Client::csds`].
+#[derive(Clone, Debug)]
+pub struct ClientStatus(Client);
+
+impl ClientStatus {
+    fn respond(&self, request: &ClientStatusRequest) -> Result<ClientStatusResponse, Status> {
+        if !request.node_matchers.is_empty() {
+            let reason = "this is the status of one client: leave node_matchers empty";
+            return Err(Status::invalid_argument(reason)); // C65
+        }
+        let mut config = self.0.client_config();
+        if request.exclude_resource_contents {
+            for resource in &mut config.generic_xds_configs {
+                resource.xds_config = None;
+            }
+        }
+        Ok(ClientStatusResponse {
+            config: vec![config],
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl ClientStatusDiscoveryService for ClientStatus {
+    type StreamClientStatusStream =
+        Pin<Box<dyn Stream<Item = Result<ClientStatusResponse, Status>> + Send>>;
+
+    async fn stream_client_status(
+        &self,
+        request: Request<Streaming<ClientStatusRequest>>,
+    ) -> Result<Response<Self::StreamClientStatusStream>, Status> {
+        let service = self.clone();
+        let responses = request
+            .into_inner()
+            .map(move |request| service.respond(&request?));
+        Ok(Response::new(Box::pin(responses)))
+    }
+
+    async fn fetch_client_status(
+        &self,
+        request: Request<ClientStatusRequest>,
+    ) -> Result<Response<ClientStatusResponse>, Status> {
+        self.respond(request.get_ref()).map(Response::new)
+    }
+}
+
+fn describe(held: Held) -> GenericXdsConfig {
+    let resource = held.resources.first();
+    let version = resource.map(|resource| resource.version.to_string());
+    let body = resource.and_then(|resource| resource.body.clone());
+    GenericXdsConfig {
+        type_url: held.type_url.to_string(),
+        name: held.name.to_string(),
+        version_info: version.unwrap_or_default(),
+        xds_config: body.and_then(|body| shown_body(held.type_url.as_str(), body)),
+        last_updated: held.updated.map(timestamp),
+        client_status: client_status(held.state).into(),
+        error_state: held.error.map(|error| UpdateFailureState {
+            details: redact::quoted(&error.message).into_owned(),
+            ..UpdateFailureState::default()
+        }),
+        ..GenericXdsConfig::default()
+    }
+}
+
+/// The body as it was received; without its secrets if it has any; none if
+/// nobody can tell.
+fn shown_body(type_url: &str, body: bytes::Bytes) -> Option<Any> {
+    let value = match redact::redact_if_secret(type_url, body.clone()).ok()? {
+        None => body.to_vec(),
+        Some(redacted) => redacted.encode_to_vec(),
+    };
+    Some(Any {
+        type_url: type_url.to_owned(),
+        value,
+    })
+}
+
+fn client_status(state: CacheState) -> ClientResourceStatus {
+    match state {
+        CacheState::Requested => ClientResourceStatus::Requested,
+        CacheState::DoesNotExist => ClientResourceStatus::DoesNotExist,
+        CacheState::Acked => ClientResourceStatus::Acked,
+        CacheState::Nacked => ClientResourceStatus::Nacked,
+        CacheState::ReceivedError => ClientResourceStatus::ReceivedError,
+        CacheState::Timeout => ClientResourceStatus::Timeout,
+    }
+}
+
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp {
+        seconds: since.as_secs().try_into().unwrap_or(i64::MAX),
+        nanos: since.subsec_nanos().try_into().unwrap_or_default(),
+    }
+}

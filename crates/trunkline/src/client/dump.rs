@@ -1,0 +1,136 @@
+//! What a client holds, and why: for people, for CSDS and for metrics.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use trunkline_core::client::{NameStatus, Origin};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::sink::{CacheState, WatchError};
+
+use super::handle::{Client, Running};
+use super::metrics::{CONNECTED, RESOURCES, Sample};
+
+/// One name that a client holds, or has asked for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Held {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The name.
+    pub name: Name,
+    /// Where it is from.
+    pub origin: Origin,
+    /// Where that is: the addresses of the control planes, or a file.
+    pub servers: String,
+    /// CSDS's `ClientResourceStatus` (C44).
+    pub state: CacheState,
+    /// The resource in use, or its variants.
+    pub resources: Vec<Arc<Resource>>,
+    /// When the resource in use was accepted.
+    pub updated: Option<SystemTime>,
+    /// Why there is none, or only an old one.
+    pub error: Option<WatchError>,
+}
+
+impl Client {
+    /// All names that the client holds, or has asked for, with their states.
+    #[must_use]
+    pub fn dump(&self) -> Vec<Held> {
+        self.running().dump()
+    }
+}
+
+impl Running {
+    fn dump(&self) -> Vec<Held> {
+        let places = self.places();
+        self.shared.read(|state, _| {
+            let statuses = state.machine.statuses();
+            let held = statuses.into_iter().map(|status| {
+                let NameStatus {
+                    type_url,
+                    name,
+                    origin,
+                    state: cache_state,
+                    held,
+                    error,
+                } = status;
+                let updated = held.first().and_then(|held| state.values.accepted(held));
+                let servers = match origin {
+                    Origin::Static => "bootstrap".to_owned(),
+                    Origin::Source(id) => places.get(&id).cloned().unwrap_or_default(),
+                };
+                Held {
+                    type_url,
+                    name,
+                    origin,
+                    servers,
+                    state: cache_state,
+                    resources: held,
+                    updated,
+                    error,
+                }
+            });
+            held.collect()
+        })
+    }
+
+    /// The metrics (C66).
+    pub(super) fn metrics(&self) -> Vec<Sample> {
+        let mut samples = self.observers.counters.samples();
+        for (id, server) in self.servers() {
+            let status = self.shared.read(|state, _| state.machine.server_status(id));
+            if let Some(status) = status.filter(|status| status.is_needed) {
+                samples.push(Sample {
+                    name: CONNECTED,
+                    labels: vec![("grpc.xds.server", server)],
+                    value: u64::from(!status.has_failed),
+                });
+            }
+        }
+        let mut counts: BTreeMap<(String, &str, String), u64> = BTreeMap::new();
+        for held in self.dump() {
+            let state = cache_state(held.state, !held.resources.is_empty());
+            let key = (authority(&held.name), state, held.type_url.to_string());
+            *counts.entry(key).or_default() += 1;
+        }
+        let resources = counts
+            .into_iter()
+            .map(|((authority, state, type_url), value)| Sample {
+                name: RESOURCES,
+                labels: vec![
+                    ("grpc.xds.authority", authority),
+                    ("grpc.xds.cache_state", state.to_owned()),
+                    ("grpc.xds.resource_type", type_url),
+                ],
+                value,
+            });
+        samples.extend(resources);
+        samples
+    }
+}
+
+/// The authority of a name as gRPC's metrics have it: `#old` for a name that is
+/// not structured.
+fn authority(name: &Name) -> String {
+    match name.xdstp() {
+        None => "#old".to_owned(),
+        Some(name) => name.authority().to_owned(),
+    }
+}
+
+/// The state of a name as gRPC's metrics have it.
+fn cache_state(state: CacheState, is_cached: bool) -> &'static str {
+    match (state, is_cached) {
+        (CacheState::Requested, _) => "requested",
+        (CacheState::Acked, _) => "acked",
+        (CacheState::DoesNotExist, false) => "does_not_exist",
+        (CacheState::DoesNotExist, true) => "does_not_exist_but_cached",
+        (CacheState::Nacked, false) => "nacked",
+        (CacheState::Nacked, true) => "nacked_but_cached",
+        (CacheState::ReceivedError, false) => "received_error",
+        (CacheState::ReceivedError, true) => "received_error_but_cached",
+        (CacheState::Timeout, _) => "timeout",
+    }
+}
