@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::client::TlsFault;
+use trunkline::client::transport::ConnectError;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -11,27 +11,12 @@ pub enum Error {
     /// Two flags that do not go together, or a value that means nothing.
     #[error("{0}")]
     Usage(String),
-    /// A file of TLS is of no use.
-    #[error("{flag} {}: {source}", path.display())]
-    Tls {
-        /// Which flag named it.
-        flag: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: TlsFault,
-    },
+    /// Files of TLS, or a name, are of no use.
+    #[error("{0}; check --tls-ca, --tls-cert, --tls-key and --tls-name")]
+    Tls(Box<ConnectError>),
     /// The server and the tool do not trust each other.
-    #[error(
-        "no TLS with {address}: {source}; check --tls-ca and --tls-name, and that the server \
-         speaks TLS there"
-    )]
-    Handshake {
-        /// Where.
-        address: String,
-        /// Why.
-        source: io::Error,
-    },
+    #[error("{0}; check --tls-ca and --tls-name, and that the server speaks TLS there")]
+    Handshake(Box<ConnectError>),
     /// The driver could not change the server's contents.
     #[error("the driver failed: {0}")]
     Driver(String),
@@ -66,4 +51,4 @@ pub enum Error {
 }
 
 /// The result of what may fail.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

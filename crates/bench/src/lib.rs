@@ -27,7 +27,6 @@ mod run;
 mod serving;
 mod table;
 
-pub use client::TlsFault;
 pub use contents::Kind;
 pub use error::{Error, Result};
 pub use examples::{EXAMPLES, SHORT_EXAMPLES};

@@ -1,55 +1,72 @@
 //! Connections that clients share, or have one each.
 
-use std::io;
+use std::time::Duration;
 
-use tokio::sync::Mutex;
+use trunkline::client::transport::{
+    ConnectError, Connector, Stream, StreamError, TransportOptions,
+};
+use trunkline::client::{Address, ControlPlane, Features, Pem, Security, TlsOptions};
 
-use super::call::{Call, Connection};
-use super::tls::Tls;
+use crate::error::{Error, Result};
+use crate::options::Options;
 
 /// Bytes that a stream may send before they are read.
 const WINDOW: u32 = 1 << 20;
 /// The same for one that does not read, as an HTTP/2 client has it by itself.
 const SMALL_WINDOW: u32 = 65_535;
+/// Windows of streams in that of a connection that is shared.
+const SHARED_WINDOWS: u32 = 16;
+/// No server sends more at once.
+const LONGEST: usize = 1 << 30;
+/// A server that is slow is measured, not abandoned.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    address: String,
-    tls: Option<Tls>,
-    /// None: one each.
-    shared: Vec<Mutex<Option<Connection>>>,
+    plane: ControlPlane,
+    /// Makes the connections of clients that have one each.
+    own: Connector,
+    /// The same for clients that do not read.
+    slow: Connector,
+    /// Each has one connection, which its clients share. Empty: one each.
+    shared: Vec<Connector>,
 }
 
 impl Pool {
-    /// So many that are shared; zero is one each.
-    pub(crate) fn new(address: String, tls: Option<Tls>, connections: usize) -> Self {
-        Self {
-            address,
-            tls,
-            shared: (0..connections).map(|_| Mutex::new(None)).collect(),
-        }
+    /// The connections to a server at an address, as the flags say.
+    pub(crate) fn new(options: &Options, address: &str) -> Result<Self> {
+        let shared = || connector(WINDOW, WINDOW.saturating_mul(SHARED_WINDOWS));
+        Ok(Self {
+            plane: control_plane(options, address)?,
+            own: connector(WINDOW, WINDOW),
+            slow: connector(SMALL_WINDOW, SMALL_WINDOW),
+            shared: (0..options.connections).map(|_| shared()).collect(),
+        })
     }
 
     /// A stream of a client.
-    pub(crate) async fn call(&self, client: usize, path: &str, alone: bool) -> io::Result<Call> {
+    pub(crate) async fn open(
+        &self,
+        client: usize,
+        path: &str,
+        alone: bool,
+    ) -> Result<Stream, StreamError> {
         if self.shared.is_empty() || alone {
-            let window = if alone { SMALL_WINDOW } else { WINDOW };
-            let connection = self.open(window, false).await?;
-            return Ok(connection.call(&self.address, path));
+            let connector = if alone { &self.slow } else { &self.own };
+            return connector.dial(&self.plane).await?.open(path).await;
         }
-        let mut slot = self.shared[client % self.shared.len()].lock().await;
-        if let Some(connection) = slot.as_ref().filter(|c| !c.is_closed()) {
-            return Ok(connection.call(&self.address, path));
-        }
-        let connection = self.open(WINDOW, true).await?;
-        let call = connection.call(&self.address, path);
-        *slot = Some(connection);
-        Ok(call)
+        let connector = &self.shared[client % self.shared.len()];
+        connector.open(&self.plane, path).await
     }
 
-    async fn open(&self, window: u32, shared: bool) -> io::Result<Connection> {
-        Connection::open(&self.address, self.tls.as_ref(), window, shared).await
+    /// Checks the files of TLS, and the server's name.
+    ///
+    /// # Errors
+    /// They are of no use.
+    pub(crate) async fn check(&self) -> Result<()> {
+        let checked = self.own.check(&self.plane).await;
+        checked.map_err(|source| Error::Tls(Box::new(source)))
     }
 
     /// Whether the server can be trusted. A server that does not run yet, or no
@@ -57,21 +74,85 @@ impl Pool {
     ///
     /// # Errors
     /// If one side does not trust the other, or the server speaks no TLS.
-    pub(crate) async fn try_tls(&self) -> io::Result<()> {
-        if self.tls.is_none() {
+    pub(crate) async fn try_tls(&self) -> Result<()> {
+        if self.plane.security == Security::Plaintext {
             return Ok(());
         }
-        match self.open(WINDOW, false).await {
-            // What the TLS library finds wrong is wrong data to it.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error),
+        match self.own.dial(&self.plane).await {
+            Err(source @ ConnectError::Handshake { .. }) => Err(Error::Handshake(Box::new(source))),
             _ => Ok(()),
         }
     }
+}
 
-    /// Drops all connections; those that have no stream end.
-    pub(crate) async fn forget(&self) {
-        for slot in &self.shared {
-            *slot.lock().await = None;
+fn connector(stream_window: u32, connection_window: u32) -> Connector {
+    Connector::new(TransportOptions {
+        stream_window,
+        connection_window,
+        max_message: LONGEST,
+        // Pings would be measured, too.
+        keepalive: None,
+    })
+}
+
+/// The server at an address, as the flags say; without TLS if there is no
+/// `--tls-ca`.
+fn control_plane(options: &Options, address: &str) -> Result<ControlPlane> {
+    let security = match &options.tls_ca {
+        None => Security::Plaintext,
+        Some(authorities) => {
+            let file = |path: &std::path::PathBuf| Pem::File(path.clone());
+            let pair = options.tls_cert.as_ref().zip(options.tls_key.as_ref());
+            Security::Tls(TlsOptions {
+                ca: Some(file(authorities)),
+                certificate: pair.map(|(cert, key)| (file(cert), file(key))),
+                server_name: options.tls_name.clone(),
+            })
+        }
+    };
+    Ok(ControlPlane {
+        address: parse(address)?,
+        security,
+        authority: None,
+        metadata: Vec::new(),
+        token_file: None,
+        features: Features::default(),
+        connect_timeout: CONNECT_TIMEOUT,
+    })
+}
+
+fn parse(address: &str) -> Result<Address> {
+    let parts = address.rsplit_once(':');
+    let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let Some((host, port)) = parts else {
+        return Err(Error::Usage(format!(
+            "{address} is no address; write host:port"
+        )));
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok(Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for (address, expected) in [
+            ("127.0.0.1:18000", Some("127.0.0.1")),
+            ("[::1]:18000", Some("::1")),
+            ("xds.example.com:443", Some("xds.example.com")),
+            ("bare", None),
+        ] {
+            let host = match parse(address) {
+                Ok(Address::Tcp { host, .. }) => Some(host),
+                _ => None,
+            };
+            assert_eq!(host.as_deref(), expected);
         }
     }
 }

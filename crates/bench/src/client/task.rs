@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
+use trunkline::client::transport::{RequestSender, Stream, StreamError};
 
-use super::call::{Call, CallError};
 use super::demand::Zipf;
 use super::full::Full;
 use super::ledger::{Complete, Ledger};
@@ -110,6 +110,7 @@ pub(crate) async fn run(
         pool,
         zipf,
         machine,
+        unsent: None,
         random,
     };
     loop {
@@ -132,6 +133,8 @@ struct Client {
     pool: Arc<Pool>,
     zipf: Option<Arc<Zipf>>,
     machine: Machine,
+    /// A request that the stream was not ready for.
+    unsent: Option<Bytes>,
     random: fastrand::Rng,
 }
 
@@ -142,10 +145,10 @@ impl Client {
         let alone = matches!(self.spec.habit, Habit::Sleeps(_));
         let opened = self
             .pool
-            .call(self.spec.number, self.spec.path(), alone)
+            .open(self.spec.number, self.spec.path(), alone)
             .await;
-        let mut call = match opened {
-            Ok(call) => call,
+        let mut stream = match opened {
+            Ok(stream) => stream,
             Err(error) => {
                 Counters::add(&self.shared.counters.refused, 1);
                 self.shared.fault(format!("cannot connect: {error}"));
@@ -153,9 +156,10 @@ impl Client {
             }
         };
         self.machine.connected();
-        self.speak(&call);
+        self.unsent = None;
+        self.speak(stream.halves().0);
         self.shared.connected();
-        let end = self.converse(&mut call, orders).await;
+        let end = self.converse(&mut stream, orders).await;
         self.machine.disconnected();
         self.shared.disconnected();
         match end {
@@ -172,7 +176,7 @@ impl Client {
 
     async fn converse(
         &mut self,
-        call: &mut Call,
+        stream: &mut Stream,
         orders: &mut watch::Receiver<Orders>,
     ) -> Result<(), String> {
         if let Habit::Sleeps(long) = self.spec.habit {
@@ -183,21 +187,25 @@ impl Client {
             }
         }
         let mut next = self.next_demand();
+        let (requests, responses) = stream.halves();
         loop {
             tokio::select! {
                 biased;
                 _ = orders.wait_for(|orders| orders.away || orders.stop) => return Ok(()),
-                heard = call.next() => self.hear(call, heard)?,
+                heard = responses.next() => self.hear(heard)?,
+                ready = requests.ready(), if self.unsent.is_some() => {
+                    ready.map_err(|error| error.to_string())?;
+                }
                 () = at(next) => {
                     self.demand();
-                    self.speak(call);
                     next = self.next_demand();
                 }
             }
+            self.speak(requests);
         }
     }
 
-    fn hear(&mut self, call: &Call, heard: Result<Option<Bytes>, CallError>) -> Result<(), String> {
+    fn hear(&mut self, heard: Result<Option<Bytes>, StreamError>) -> Result<(), String> {
         match heard {
             Err(error) => Err(error.to_string()),
             Ok(None) => Err("the server ended the stream".into()),
@@ -205,18 +213,22 @@ impl Client {
                 if !self.machine.hear(message) {
                     Counters::add(&self.shared.counters.unreadable, 1);
                 }
-                self.speak(call);
                 Ok(())
             }
         }
     }
 
-    fn speak(&mut self, call: &Call) {
-        while let Some(request) = self.machine.say() {
+    /// Sends requests as long as there are some and the stream is ready.
+    fn speak(&mut self, requests: &mut RequestSender) {
+        while let Some(request) = self.unsent.take().or_else(|| self.machine.say()) {
+            if !requests.is_ready() {
+                self.unsent = Some(request);
+                return;
+            }
             let counters = &self.shared.counters;
             Counters::add(&counters.requests, 1);
             Counters::add(&counters.request_bytes, request.len());
-            call.send(request);
+            requests.send(request);
         }
     }
 

@@ -16,7 +16,7 @@ mod warnings;
 
 use std::sync::Arc;
 
-use crate::client::{Shared, Spec, Tls};
+use crate::client::{Pool, Shared, Spec};
 use crate::contents::{Form, Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
 use crate::options::{Asking, Options, Output, Told, Variant};
@@ -58,7 +58,8 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
         }
         check(options)?;
         // A file that is of no use is said so before anything is started.
-        Tls::new(options, options.address.as_deref().unwrap_or("localhost"))?;
+        let address = options.address.as_deref().unwrap_or("localhost:0");
+        Pool::new(options, address)?.check().await?;
         let report = measure(options).await?;
         write(options, &report)?;
         Ok(Some(report))

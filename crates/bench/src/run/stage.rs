@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::phase::Begun;
 use super::plan::{Deed, Plan};
 use super::target::Target;
-use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Tls, Zipf};
+use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
 use crate::contents::{Kind, Place};
 use crate::driver::Put;
 use crate::error::{Error, Result};
@@ -91,13 +91,8 @@ impl<'a> Stage<'a> {
     pub(super) async fn connect(&mut self, target: &mut Target) -> Result<()> {
         let begun = Begun::new("connect", &self.shared, target).await;
         self.memory = begun.memory();
-        let address = &target.address;
-        let tls = Tls::new(self.options, address)?;
-        let pool = Pool::new(address.clone(), tls, self.options.connections);
-        pool.try_tls().await.map_err(|source| Error::Handshake {
-            address: address.clone(),
-            source,
-        })?;
+        let pool = Pool::new(self.options, &target.address)?;
+        pool.try_tls().await?;
         self.pool = Some(Arc::new(pool));
         let mut specs = std::mem::take(&mut self.specs).into_iter();
         if self.counted > 1 {
@@ -210,9 +205,6 @@ impl<'a> Stage<'a> {
     /// changes meanwhile.
     pub(super) async fn storm(&mut self, target: &mut Target) -> Result<()> {
         self.shared.orders.send_modify(|orders| orders.away = true);
-        if let Some(pool) = &self.pool {
-            pool.forget().await;
-        }
         let shared = Arc::clone(&self.shared);
         let gone = (self.clients.len()) as u64;
         let away = || gone.saturating_sub(shared.are_connected() as u64);

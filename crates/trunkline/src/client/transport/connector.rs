@@ -108,6 +108,15 @@ impl Connector {
         self.make(plane, &Arc::default()).await
     }
 
+    /// Checks what a connection needs of this machine: the files of TLS, and
+    /// the server's name. Nothing is connected.
+    ///
+    /// # Errors
+    /// They cannot be used.
+    pub async fn check(&self, plane: &ControlPlane) -> Result<(), ConnectError> {
+        self.inner.tls.check(plane).await
+    }
+
     async fn make(
         &self,
         plane: &ControlPlane,

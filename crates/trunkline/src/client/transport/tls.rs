@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use super::ConnectError;
 use super::dial::{Io, address};
 use super::headers::authority;
-use crate::client::{Address, ControlPlane, Pem, TlsOptions};
+use crate::client::{Address, ControlPlane, Pem, Security, TlsOptions};
 use crate::pem::{self, Stamps, TlsError};
 
 /// The most configurations that are kept. Control planes are few, but a
@@ -59,6 +59,15 @@ impl std::fmt::Debug for TlsClients {
 }
 
 impl TlsClients {
+    /// Checks the files of a control plane, and its name.
+    pub(super) async fn check(&self, plane: &ControlPlane) -> Result<(), ConnectError> {
+        if let Security::Tls(options) = &plane.security {
+            server_name(plane, options)?;
+            self.config(options).await?;
+        }
+        Ok(())
+    }
+
     /// Does the handshake on a socket.
     pub(super) async fn connect<S: Io>(
         &self,
