@@ -108,5 +108,5 @@ fn c60_transport_sockets_are_checked() {
 
 #[test]
 fn c61_listeners_of_servers_are_checked() {
-    check("c61", 22);
+    check("c61", 23);
 }

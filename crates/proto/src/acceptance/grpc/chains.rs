@@ -39,11 +39,9 @@ pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
         };
         let mut matches = Vec::with_capacity(count);
         expand(of, &ranges, &mut matches);
-        let first = matches.into_iter().filter_map(|single| {
-            let first = seen.insert(single, index)?;
-            // A value twice in one chain is harmless.
-            (first != index).then_some(first)
-        });
+        let first = matches
+            .into_iter()
+            .filter_map(|single| seen.insert(single, index));
         if let Some(first) = first.min() {
             let what = "a match".to_owned();
             let first = format!("filter_chains[{first}]");
