@@ -1,5 +1,6 @@
 //! The client, and what runs behind it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -14,7 +15,7 @@ use trunkline_proto::discovery::Limits;
 use super::builder::ClientBuilder;
 use super::config_source::{ConfigSource, Specifier, Transport};
 use super::driver::drive;
-use super::events::Observers;
+use super::events::{Observers, StreamInfo};
 use super::metrics::Sample;
 use super::query::Query;
 use super::settings::{Settings, SourceError};
@@ -68,6 +69,8 @@ pub(super) struct Running {
     sources: Mutex<Sources>,
     /// The tasks of streams, polls and files.
     tasks: Mutex<Tasks>,
+    /// How many streams were opened, or tried.
+    attempts: AtomicU64,
     runtime: Handle,
 }
 
@@ -116,6 +119,7 @@ impl Client {
             observers,
             sources: Mutex::default(),
             tasks: Mutex::default(),
+            attempts: AtomicU64::default(),
             runtime: runtime.clone(),
         });
         let driver = runtime.spawn(drive(Arc::downgrade(&running)));
@@ -295,8 +299,11 @@ impl Running {
                     shared: Arc::clone(&self.shared),
                     connector: self.connector.clone(),
                     id,
-                    path,
-                    control_plane: info.control_plane,
+                    info: StreamInfo {
+                        server: info.control_plane,
+                        path,
+                        number: self.attempts.fetch_add(1, Ordering::Relaxed) + 1,
+                    },
                     mode,
                     node: self.manners.node.clone(),
                     waker,

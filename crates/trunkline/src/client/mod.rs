@@ -37,7 +37,7 @@ pub use address::AddressError;
 pub use builder::ClientBuilder;
 pub use config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transport};
 pub use control_plane::{Address, ControlPlane, Features, Pem, Secret, Security, TlsOptions};
-pub use events::{ClientEvent, Observer};
+pub use events::{ClientEvent, Observer, StreamInfo};
 pub use handle::Client;
 pub use metrics::Sample;
 pub use query::Query;
