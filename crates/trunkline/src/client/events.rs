@@ -10,20 +10,31 @@ use trunkline_proto::acceptance::Report;
 use super::control_plane::ControlPlane;
 use super::metrics::Counters;
 
+/// A stream to a control plane, or an attempt to open one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// The control plane.
+    pub server: Arc<ControlPlane>,
+    /// The path of the gRPC method, which tells state of the world from delta.
+    pub path: String,
+    /// Counts the streams and attempts of a client, from 1.
+    pub number: u64,
+}
+
 /// Something that happened between a client and a control plane.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientEvent<'a> {
     /// A stream was opened.
-    Connected(&'a ControlPlane),
+    Connected(&'a StreamInfo),
     /// A stream ended, or could not be opened, and why.
-    Disconnected(&'a ControlPlane, &'a str),
+    Disconnected(&'a StreamInfo, &'a str),
     /// A stream ended without a response, or could not be opened (C36).
     Failed(&'a ControlPlane),
     /// A request was given to the transport.
-    Sent(&'a ControlPlane, &'a Bytes),
+    Sent(&'a StreamInfo, &'a Bytes),
     /// A response was received, whatever becomes of it.
-    Received(&'a ControlPlane, &'a Bytes),
+    Received(&'a StreamInfo, &'a Bytes),
     /// A response was judged: without a rejection in the verdict it is ACKed.
     Judged {
         /// Who sent it.
@@ -73,11 +84,11 @@ impl Observers {
 /// Writes an event to the log of the process.
 fn log(event: &ClientEvent<'_>) {
     match event {
-        ClientEvent::Connected(server) => {
-            tracing::info!(server = %server.address, "connected");
+        ClientEvent::Connected(stream) => {
+            tracing::info!(server = %stream.server.address, "connected");
         }
-        ClientEvent::Disconnected(server, reason) => {
-            tracing::warn!(server = %server.address, reason, "disconnected");
+        ClientEvent::Disconnected(stream, reason) => {
+            tracing::warn!(server = %stream.server.address, reason, "disconnected");
         }
         ClientEvent::Judged {
             server,

@@ -1,6 +1,7 @@
 //! The client, and what runs behind it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -15,7 +16,7 @@ use trunkline_proto::discovery::{Limits, Node};
 use super::builder::ClientBuilder;
 use super::config_source::{ConfigSource, Specifier, Transport};
 use super::driver::drive;
-use super::events::Observers;
+use super::events::{Observers, StreamInfo};
 use super::metrics::Sample;
 use super::query::Query;
 use super::settings::{Settings, SourceError};
@@ -69,6 +70,8 @@ pub(super) struct Running {
     sources: Mutex<Sources>,
     /// The tasks of streams, polls and files.
     tasks: Mutex<Tasks>,
+    /// How many streams were opened, or tried.
+    attempts: AtomicU64,
     runtime: Handle,
 }
 
@@ -117,6 +120,7 @@ impl Client {
             observers,
             sources: Mutex::default(),
             tasks: Mutex::default(),
+            attempts: AtomicU64::default(),
             runtime: runtime.clone(),
         });
         let driver = runtime.spawn(drive(Arc::downgrade(&running)));
@@ -296,8 +300,11 @@ impl Running {
                     shared: Arc::clone(&self.shared),
                     connector: self.connector.clone(),
                     id,
-                    path,
-                    control_plane: info.control_plane,
+                    info: StreamInfo {
+                        server: info.control_plane,
+                        path,
+                        number: self.attempts.fetch_add(1, Ordering::Relaxed) + 1,
+                    },
                     mode,
                     node: self.manners.node.clone(),
                     waker,

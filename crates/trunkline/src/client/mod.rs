@@ -41,7 +41,7 @@ pub use config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transpor
 pub use control_plane::{Address, ControlPlane, Features, Pem, Secret, Security, TlsOptions};
 pub use csds::ClientStatus;
 pub use dump::Held;
-pub use events::{ClientEvent, Observer};
+pub use events::{ClientEvent, Observer, StreamInfo};
 pub use handle::Client;
 pub use metrics::Sample;
 pub use query::Query;

@@ -9,6 +9,8 @@ use trunkline_core::client::Origin;
 use trunkline_core::resource::{Resource, Version};
 use trunkline_core::sink::WatchError;
 
+use super::raw::Raw;
+
 /// The state of a resource (C39-C42).
 #[derive(Debug, Default)]
 pub enum State<T> {
@@ -133,11 +135,13 @@ pub(super) struct ErasedState {
 }
 
 impl ErasedState {
-    /// The state as the watcher knows its type. A value of another type is one
-    /// that was registered twice, and is not shown.
+    /// The state as the watcher knows its type. A watcher of [`Raw`] takes any
+    /// type. Any other value of another type is one that was registered twice,
+    /// and is not shown.
     pub(super) fn typed<T: Send + Sync + 'static>(&self) -> State<T> {
         let value = self.value.as_ref().and_then(|(resource, value, origin)| {
-            let value = Arc::clone(value).downcast::<T>().ok()?;
+            let raw = || (Arc::new(Raw) as ErasedValue).downcast::<T>();
+            let value = Arc::clone(value).downcast::<T>().or_else(|_| raw()).ok()?;
             Some(Loaded {
                 value,
                 resource: Arc::clone(resource),

@@ -10,8 +10,7 @@ use trunkline_core::message::Mode;
 use trunkline_core::sink::{Blame, SinkError};
 use trunkline_proto::discovery::{DecodeError, Limits, Node};
 
-use super::control_plane::ControlPlane;
-use super::events::{ClientEvent, Observers};
+use super::events::{ClientEvent, Observers, StreamInfo};
 use super::shared::Shared;
 use super::transport::{Connector, Stream, StreamError};
 use crate::wire::{ReceivedResponse, RequestWriter, read_response};
@@ -21,8 +20,7 @@ pub(super) struct StreamTask {
     pub(super) shared: Arc<Shared>,
     pub(super) connector: Connector,
     pub(super) id: ServerId,
-    pub(super) control_plane: Arc<ControlPlane>,
-    pub(super) path: String,
+    pub(super) info: StreamInfo,
     pub(super) mode: Mode,
     /// The part of the node that the engine does not know.
     pub(super) node: Node,
@@ -47,25 +45,28 @@ impl StreamTask {
     /// Opens the stream and carries messages until it ends, which the machine
     /// is told.
     pub(super) async fn run(self) {
-        let reason = match self.connector.open(&self.control_plane, &self.path).await {
+        let reason = match self
+            .connector
+            .open(&self.info.server, &self.info.path)
+            .await
+        {
             Err(error) => error.to_string(),
             Ok(stream) => {
                 self.shared
                     .change(|state, now| state.machine.handle_connected(self.id, now));
-                self.observers
-                    .tell(&ClientEvent::Connected(&self.control_plane));
+                self.observers.tell(&ClientEvent::Connected(&self.info));
                 let Err(end) = self.carry(stream).await;
                 end.to_string()
             }
         };
         self.observers
-            .tell(&ClientEvent::Disconnected(&self.control_plane, &reason));
+            .tell(&ClientEvent::Disconnected(&self.info, &reason));
         let is_failure = self
             .shared
             .change(|state, now| state.machine.handle_disconnected(self.id, &reason, now));
         if is_failure {
             self.observers
-                .tell(&ClientEvent::Failed(&self.control_plane));
+                .tell(&ClientEvent::Failed(&self.info.server));
         }
     }
 
@@ -81,7 +82,7 @@ impl StreamTask {
                 message = stream.next() => message?.ok_or(End::Closed)?,
             };
             self.observers
-                .tell(&ClientEvent::Received(&self.control_plane, &message));
+                .tell(&ClientEvent::Received(&self.info, &message));
             self.take(message).await?;
         }
     }
@@ -98,7 +99,7 @@ impl StreamTask {
             };
             let message = writer.write(request);
             self.observers
-                .tell(&ClientEvent::Sent(&self.control_plane, &message));
+                .tell(&ClientEvent::Sent(&self.info, &message));
             stream.send(message);
         }
     }
@@ -125,7 +126,7 @@ impl StreamTask {
 
         let judgement = self.shared.judge.judge(&delivery, unreadable).await;
         self.observers.tell(&ClientEvent::Judged {
-            server: &self.control_plane,
+            server: &self.info.server,
             delivery: &delivery,
             verdict: &judgement.verdict,
             unused: &judgement.reports,
@@ -149,7 +150,7 @@ impl StreamTask {
     fn note_fault(&self, error: &SinkError) {
         if error.blame() == Blame::Peer {
             self.observers
-                .tell(&ClientEvent::Fault(&self.control_plane, error));
+                .tell(&ClientEvent::Fault(&self.info.server, error));
         }
     }
 }

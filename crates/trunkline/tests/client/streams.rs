@@ -1,6 +1,6 @@
 //! Resources over streams of both protocols.
 
-use trunkline::client::{Cause, Client, ClientBuilder, State};
+use trunkline::client::{Cause, Client, ClientBuilder, ClientEvent, Observer, Query, State};
 use trunkline::envoy::config::cluster::v3::Cluster;
 
 use super::next;
@@ -80,9 +80,7 @@ async fn a_wildcard_brings_all_and_is_complete() {
         .server(&serving.address.to_string())
         .unwrap()
         .build();
-    let subscription = client
-        .subscribe(trunkline::client::Query::<Cluster>::all())
-        .unwrap();
+    let subscription = client.subscribe(Query::<Cluster>::all()).unwrap();
     let mut watch = subscription.watch_many();
     let mut names = Vec::new();
     while names.len() < 3 {
@@ -92,4 +90,56 @@ async fn a_wildcard_brings_all_and_is_complete() {
         names.extend(changes.into_iter().map(|(name, _)| name.to_string()));
     }
     assert_eq!(names, ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn a_type_that_is_known_can_be_watched_as_bytes() {
+    let serving = Serving::start();
+    serving.set(&[("a", 1)]);
+    let client = Client::builder()
+        .server(&serving.address.to_string())
+        .unwrap()
+        .build();
+    let query = Query::raw(trunkline::kind::CDS, "a").unwrap();
+    let mut raw = client.subscribe(query).unwrap().watch();
+    let mut typed = client.subscribe::<Cluster>("a").unwrap().watch();
+    let state = next(&mut raw).await;
+    assert_eq!(
+        state.value().unwrap().body(),
+        prost::Message::encode_to_vec(&super::server::cluster("a", 1))
+    );
+    assert_eq!(timeout(&next(&mut typed).await), Some(1));
+}
+
+/// Counts the messages of each stream.
+#[derive(Default)]
+struct Streams(std::sync::Mutex<Vec<(u64, &'static str)>>);
+
+impl Observer for Streams {
+    fn observe(&self, event: &ClientEvent<'_>) {
+        let (stream, what) = match event {
+            ClientEvent::Connected(stream) => (stream, "opened"),
+            ClientEvent::Sent(stream, _) => (stream, "sent"),
+            ClientEvent::Received(stream, _) => (stream, "received"),
+            _ => return,
+        };
+        assert!(stream.path.ends_with("/DeltaAggregatedResources"));
+        self.0.lock().unwrap().push((stream.number, what));
+    }
+}
+
+#[tokio::test]
+async fn an_observer_tells_streams_apart() {
+    let serving = Serving::start();
+    serving.set(&[("a", 1)]);
+    let streams = std::sync::Arc::<Streams>::default();
+    let client = Client::builder()
+        .server(&serving.address.to_string())
+        .unwrap()
+        .observer(streams.clone())
+        .build();
+    let mut watch = client.subscribe::<Cluster>("a").unwrap().watch();
+    next(&mut watch).await;
+    let seen = streams.0.lock().unwrap().clone();
+    assert_eq!(seen[..3], [(1, "opened"), (1, "sent"), (1, "received")]);
 }
