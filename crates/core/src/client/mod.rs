@@ -303,10 +303,10 @@ impl Client {
         }
     }
 
-    /// Starts a stream to a server.
+    /// Starts a stream to a server; another one, if there is one.
     pub fn handle_connected(&mut self, id: ServerId, now: Moment) {
         if let Some(server) = self.servers.get_mut(&id)
-            && server.link == Link::Dialing
+            && matches!(server.link, Link::Dialing | Link::Up)
         {
             server.link = Link::Up;
             server.sink.handle_connected();

@@ -59,6 +59,15 @@ fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
     rig.send(servers[0], &["a@new"]);
     assert_eq!(rig.actions(), [Action::Close(servers[1])]);
     assert_eq!(rig.changes(all)[0], "a@new");
+    rig.wait(30_000);
+    let gone = rig.changes(all);
+    let statuses = rig.client.statuses();
+    let names: Vec<_> = statuses
+        .iter()
+        .filter(|s| !s.held.is_empty())
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(names, ["a"], "the better server has no b: {gone:?}");
 }
 
 #[test]
