@@ -44,6 +44,7 @@ const ENDLESS: usize = 20_000;
 #[derive(Debug)]
 pub struct World {
     rng: Rng,
+    mode: Mode,
     now: Moment,
     client: Client,
     source: SourceId,
@@ -89,6 +90,7 @@ impl World {
             .collect();
         Self {
             rng,
+            mode,
             now: Moment::START,
             client,
             source,
