@@ -67,6 +67,8 @@ pub mod memory;
 #[cfg(feature = "server")]
 pub mod node;
 #[cfg(any(feature = "client", feature = "server"))]
+mod paths;
+#[cfg(any(feature = "client", feature = "server"))]
 mod pem;
 #[cfg(feature = "server")]
 pub mod questions;

@@ -50,7 +50,6 @@ mod limit;
 mod options;
 mod oversize;
 mod pace;
-mod paths;
 mod poll;
 mod precondition;
 mod push;

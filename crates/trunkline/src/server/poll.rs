@@ -15,11 +15,11 @@ use trunkline_core::session::{Event, Session};
 
 use super::admit::{self, Admitted};
 use super::hooks::{Call, Limit};
-use super::paths::StreamForm;
 use super::push::take_withheld;
 use super::report::{Report, Sent};
 use super::shared::Shared;
 use super::stream::Stream;
+use crate::paths::StreamForm;
 use crate::questions::{self, AnswerBody, ArriveError, BodyLimits, Busy, Question};
 use crate::rest::{self, RestError, RestLimits};
 

@@ -14,12 +14,12 @@ use super::body::Body;
 use super::driver::Driver;
 use super::ending;
 use super::hooks::{BoxFuture, Call};
-use super::paths::{self, StreamForm};
 use super::requests::Requests;
 use super::services;
 use super::shared::Shared;
 use super::stream::Stream;
 use crate::listen::{Activity, BoxError, ClientAddress, Closing};
+use crate::paths::{self, StreamForm};
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 

@@ -10,11 +10,11 @@ use tower_service::Service;
 
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
-use super::{Server, paths, poll};
+use super::{Server, poll};
 use crate::questions::Asked;
 use crate::reflection::Reflection;
 use crate::status::csds;
-use crate::{health, questions, reflection, rest};
+use crate::{health, paths, questions, reflection, rest};
 
 const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
 const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";

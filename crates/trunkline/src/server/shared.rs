@@ -388,9 +388,9 @@ impl fmt::Debug for Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::super::paths::StreamForm;
     use super::super::{Connection, Server};
     use super::*;
+    use crate::paths::StreamForm;
     use trunkline_core::Moment;
     use trunkline_core::database::SLICE;
     use trunkline_core::message::{DeltaRequest, Locator, Mode};

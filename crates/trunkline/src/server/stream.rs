@@ -13,7 +13,6 @@ use trunkline_proto::discovery::{DecodeError, Limits, Node};
 
 use super::convergence::{Convergence, Convergences};
 use super::hooks::Connection;
-use super::paths::StreamForm;
 use super::report::{Peer, Report, RequestDetails};
 use super::request_outcome::{RequestOutcome, names_on_demand, take_demand_changes};
 use super::scrub;
@@ -21,6 +20,7 @@ use super::shared::Shared;
 use super::stream_state::StreamState;
 use crate::hub::Watcher;
 use crate::identity::Identity;
+use crate::paths::StreamForm;
 use crate::wake::WakeFlags;
 use crate::wire::{Read, Reader};
 
