@@ -18,6 +18,28 @@ pub struct ConfigSource {
     pub initial_fetch_timeout: Option<Duration>,
 }
 
+impl ConfigSource {
+    /// How long a name waits for its first response, if nothing else is said
+    /// (E2, C32).
+    pub const INITIAL_FETCH_TIMEOUT: Duration = Duration::from_secs(15);
+
+    /// The aggregated stream of the bootstrap.
+    #[must_use]
+    pub fn ads() -> Self {
+        Specifier::Ads.into()
+    }
+}
+
+/// A source with the usual time-out.
+impl From<Specifier> for ConfigSource {
+    fn from(specifier: Specifier) -> Self {
+        Self {
+            specifier,
+            initial_fetch_timeout: Some(Self::INITIAL_FETCH_TIMEOUT),
+        }
+    }
+}
+
 /// The kind of a config source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Specifier {
@@ -72,6 +94,16 @@ pub struct RateLimit {
     pub max_tokens: u32,
     /// Requests in a thousand seconds.
     pub fill_rate_milli: u64,
+}
+
+impl Default for RateLimit {
+    /// Envoy's: a hundred at once, ten in a second.
+    fn default() -> Self {
+        Self {
+            max_tokens: 100,
+            fill_rate_milli: 10_000,
+        }
+    }
 }
 
 /// A file as a source.
