@@ -104,6 +104,12 @@ pub fn read_message(
 }
 
 impl Written {
+    /// The text as a tree, for parts of it that are no message.
+    #[must_use]
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// Finds the place of a field by its path in the text, such as
     /// `static_resources.clusters[0].name`. If it is not written there, it is
     /// the place of the nearest part around it.

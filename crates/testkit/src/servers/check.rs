@@ -1,7 +1,6 @@
 //! What must hold in a world of servers.
 
 use trunkline_core::client::State;
-use trunkline_core::kind::EDS;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::resource::TypeUrl;
@@ -52,8 +51,9 @@ impl World {
             let is_right = match (self.is_subscribed(url, name), expected) {
                 // A watch without a subscription may see what is not dropped yet.
                 (false, _) => true,
-                // State of the world cannot say that endpoints are gone (C29).
-                (true, None) => held.is_none() || self.mode == Mode::Sotw && url.as_str() == EDS,
+                // State of the world cannot say that endpoints are gone (C29),
+                // and keeps clusters that may be in use (S82).
+                (true, None) => held.is_none() || self.mode == Mode::Sotw,
                 (true, Some(good)) if good.starts_with("good") => held.as_ref() == Some(good),
                 // The last good one stays, whoever sent it.
                 (true, Some(_)) => true,

@@ -116,7 +116,8 @@ impl Server {
     }
 }
 
-/// Hands a response to the client, and judges it: bad bodies are rejected.
+/// Hands a response to the client, and judges it: bad bodies are rejected, and
+/// clusters that a server lists so that they are (S82).
 pub(super) fn judge(
     client: &mut Client,
     id: ServerId,
@@ -127,7 +128,7 @@ pub(super) fn judge(
     let Ok(delivery) = client.handle_response(id, response, now) else {
         return Ok(());
     };
-    let is_bad = |r: &&Arc<Resource>| r.body.as_ref().is_some_and(|b| b.starts_with(b"bad"));
+    let is_bad = |r: &&Arc<Resource>| r.body.as_ref().is_some_and(|b| !b.starts_with(b"good"));
     let bad = delivery.resources.iter().filter(is_bad);
     let verdict = Verdict::reject(bad.map(|r| Rejection::of(&r.name, "bad")).collect());
     let judged = client.handle_verdict(id, &delivery.type_url, &delivery.nonce, verdict, now);

@@ -2,12 +2,8 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
-use super::control_plane::{Address, ControlPlane, Features, Security};
-
-/// How long an attempt to connect may take, if nobody says.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+use super::control_plane::Address;
 
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,22 +45,6 @@ impl fmt::Display for Address {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-impl ControlPlane {
-    /// A control plane at an address, without TLS, of which nothing is known.
-    #[must_use]
-    pub fn at(address: Address) -> Self {
-        Self {
-            address,
-            security: Security::Plaintext,
-            authority: None,
-            metadata: Vec::new(),
-            token_file: None,
-            features: Features::default(),
-            connect_timeout: CONNECT_TIMEOUT,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prost::Message as _;
 use trunkline_core::client::{Client as Machine, FallbackPolicy};
 use trunkline_core::message::Mode;
 use trunkline_core::params::{Params, ParamsError};
@@ -12,6 +13,7 @@ use trunkline_proto::acceptance::{Policy, ResourceType, Types};
 use trunkline_proto::discovery::{Limits, Node};
 
 use super::address::AddressError;
+use super::bootstrap::Bootstrap;
 use super::config_source::{ApiSource, ConfigSource, Specifier, Transport};
 use super::control_plane::{Address, ControlPlane};
 use super::events::{Observer, Observers};
@@ -74,13 +76,35 @@ impl ClientBuilder {
     /// The text is no address.
     pub fn server(self, address: &str) -> Result<Self, AddressError> {
         let address: Address = address.parse()?;
-        Ok(self.control_plane(ControlPlane::at(address)))
+        Ok(self.control_plane(ControlPlane::plaintext(address)))
     }
 
     /// Adds a control plane. Of several, the first that works is used (C46).
     #[must_use]
     pub fn control_plane(mut self, control_plane: ControlPlane) -> Self {
         self.servers.push(Arc::new(control_plane));
+        self
+    }
+
+    /// Takes everything from a bootstrap: node, sources, authorities, static
+    /// resources and dynamic parameters.
+    #[must_use]
+    pub fn bootstrap(mut self, bootstrap: Bootstrap) -> Self {
+        let node = bootstrap.node.encode_to_vec();
+        // The same fields, in the form that goes over the wire.
+        self.node = Node::decode(node.as_slice()).unwrap_or_default();
+        for resource in bootstrap.static_resources {
+            let of = Resource::new(resource.name.as_str().into(), resource.body);
+            let type_url = resource.type_url.as_str().into();
+            self.statics.push((type_url, Arc::new(of)));
+        }
+        self.policy.certificate_providers = bootstrap.certificate_providers.into_keys().collect();
+        self.settings = Settings::of_bootstrap(
+            (bootstrap.ads, bootstrap.lds, bootstrap.cds),
+            bootstrap.authorities,
+            bootstrap.config_sources,
+            bootstrap.parameters.all,
+        );
         self
     }
 

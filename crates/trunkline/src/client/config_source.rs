@@ -19,6 +19,28 @@ pub struct ConfigSource {
     pub initial_fetch_timeout: Option<Duration>,
 }
 
+impl ConfigSource {
+    /// How long a name waits for its first response, if nothing else is said
+    /// (E2, C32).
+    pub const INITIAL_FETCH_TIMEOUT: Duration = Duration::from_secs(15);
+
+    /// The aggregated stream of the bootstrap.
+    #[must_use]
+    pub fn ads() -> Self {
+        Specifier::Ads.into()
+    }
+}
+
+/// A source with the usual time-out.
+impl From<Specifier> for ConfigSource {
+    fn from(specifier: Specifier) -> Self {
+        Self {
+            specifier,
+            initial_fetch_timeout: Some(Self::INITIAL_FETCH_TIMEOUT),
+        }
+    }
+}
+
 /// The kind of a config source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Specifier {

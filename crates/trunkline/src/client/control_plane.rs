@@ -9,6 +9,9 @@ use std::time::Duration;
 pub struct ControlPlane {
     /// Where it listens.
     pub address: Address,
+    /// Other hosts of the same control plane. An attempt to connect that fails
+    /// is followed by one to the next host.
+    pub alternatives: Vec<Address>,
     /// How connections are made secure.
     pub security: Security,
     /// The `:authority` of its requests; the address if it is `None`.
@@ -21,6 +24,39 @@ pub struct ControlPlane {
     pub features: Features,
     /// How long an attempt to connect may take.
     pub connect_timeout: Duration,
+    /// How a connection that nothing is heard of is found dead; `None` leaves
+    /// it to the system.
+    pub keepalive: Option<Keepalive>,
+}
+
+impl ControlPlane {
+    /// How long an attempt to connect may take, if nothing else is said.
+    pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+    /// A control plane at an address, without TLS.
+    #[must_use]
+    pub fn plaintext(address: Address) -> Self {
+        Self {
+            address,
+            alternatives: Vec::new(),
+            security: Security::Plaintext,
+            authority: None,
+            metadata: Vec::new(),
+            token_file: None,
+            features: Features::default(),
+            connect_timeout: Self::CONNECT_TIMEOUT,
+            keepalive: None,
+        }
+    }
+}
+
+/// Pings of HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Keepalive {
+    /// The time between two pings.
+    pub interval: Duration,
+    /// How long the answer to a ping may take.
+    pub timeout: Duration,
 }
 
 /// A value that is not shown.

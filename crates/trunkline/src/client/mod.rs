@@ -2,6 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | `bootstrap` | Envoy's bootstrap and gRPC's |
 //! | `builder`, `handle`, `settings` | the client, how it is made, where it asks for what |
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
@@ -13,6 +14,7 @@
 //! tasks and a clock.
 
 mod address;
+mod bootstrap;
 mod builder;
 mod config_source;
 mod control_plane;
@@ -39,9 +41,15 @@ mod values;
 mod watch;
 
 pub use address::AddressError;
+pub use bootstrap::{
+    Authority, AuthoritySource, Bootstrap, ConfigError, DataSourcePolicy, DynamicParameters,
+    FileWatcher, ListenerTemplates, Mistake, Place, Problem, StaticResource, TargetError,
+};
 pub use builder::ClientBuilder;
 pub use config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transport};
-pub use control_plane::{Address, ControlPlane, Features, Pem, Secret, Security, TlsOptions};
+pub use control_plane::{
+    Address, ControlPlane, Features, Keepalive, Pem, Secret, Security, TlsOptions,
+};
 pub use csds::ClientStatus;
 pub use dump::Held;
 pub use events::{ClientEvent, Observer, StreamInfo};

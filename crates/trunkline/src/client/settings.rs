@@ -1,11 +1,14 @@
 //! Where a client asks for what: config sources by type and by authority.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use trunkline_core::kind;
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
 
+use super::bootstrap::{Authority, AuthoritySource};
 use super::config_source::{ConfigSource, Specifier};
 
 /// Where a client asks for what.
@@ -54,7 +57,52 @@ pub enum SourceError {
     Stream(#[from] trunkline_core::sink::SinkError),
 }
 
+/// How long a name of an authority waits for its first response (C32).
+const FETCH_TIMEOUT: Duration = Duration::from_secs(15);
+
 impl Settings {
+    /// Takes the sources of a bootstrap: the aggregated one, that of listeners,
+    /// that of clusters; those of authorities, gRPC's and Envoy's (E13).
+    pub(super) fn of_bootstrap(
+        (ads, lds, cds): (
+            Option<ConfigSource>,
+            Option<ConfigSource>,
+            Option<ConfigSource>,
+        ),
+        authorities: BTreeMap<String, Authority>,
+        config_sources: Vec<AuthoritySource>,
+        params: Params,
+    ) -> Self {
+        let by_type = [(kind::LDS, lds), (kind::CDS, cds)];
+        let by_type = by_type
+            .into_iter()
+            .filter_map(|(url, source)| Some((url.into(), source?)));
+        let named = authorities.into_iter().map(|(name, authority)| {
+            let source = authority.servers.map(|api| ConfigSource {
+                specifier: Specifier::Api(api),
+                initial_fetch_timeout: Some(FETCH_TIMEOUT),
+            });
+            let params = authority.parameters.unwrap_or_else(|| params.clone());
+            (name, AuthoritySettings { source, params })
+        });
+        let mut settings = Self {
+            ads,
+            by_type: by_type.collect(),
+            authorities: named.collect(),
+            params: params.clone(),
+        };
+        for of in config_sources {
+            for name in of.authorities {
+                // The first that matches counts (E13).
+                let source = Some(of.source.clone());
+                let params = params.clone();
+                let new = AuthoritySettings { source, params };
+                settings.authorities.entry(name).or_insert(new);
+            }
+        }
+        settings
+    }
+
     /// The source of a selector: the one that was named, else that of the
     /// authority, else that of the type, else the aggregated stream.
     pub(super) fn source_of(

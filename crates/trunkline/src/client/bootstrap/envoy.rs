@@ -1,0 +1,228 @@
+//! Envoy's bootstrap, in YAML or JSON.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trunkline_core::name::Glob;
+use trunkline_proto::envoy::envoy::config::bootstrap::v3 as message;
+use trunkline_proto::envoy::envoy::config::core::v3::{ConfigSource as SourceMessage, Node};
+use trunkline_proto::text::{self, Format, Options, Written};
+
+use super::authority::{Authority, AuthoritySource};
+use super::error::{ConfigError, Mistake, Place};
+use super::problem::Problem;
+use super::report::{Report, Scope};
+use super::resolve::{Referrer, Resolver};
+use super::statics::{StaticResource, Statics};
+use super::tree::{self, Part};
+use super::{Bootstrap, ListenerTemplates, node, params};
+use crate::client::{ConfigSource, Specifier};
+
+const BOOTSTRAP: &str = "envoy.config.bootstrap.v3.Bootstrap";
+
+/// The field that sets up the aggregated stream.
+const ADS: &str = "dynamic_resources.ads_config";
+
+/// The key of the settings of this library in the metadata of a node.
+const SETTINGS: &str = "trunkline";
+
+/// Reads a bootstrap. All mistakes are reported, except those that follow from
+/// others.
+pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, ConfigError> {
+    let options = Options::default();
+    let written = text::read_message(BOOTSTRAP, format, file, text, None, &options);
+    let written = written.map_err(|errors| ConfigError {
+        mistakes: errors.into_iter().map(Mistake::from).collect(),
+    })?;
+
+    let report = Report::default();
+    report.found(written.errors.iter().cloned());
+    report.found(written.validate());
+    report.warned(written.warnings.iter().cloned());
+    let raw = written.message.transcode_to::<message::Bootstrap>();
+    let bootstrap = match raw {
+        Ok(raw) => {
+            let resources = static_resources(&raw, format, file, text, &report);
+            resolve(raw, resources, &report.root())
+        }
+        Err(error) => {
+            let problem = Problem::Text(text::Problem::Encoding(error.to_string()));
+            report.root().mistake(problem)
+        }
+    };
+    let place = |path: &str| Some(place_of(&written, file, path));
+    let (mut bootstrap, warnings) = report.finish(bootstrap, place)?;
+    bootstrap.warnings = warnings;
+    Ok(bootstrap)
+}
+
+fn place_of(written: &Written, file: &str, path: &str) -> Place {
+    Place {
+        file: file.to_owned(),
+        at: written.position(path),
+    }
+}
+
+/// Reads the static resources as files are read, so that a listener without a
+/// name has the same one. Their mistakes were found with those of the rest.
+fn static_resources(
+    raw: &message::Bootstrap,
+    format: Format,
+    file: &str,
+    text: &str,
+    report: &Report,
+) -> Vec<StaticResource> {
+    if raw.static_resources.is_none() {
+        return Vec::new();
+    }
+    let read = text::read_as(format, file, text, &Options::default());
+    StaticResource::take_all(read.resources, &report.root())
+}
+
+/// Resolves what was read.
+fn resolve(
+    raw: message::Bootstrap,
+    static_resources: Vec<StaticResource>,
+    scope: &Scope<'_>,
+) -> Option<Bootstrap> {
+    let statics = raw.static_resources.unwrap_or_default();
+    let statics = Statics {
+        clusters: statics.clusters,
+        secrets: statics.secrets,
+    };
+    let dynamic = raw.dynamic_resources.unwrap_or_default();
+    let resolver = Resolver {
+        statics: &statics,
+        place: Referrer::Bootstrap,
+        missing_ads: dynamic.ads_config.is_none().then_some(ADS),
+    };
+
+    let ads = dynamic.ads_config.as_ref().map(|api| {
+        let api = resolver.api(api, true, &scope.field(ADS))?;
+        Some(ConfigSource::from(Specifier::Api(Arc::new(api))))
+    });
+    let source = |source: Option<&SourceMessage>, path: &str| match source {
+        None => Some(None),
+        Some(source) => resolver.source(source, &scope.field(path)).map(Some),
+    };
+    let lds = source(dynamic.lds_config.as_ref(), "dynamic_resources.lds_config");
+    let cds = source(dynamic.cds_config.as_ref(), "dynamic_resources.cds_config");
+    let default = source(raw.default_config_source.as_ref(), "default_config_source");
+    let lds_locator = locator(&dynamic.lds_resources_locator, LISTENERS, scope);
+    let cds_locator = locator(&dynamic.cds_resources_locator, CLUSTERS, scope);
+    let config_sources = authority_sources(resolver, &raw.config_sources, scope);
+
+    if !raw.node_context_params.is_empty() {
+        let scope = scope.field("node_context_params");
+        let remedy = "write the parameters in the names, or as dynamic parameters";
+        scope.ignored("node_context_params", remedy);
+    }
+    let mut node = raw.node.unwrap_or_default();
+    let (parameters, authorities) = settings(&node, scope);
+    let uses_dynamic = ads.is_some() || lds != Some(None) || cds != Some(None);
+    if node.id.is_empty() && uses_dynamic {
+        let what = "a node without an id";
+        scope
+            .field("node")
+            .ignored(what, "most control planes need one; add node: {id: ...}");
+    }
+    node::fill(&mut node);
+    Some(Bootstrap {
+        node,
+        ads: match ads {
+            None => None,
+            Some(ads) => Some(ads?),
+        },
+        lds: lds?,
+        cds: cds?,
+        lds_locator: lds_locator?,
+        cds_locator: cds_locator?,
+        static_resources,
+        authorities,
+        config_sources: config_sources?,
+        default_config_source: default?,
+        templates: ListenerTemplates::default(),
+        certificate_providers: BTreeMap::new(),
+        parameters,
+        warnings: Vec::new(),
+        statics: Arc::new(statics),
+        self_is_ads: false,
+    })
+}
+
+/// A field with a locator, and the type of its resources.
+type LocatorField = (&'static str, &'static str);
+
+const LISTENERS: LocatorField = (
+    "dynamic_resources.lds_resources_locator",
+    "envoy.config.listener.v3.Listener",
+);
+const CLUSTERS: LocatorField = (
+    "dynamic_resources.cds_resources_locator",
+    "envoy.config.cluster.v3.Cluster",
+);
+
+/// Reads the locator of a collection; `Some(None)` if there is none.
+fn locator(text: &str, (field, kind): LocatorField, scope: &Scope<'_>) -> Option<Option<Glob>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    match Glob::parse(text) {
+        Ok(glob) => Some(Some(glob)),
+        Err(_) => {
+            let text = text.to_owned();
+            scope.field(field).mistake(Problem::Locator { text, kind })
+        }
+    }
+}
+
+/// Reads the sources of authorities, in their order (E13).
+fn authority_sources(
+    resolver: Resolver<'_>,
+    sources: &[SourceMessage],
+    scope: &Scope<'_>,
+) -> Option<Vec<AuthoritySource>> {
+    let read = sources.iter().enumerate().map(|(index, source)| {
+        let scope = scope.index("config_sources", index);
+        if source.authorities.is_empty() {
+            let remedy = "add authorities: [{name: ...}], or make it the default_config_source";
+            scope.missing::<()>("authorities", remedy);
+        }
+        let names = source.authorities.iter().map(|authority| &authority.name);
+        Some(AuthoritySource {
+            authorities: names.cloned().collect(),
+            source: resolver.source(source, &scope)?,
+        })
+    });
+    let read: Vec<_> = read.collect();
+    read.into_iter().collect()
+}
+
+/// Reads the dynamic parameters of a node, and of authorities.
+fn settings(
+    node: &Node,
+    scope: &Scope<'_>,
+) -> (params::DynamicParameters, BTreeMap<String, Authority>) {
+    let mut parameters = params::DynamicParameters {
+        by_type: params::read_by_type(node, scope),
+        ..params::DynamicParameters::default()
+    };
+    let metadata = node.metadata.as_ref().map(tree::of_struct);
+    let Some(metadata) = metadata.as_ref() else {
+        return (parameters, BTreeMap::new());
+    };
+    let metadata = Part::new(metadata, scope.field("node.metadata"));
+    let Some(settings) = metadata.get(SETTINGS) else {
+        return (parameters, BTreeMap::new());
+    };
+    parameters.all = params::read_all(&settings, node);
+    let authorities = settings.entries("authorities").into_iter();
+    let authorities = authorities.map(|(name, authority)| {
+        let authority = Authority {
+            parameters: params::read_own(&authority),
+            ..Authority::default()
+        };
+        (name.to_owned(), authority)
+    });
+    (parameters, authorities.collect())
+}

@@ -1,0 +1,39 @@
+//! The node that a client sends: what the bootstrap says, and what the library
+//! says of itself (C3).
+
+use prost::Message as _;
+use trunkline_proto::discovery;
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::config::core::v3::node::UserAgentVersionType;
+
+/// The name of the program.
+const USER_AGENT: &str = "trunkline";
+
+/// The features of the client: no overprovisioning of its own, wrapped
+/// resources in state of the world, and their time to live. The documents
+/// disagree in the spelling of the second, so both are sent (E10).
+const FEATURES: [&str; 4] = [
+    "envoy.lb.does_not_support_overprovisioning",
+    "xds.config.resource-in-sotw",
+    "xds.config.supports-resource-in-sotw",
+    "xds.config.supports-resource-ttl",
+];
+
+/// Fills in what the client says of itself, whatever the bootstrap says (C3).
+pub(super) fn fill(node: &mut Node) {
+    USER_AGENT.clone_into(&mut node.user_agent_name);
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    node.user_agent_version_type = Some(UserAgentVersionType::UserAgentVersion(version));
+    for feature in FEATURES {
+        if !node.client_features.iter().any(|own| own == feature) {
+            node.client_features.push(feature.to_owned());
+        }
+    }
+}
+
+/// The node as requests are written with it.
+pub(super) fn on_the_wire(node: &Node) -> discovery::Node {
+    let bytes = node.encode_to_vec();
+    // The same message, with fewer fields.
+    discovery::Node::decode(bytes.as_slice()).unwrap_or_default()
+}

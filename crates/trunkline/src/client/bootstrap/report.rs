@@ -1,0 +1,194 @@
+//! Findings of one reading, collected: reading goes on after a mistake.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+
+use trunkline_proto::text::TextError;
+
+use super::error::{ConfigError, Mistake, Place};
+use super::problem::Problem;
+
+/// The findings so far. Places are found at the end, by the paths.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    findings: RefCell<Findings>,
+}
+
+#[derive(Debug, Default)]
+struct Findings {
+    mistakes: Vec<Mistake>,
+    warnings: Vec<Mistake>,
+}
+
+impl Report {
+    /// The scope of the message as a whole.
+    pub(super) fn root(&self) -> Scope<'_> {
+        Scope {
+            report: self,
+            path: String::new(),
+        }
+    }
+
+    /// Adds mistakes in the text, which have a place already, except those that
+    /// follow from earlier ones: they are about the same part of it.
+    pub(super) fn found(&self, errors: impl IntoIterator<Item = TextError>) {
+        let mistakes = &mut self.findings.borrow_mut().mistakes;
+        let known = mistakes.len();
+        for error in errors {
+            let mut before = mistakes[..known].iter();
+            if !before.any(|before| is_related(&before.path, &error.path)) {
+                mistakes.push(error.into());
+            }
+        }
+    }
+
+    /// Adds warnings that have a place already.
+    pub(super) fn warned(&self, errors: impl IntoIterator<Item = TextError>) {
+        let mut findings = self.findings.borrow_mut();
+        findings
+            .warnings
+            .extend(errors.into_iter().map(Mistake::from));
+    }
+
+    /// Ends the reading: the warnings if there is no mistake.
+    pub(super) fn finish<T>(
+        self,
+        read: Option<T>,
+        place: impl Fn(&str) -> Option<Place>,
+    ) -> Result<(T, Vec<Mistake>), ConfigError> {
+        let Findings { mistakes, warnings } = self.findings.into_inner();
+        let mut mistakes = placed(mistakes, &place);
+        mistakes.sort_by(|a, b| a.place.cmp(&b.place));
+        match read {
+            Some(read) if mistakes.is_empty() => Ok((read, placed(warnings, &place))),
+            _ => Err(ConfigError { mistakes }),
+        }
+    }
+}
+
+/// Findings with their places, each once: a cluster may be read twice.
+fn placed(findings: Vec<Mistake>, place: &impl Fn(&str) -> Option<Place>) -> Vec<Mistake> {
+    let mut placed: Vec<Mistake> = Vec::with_capacity(findings.len());
+    for mut finding in findings {
+        if finding.place.is_none() {
+            finding.place = place(&finding.path);
+        }
+        if !placed.contains(&finding) {
+            placed.push(finding);
+        }
+    }
+    placed
+}
+
+/// A part of the message that is read: where its mistakes are reported.
+#[derive(Clone, Debug)]
+pub(super) struct Scope<'r> {
+    report: &'r Report,
+    path: String,
+}
+
+impl<'r> Scope<'r> {
+    /// The scope of a field; a path of several with dots between them.
+    pub(super) fn field(&self, name: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        self.at(format!("{}{dot}{name}", self.path))
+    }
+
+    /// The scope of an item of a list.
+    pub(super) fn index(&self, name: &str, index: usize) -> Self {
+        let list = self.field(name);
+        self.at(format!("{}[{index}]", list.path))
+    }
+
+    /// The scope of a value of a map.
+    pub(super) fn key(&self, key: impl Display) -> Self {
+        let key = key.to_string();
+        self.at(format!("{}[{key:?}]", self.path))
+    }
+
+    /// The scope of another part of the same text.
+    pub(super) fn elsewhere(&self, path: &str) -> Self {
+        self.at(path.to_owned())
+    }
+
+    fn at(&self, path: String) -> Self {
+        let report = self.report;
+        Self { report, path }
+    }
+
+    /// Reports a mistake, unless it follows from one in the text. Always
+    /// `None`, for the caller to return.
+    pub(super) fn mistake<T>(&self, problem: Problem) -> Option<T> {
+        let mut findings = self.report.findings.borrow_mut();
+        let follows = findings.mistakes.iter().any(|known| match &known.problem {
+            // A cluster with a mistake in its name has none.
+            Problem::Text(_) if matches!(problem, Problem::UnknownCluster { .. }) => {
+                is_related(&known.path, "static_resources")
+            }
+            Problem::Text(_) => is_related(&known.path, &self.path),
+            _ => false,
+        });
+        if !follows {
+            findings.mistakes.push(self.finding(problem));
+        }
+        None
+    }
+
+    /// Reports a warning.
+    pub(super) fn warn(&self, problem: Problem) {
+        let mut findings = self.report.findings.borrow_mut();
+        findings.warnings.push(self.finding(problem));
+    }
+
+    /// Reports a field that is missing. Always `None`.
+    pub(super) fn missing<T>(&self, field: &'static str, remedy: &'static str) -> Option<T> {
+        self.mistake(Problem::Missing { field, remedy })
+    }
+
+    /// Reports a field that is not supported. Always `None`.
+    pub(super) fn unsupported<T>(
+        &self,
+        what: impl Into<String>,
+        remedy: &'static str,
+    ) -> Option<T> {
+        let what = what.into();
+        self.mistake(Problem::Unsupported { what, remedy })
+    }
+
+    /// Warns of a field that is ignored.
+    pub(super) fn ignored(&self, what: impl Into<String>, remedy: &'static str) {
+        let what = what.into();
+        self.warn(Problem::Ignored { what, remedy });
+    }
+
+    fn finding(&self, problem: Problem) -> Mistake {
+        Mistake {
+            place: None,
+            path: self.path.clone(),
+            problem,
+        }
+    }
+}
+
+/// Whether one of two paths leads into the other. Every path leads into the
+/// empty one, which is that of an unknown field at the top: it says nothing of
+/// the others.
+fn is_related(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let rest = long.strip_prefix(short).filter(|_| !short.is_empty());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_related_when_one_leads_into_the_other() {
+        assert!(is_related("a.b", "a.b[0].c"));
+        assert!(is_related("a.b[0].c", "a.b"));
+        assert!(!is_related("", "a"));
+        assert!(!is_related("a.b", "a.bc"));
+        assert!(!is_related("a.b[0]", "a.b[1]"));
+    }
+}

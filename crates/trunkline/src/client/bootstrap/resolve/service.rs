@@ -1,0 +1,106 @@
+//! `envoy.config.core.v3.GrpcService`: a control plane that is asked by gRPC.
+
+use trunkline_core::sink::BackoffConfig;
+use trunkline_proto::envoy::envoy::config::core::v3::grpc_service::{EnvoyGrpc, TargetSpecifier};
+use trunkline_proto::envoy::envoy::config::core::v3::{GrpcService, HeaderValue, RetryPolicy};
+
+use super::super::problem::Problem;
+use super::super::report::Scope;
+use super::{Resolver, duration};
+use crate::client::{ControlPlane, Secret};
+
+impl Resolver<'_> {
+    /// Resolves a control plane, and when to connect to it again.
+    pub(super) fn service(
+        self,
+        service: &GrpcService,
+        scope: &Scope<'_>,
+    ) -> Option<(ControlPlane, BackoffConfig)> {
+        let metadata = headers(&service.initial_metadata, scope);
+        let mut retry = (service.retry_policy.as_ref(), scope.field("retry_policy"));
+        let server = match service.target_specifier.as_ref() {
+            None => scope.missing(
+                "the control plane",
+                "set envoy_grpc: {cluster_name: ...}, or google_grpc: {target_uri: ...}",
+            ),
+            Some(TargetSpecifier::EnvoyGrpc(envoy)) => {
+                let scope = scope.field("envoy_grpc");
+                if envoy.retry_policy.is_some() {
+                    retry = (envoy.retry_policy.as_ref(), scope.field("retry_policy"));
+                }
+                self.envoy_grpc(envoy, &scope)
+            }
+            Some(TargetSpecifier::GoogleGrpc(google)) => {
+                self.google_grpc(google, &scope.field("google_grpc"))
+            }
+        };
+        let backoff = backoff(retry.0, &retry.1);
+        let mut server = server?;
+        server.metadata.extend(metadata?);
+        Some((server, backoff?))
+    }
+
+    fn envoy_grpc(self, service: &EnvoyGrpc, scope: &Scope<'_>) -> Option<ControlPlane> {
+        let upstream = self.cluster(&service.cluster_name, &scope.field("cluster_name"))?;
+        if !upstream.speaks_http2 {
+            let scope = scope.elsewhere(&upstream.path);
+            let what = "a cluster without http2_protocol_options";
+            scope.ignored(what, "gRPC needs HTTP/2, which is spoken all the same");
+        }
+        let mut server = ControlPlane::from(upstream);
+        let authority = Some(service.authority.clone());
+        server.authority = authority.filter(|authority| !authority.is_empty());
+        Some(server)
+    }
+}
+
+/// Reads the headers of every stream. Their values may be tokens, and are in no
+/// mistake.
+fn headers(headers: &[HeaderValue], scope: &Scope<'_>) -> Option<Vec<(String, Secret)>> {
+    let read = headers.iter().enumerate().map(|(index, header)| {
+        let scope = scope.index("initial_metadata", index);
+        let is_key = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let key = header.key.to_ascii_lowercase();
+        if key.is_empty() || !key.chars().all(is_key) {
+            let reason = "a key of metadata has letters, digits, and the signs - _ . only";
+            return scope.field("key").mistake(Problem::Invalid { reason });
+        }
+        let raw = String::from_utf8(header.raw_value.clone()).ok();
+        let value = match header.value.is_empty() {
+            true => raw.unwrap_or_default(),
+            false => header.value.clone(),
+        };
+        let is_text = |c: char| (' '..='~').contains(&c);
+        if value.is_empty() || !value.chars().all(is_text) {
+            let reason = "a value of metadata is printable ASCII; write it as `value`";
+            return scope.mistake(Problem::Invalid { reason });
+        }
+        Some((key, Secret(value)))
+    });
+    let read: Vec<_> = read.collect();
+    read.into_iter().collect()
+}
+
+/// Reads when to connect again: the longest wait is ten times the first, if
+/// nothing else is said (E7).
+fn backoff(policy: Option<&RetryPolicy>, scope: &Scope<'_>) -> Option<BackoffConfig> {
+    let Some(waits) = policy.and_then(|policy| policy.retry_back_off.as_ref()) else {
+        return Some(BackoffConfig::default());
+    };
+    let scope = scope.field("retry_back_off");
+    let Some(base) = waits.base_interval.as_ref() else {
+        return scope.missing(
+            "base_interval",
+            "write the longest first wait, such as 0.5s",
+        );
+    };
+    let base = duration::read(base, &scope.field("base_interval"))?;
+    let config = BackoffConfig::with_base(base);
+    let max_scope = scope.field("max_interval");
+    let max = duration::read_or(waits.max_interval.as_ref(), config.max, &max_scope)?;
+    if base.is_zero() || max < base {
+        let reason = "the first wait must be longer than zero, and not longer than the longest";
+        return scope.mistake(Problem::Invalid { reason });
+    }
+    Some(BackoffConfig { max, ..config })
+}

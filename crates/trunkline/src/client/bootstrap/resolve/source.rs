@@ -1,0 +1,102 @@
+//! `envoy.config.core.v3.ConfigSource`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_proto::envoy::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
+use trunkline_proto::envoy::envoy::config::core::v3::{self as message, PathConfigSource};
+
+use super::super::problem::Problem;
+use super::super::report::Scope;
+use super::{Referrer, Resolver, data_source, duration};
+use crate::client::{ConfigSource, PathSource, Specifier};
+
+impl Resolver<'_> {
+    /// Resolves a config source.
+    pub(in super::super) fn source(
+        self,
+        source: &message::ConfigSource,
+        scope: &Scope<'_>,
+    ) -> Option<ConfigSource> {
+        if source.resource_api_version().as_str_name() == "V2" {
+            let scope = scope.field("resource_api_version");
+            scope.unsupported::<()>("V2", "write V3");
+        }
+        let timeout = duration::read_or(
+            source.initial_fetch_timeout.as_ref(),
+            ConfigSource::INITIAL_FETCH_TIMEOUT,
+            &scope.field("initial_fetch_timeout"),
+        );
+        let specifier = self.specifier(source, scope)?;
+        Some(ConfigSource {
+            specifier,
+            // E2: zero is no time-out.
+            initial_fetch_timeout: timeout.filter(|timeout| *timeout != Duration::ZERO),
+        })
+    }
+
+    #[expect(deprecated, reason = "older bootstraps have `path`")]
+    fn specifier(self, source: &message::ConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
+        use ConfigSourceSpecifier as Kind;
+        match source.config_source_specifier.as_ref() {
+            None => scope.missing(
+                "the kind of source",
+                "set one of ads, api_config_source, path_config_source",
+            ),
+            Some(Kind::Ads(_)) => self.ads(&scope.field("ads")),
+            Some(Kind::Self_(_)) => self.self_source(&scope.field("self")),
+            Some(Kind::ApiConfigSource(api)) => {
+                let api = self.api(api, false, &scope.field("api_config_source"))?;
+                Some(Specifier::Api(Arc::new(api)))
+            }
+            Some(Kind::PathConfigSource(path)) => {
+                self.path(path, &scope.field("path_config_source"))
+            }
+            Some(Kind::Path(path)) => {
+                let path = data_source::file(path, self.place.author(), &scope.field("path"))?;
+                let watched_directory = None;
+                Some(Specifier::Path(PathSource {
+                    path,
+                    watched_directory,
+                }))
+            }
+        }
+    }
+
+    fn ads(self, scope: &Scope<'_>) -> Option<Specifier> {
+        match self.missing_ads {
+            Some(field) => scope.mistake(Problem::NoAds { field }),
+            None => Some(Specifier::Ads),
+        }
+    }
+
+    /// With gRPC's bootstrap, `self` means what `ads` means: the name of a
+    /// resource decides which server is asked (C14).
+    fn self_source(self, scope: &Scope<'_>) -> Option<Specifier> {
+        match self.place {
+            Referrer::Bootstrap => scope.unsupported(
+                "self, the source of the resource around it,",
+                "use ads or api_config_source",
+            ),
+            Referrer::Resource {
+                self_is_ads: true, ..
+            } => self.ads(scope),
+            Referrer::Resource { .. } => Some(Specifier::SelfSource),
+        }
+    }
+
+    fn path(self, source: &PathConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
+        let path = data_source::file(&source.path, self.place.author(), &scope.field("path"));
+        let watched = source.watched_directory.as_ref().map(|watched| {
+            let scope = scope.field("watched_directory.path");
+            data_source::file(&watched.path, self.place.author(), &scope)
+        });
+        Some(Specifier::Path(PathSource {
+            path: path?,
+            watched_directory: match watched {
+                None => None,
+                Some(watched) => Some(watched?),
+            },
+        }))
+    }
+}

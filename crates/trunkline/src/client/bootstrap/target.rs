@@ -1,0 +1,136 @@
+//! Targets of gRPC: `host:port`, `dns:///host:port`, `unix:path` and others, as
+//! addresses.
+
+use std::path::PathBuf;
+
+use super::problem::Problem;
+use crate::client::Address;
+
+/// The port of a target without one.
+const DEFAULT_PORT: u16 = 443;
+
+const EXAMPLE: &str = "xds.example.com:443, dns:///host:port or unix:/run/xds.sock";
+
+/// Reads a target; several addresses where it is a list.
+pub(super) fn parse(text: &str) -> Result<Vec<Address>, Problem> {
+    let wrong = |reason| Problem::Address {
+        text: without_user(text),
+        reason,
+        example: EXAMPLE,
+    };
+    let (scheme, rest) = split_scheme(text);
+    let addresses: Option<Vec<Address>> = match scheme {
+        "unix" => {
+            let path = rest.strip_prefix("//").unwrap_or(rest);
+            let address = Address::Unix(PathBuf::from(path));
+            (!path.is_empty()).then(|| vec![address])
+        }
+        "ipv4" | "ipv6" => rest.split(',').map(host_and_port).collect(),
+        // An authority between the slashes is a name server; the system's is
+        // used.
+        "dns" | "passthrough" | "" => {
+            let name = rest.strip_prefix("//").map_or(rest, |rest| {
+                rest.split_once('/').map_or("", |(_, name)| name)
+            });
+            host_and_port(name).map(|address| vec![address])
+        }
+        "xds" => return Err(wrong("it would be found by xDS itself")),
+        _ => return Err(wrong("the scheme is not known")),
+    };
+    addresses.ok_or_else(|| wrong("it has no host, or no number as its port"))
+}
+
+/// Splits the scheme off. A host before a port is none.
+fn split_scheme(text: &str) -> (&str, &str) {
+    match text.split_once(':') {
+        Some((scheme, rest)) if SCHEMES.contains(&scheme) => (scheme, rest),
+        Some((scheme, rest)) if rest.starts_with("//") => (scheme, rest),
+        _ => ("", text),
+    }
+}
+
+const SCHEMES: [&str; 6] = ["dns", "ipv4", "ipv6", "unix", "passthrough", "xds"];
+
+/// Reads `host:port`, `host`, `[ip]:port` or a bare IP of version 6.
+fn host_and_port(text: &str) -> Option<Address> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(inner) => {
+            let (host, after) = inner.split_once(']')?;
+            (
+                host,
+                after.strip_prefix(':').or(after.is_empty().then_some("")),
+            )
+        }
+        None => match text.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (text, Some("")),
+        },
+    };
+    let port = match port? {
+        "" if text.ends_with(':') => return None,
+        "" => DEFAULT_PORT,
+        port => port.parse().ok()?,
+    };
+    let is_host = !host.is_empty() && !host.contains(['/', '@', ' ']);
+    is_host.then(|| Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// A text to quote: what stands before an `@` may be a password.
+fn without_user(text: &str) -> String {
+    match text.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> Address {
+        let host = host.to_owned();
+        Address::Tcp { host, port }
+    }
+
+    #[test]
+    fn targets_are_addresses() {
+        for (text, expected) in [
+            ("xds.example.com:443", tcp("xds.example.com", 443)),
+            ("localhost", tcp("localhost", 443)),
+            ("dns:///a.b:18000", tcp("a.b", 18000)),
+            ("dns:a.b:1", tcp("a.b", 1)),
+            ("dns://8.8.8.8/a.b:1", tcp("a.b", 1)),
+            ("passthrough:///127.0.0.1:1", tcp("127.0.0.1", 1)),
+            ("[::1]:50051", tcp("::1", 50051)),
+            ("::1", tcp("::1", 443)),
+            ("unix:/run/x.sock", Address::Unix("/run/x.sock".into())),
+            ("unix:///run/x.sock", Address::Unix("/run/x.sock".into())),
+            ("unix:./etc/XDS", Address::Unix("./etc/XDS".into())),
+        ] {
+            assert_eq!(parse(text), Ok(vec![expected]), "{text}");
+        }
+        let both = vec![tcp("10.0.0.1", 1), tcp("10.0.0.2", 2)];
+        assert_eq!(parse("ipv4:10.0.0.1:1,10.0.0.2:2"), Ok(both));
+    }
+
+    #[test]
+    fn other_texts_are_none() {
+        for text in [
+            "",
+            "unix:",
+            "a:b",
+            "a:",
+            "https://a:443",
+            "xds:///a",
+            "[::1",
+            "a/b:1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        let error = parse("u:hunter2@a:1").unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
