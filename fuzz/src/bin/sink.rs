@@ -222,7 +222,7 @@ impl World {
         for status in self.sink.states() {
             let interest = self.sink.interest(status.type_url);
             let wants = |name: &Name| interest.is_some_and(|wanted| wanted.contains(name));
-            let aliases = status.held.iter().flat_map(|held| &held.aliases);
+            let aliases = status.held.iter().flat_map(|held| held.aliases());
             let mut names = aliases.chain([status.name]);
             assert!(names.any(wants), "nobody wants {status:?}");
         }

@@ -1,7 +1,7 @@
 //! Dynamic parameters: what a client says about itself when it subscribes.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::text::word;
 use super::{Keys, ParamsError};
@@ -55,6 +55,12 @@ impl Params {
             is_same_key
         });
         Ok(Self(set.into()))
+    }
+
+    /// No parameters, as a reference that lives for ever.
+    pub(crate) fn none() -> &'static Self {
+        static NONE: LazyLock<Params> = LazyLock::new(Params::default);
+        &NONE
     }
 
     /// Takes pairs that are known to be sorted, unique and within the limits.

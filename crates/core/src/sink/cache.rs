@@ -9,61 +9,30 @@
 //! ```
 //!
 //! It is not a database: it has what the rules of one stream need to tell
-//! changes from repetitions. Resources are shared with the owner's database.
-//! Changes of entries are in [`super::cache_update`].
+//! changes from repetitions. Changes of entries are in [`super::cache_update`].
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::effects::EffectCollector;
+use super::entry::{CacheState, Carried, Contents, Entry, Held};
 use super::event::{Cause, Event, WatchError};
 use super::interest_state::InterestState;
 use crate::Moment;
+use crate::interest::Subscription;
 use crate::name::{Name, Selector};
-use crate::params::Constraints;
+use crate::params::{Constraints, Params};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::timer::Timers;
-
-/// The state of a name: CSDS's `ClientResourceStatus` (C44).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CacheState {
-    /// Requested, and without a response.
-    #[default]
-    Requested,
-    /// The server said so, or did not respond in time.
-    DoesNotExist,
-    /// The last response was ACKed.
-    Acked,
-    /// The last response was NACKed.
-    Nacked,
-    /// The server sent an error for the name (C43).
-    ReceivedError,
-    /// No response came in time, which counts as a transient error (C35).
-    Timeout,
-}
-
-/// The state of one name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) state: CacheState,
-    /// The variants of one resource, sorted by constraints. The resource has
-    /// this name, or has it as an alias.
-    pub(super) held: Vec<Arc<Resource>>,
-    /// The last error; reported once (C28), and cleared when the resource
-    /// arrives.
-    pub(super) error: Option<WatchError>,
-    /// The resource came from another server, where its version means nothing
-    /// (E9).
-    pub(super) foreign: bool,
-}
 
 /// The purpose of a deadline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Deadline {
-    /// A response for the name (C32).
-    Fetch(Name),
+    /// A response for the name with these parameters (C32).
+    Fetch(Name, Params),
     /// The TTL of one variant (E10).
     Ttl(Name, Option<Constraints>),
+    /// The silence after which wildcards and globs are complete.
+    Silence,
 }
 
 impl Deadline {
@@ -78,74 +47,38 @@ pub(super) struct Cache {
     pub(super) timers: Timers<Deadline>,
 }
 
-impl Entry {
-    /// Stores a variant. Returns the variant with equal constraints that it
-    /// replaces; `None` if it is new, or if another resource had the name.
-    pub(super) fn put(&mut self, resource: &Arc<Resource>) -> Option<Arc<Resource>> {
-        // An alias may pass from one resource to another.
-        if self.held.first().is_some_and(|r| r.name != resource.name) {
-            self.held.clear();
-        }
-        match self.position(resource.constraints.as_ref()) {
-            Ok(index) => Some(std::mem::replace(&mut self.held[index], resource.clone())),
-            Err(index) => {
-                self.held.insert(index, resource.clone());
-                None
-            }
-        }
-    }
-
-    pub(super) fn variant(&self, constraints: Option<&Constraints>) -> Option<&Arc<Resource>> {
-        let index = self.position(constraints).ok()?;
-        Some(&self.held[index])
-    }
-
-    /// Finds a variant: its index, or the index at which to insert it.
-    pub(super) fn position(&self, constraints: Option<&Constraints>) -> Result<usize, usize> {
-        self.held
-            .binary_search_by(|held| held.constraints.as_ref().cmp(&constraints))
-    }
-
-    /// Returns whether the entry holds the resource of this name.
-    pub(super) fn holds(&self, name: &Name) -> bool {
-        self.held.first().is_some_and(|held| held.name == *name)
-    }
-
-    /// Returns whether a wildcard or a glob covers the entry: one of its
-    /// variants, or, if there is none, the name that was rejected or failed.
-    fn is_covered(&self, name: &Name, interest: &InterestState) -> bool {
-        match self.state {
-            CacheState::Nacked | CacheState::ReceivedError if self.held.is_empty() => {
-                interest.is_requested(name)
-            }
-            _ => {
-                let mut held = self.held.iter();
-                self.holds(name) && held.any(|held| interest.is_resource_requested(held))
-            }
-        }
-    }
-
-    /// Returns the version to send on a new stream: that of the only variant,
-    /// if the server still believes that we have it. `None` for an alias, for
-    /// several variants, and for a resource that the server withdrew, that
-    /// another server sent, or that has no version.
-    fn initial_version(&self, name: &Name) -> Option<&Version> {
-        let error = self.error.as_ref();
-        let is_withdrawn = error.is_some_and(|error| error.cause.is_withdrawal());
-        let [only] = self.held.as_slice() else {
-            return None;
-        };
-
-        let is_believed = only.name == *name && !is_withdrawn && !self.foreign;
-        let has_version = !only.version.as_str().is_empty();
-        (is_believed && has_version).then_some(&only.version)
-    }
-}
-
 impl Cache {
     /// Adds an entry for a name that is subscribed to.
     pub(super) fn add_entry(&mut self, name: &Name) {
         self.entries.entry(name.clone()).or_default();
+    }
+
+    /// Returns the variants of a name, or of the resource that it is an alias
+    /// of.
+    pub(super) fn variants<'a>(&'a self, entry: &'a Entry) -> &'a [Held] {
+        match &entry.contents {
+            Contents::Alias(of) => self.entries.get(of).map_or(&[], |e| e.contents.held()),
+            contents => contents.held(),
+        }
+    }
+
+    /// Returns whether the server has answered a subscription to a name.
+    pub(super) fn is_answered(
+        &self,
+        name: &Name,
+        params: &Params,
+        interest: &InterestState,
+    ) -> bool {
+        let Some(entry) = self.entries.get(name) else {
+            return false;
+        };
+        let held = self.variants(entry);
+        if held.is_empty() || !interest.has_locators() {
+            return !entry.is_unanswered();
+        }
+        let params = interest.effective(params);
+        let mut constraints = held.iter().map(|held| held.constraints.as_ref());
+        constraints.any(|only| only.is_none_or(|only| only.matches(params)))
     }
 
     /// Returns the names with errors that a selector may cover. For a wildcard
@@ -164,40 +97,67 @@ impl Cache {
         }
     }
 
-    /// Starts the fetch timer of a name, unless there is an answer already
-    /// (C33).
-    pub(super) fn start_fetch_timer(&mut self, name: &Name, until: Moment) {
-        let is_unanswered = |entry: &Entry| {
-            entry.held.is_empty()
-                && matches!(entry.state, CacheState::Requested | CacheState::Timeout)
-        };
-        if self.entries.get(name).is_some_and(is_unanswered) {
-            self.timers.set(Deadline::Fetch(name.clone()), until);
+    /// Starts the fetch timer of a subscription to a name, unless there is an
+    /// answer already (C33).
+    pub(super) fn start_fetch_timer(
+        &mut self,
+        name: &Name,
+        params: &Params,
+        interest: &InterestState,
+        until: Moment,
+    ) {
+        if self.entries.contains_key(name) && !self.is_answered(name, params, interest) {
+            let deadline = Deadline::Fetch(name.clone(), params.clone());
+            self.timers.set(deadline, until);
         }
     }
 
     /// Cancels all fetch timers: a stream that has ended cannot respond (C33).
     pub(super) fn cancel_fetch_timers(&mut self) {
         self.timers
-            .retain(|deadline| !matches!(deadline, Deadline::Fetch(_)));
+            .retain(|deadline| !matches!(deadline, Deadline::Fetch(..)));
     }
 
-    /// Evicts the names that only this selector covered, once the server was
-    /// told of the unsubscription (C25). After a wildcard or a glob every name
-    /// is looked at.
-    pub(super) fn forget_selector(
+    /// Cancels the fetch timers of a name, for the subscriptions that a variant
+    /// answers, or all of them.
+    pub(super) fn cancel_fetch(
         &mut self,
-        selector: &Selector,
+        name: &Name,
+        constraints: Option<&Constraints>,
+        interest: &InterestState,
+    ) {
+        for interested in [interest.desired(), interest.sent()] {
+            for params in interested.params_of_name(name) {
+                let is_for = constraints.filter(|_| interest.has_locators());
+                if is_for.is_none_or(|only| only.matches(interest.effective(params))) {
+                    let deadline = Deadline::Fetch(name.clone(), params.clone());
+                    self.timers.cancel(&deadline);
+                }
+            }
+        }
+    }
+
+    /// Forgets the names and variants that only this subscription covered, once
+    /// the server was told of the unsubscription (C25). After a wildcard or a
+    /// glob every name is looked at.
+    pub(super) fn forget_subscription(
+        &mut self,
+        subscription: &Subscription,
         collector: &mut EffectCollector<'_>,
     ) {
-        let Selector::Name(name) = selector else {
+        let Selector::Name(name) = &subscription.selector else {
             let names: Vec<_> = self.entries.keys().cloned().collect();
             names.iter().for_each(|name| self.forget(name, collector));
             return;
         };
 
-        let held = self.entries.get(name).and_then(|entry| entry.held.first());
-        let resource_name = held.map(|held| held.name.clone());
+        let fetch = Deadline::Fetch(name.clone(), subscription.params.clone());
+        self.timers.cancel(&fetch);
+        let entry = self.entries.get(name);
+        let resource_name = entry.and_then(|entry| match &entry.contents {
+            Contents::Alias(of) => Some(of.clone()),
+            _ => None,
+        });
         self.forget(name, collector);
         // An alias may have been the only reason to keep the resource.
         if let Some(resource_name) = resource_name {
@@ -205,11 +165,45 @@ impl Cache {
         }
     }
 
-    /// Evicts a name, which its owner may drop, unless a selector covers it.
-    pub(super) fn forget(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
+    /// Evicts a name, which its owner may drop, unless a selector covers it;
+    /// then only the variants go that are for no subscription.
+    fn forget(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         if self.evict(name, collector.interest) {
             collector.forget(name);
+        } else if self.drop_unrequested(name, collector) {
+            // The rest of the name is unknown, and not absent.
+            collector.forget(name);
         }
+    }
+
+    /// Drops the variants of a name that are for no subscription. Returns
+    /// whether there were some, and no others are left.
+    pub(super) fn drop_unrequested(
+        &mut self,
+        name: &Name,
+        collector: &mut EffectCollector<'_>,
+    ) -> bool {
+        let interest = collector.interest;
+        let Some(entry) = self.entries.get_mut(name) else {
+            return false;
+        };
+        if !interest.has_locators() {
+            return false;
+        }
+        let is_requested = |held: &Held| held.is_requested(name, interest);
+        let dropped = entry.contents.drop_unless(is_requested);
+        let is_last = !dropped.is_empty() && !entry.has_value();
+        if is_last && entry.error.is_none() {
+            entry.state = CacheState::Requested;
+        }
+        for held in &dropped {
+            let ttl = Deadline::Ttl(name.clone(), held.constraints.clone());
+            self.timers.cancel(&ttl);
+            if !is_last {
+                collector.remove_variant(name, held.constraints.as_ref());
+            }
+        }
+        is_last
     }
 
     /// Evicts a name, and the timers with it, unless a selector covers it. A
@@ -224,7 +218,6 @@ impl Cache {
         }
 
         let is_covered = entry.is_covered(name, interest);
-        self.timers.cancel(&Deadline::Fetch(name.clone()));
         if !is_covered {
             self.drop_contents(name);
             self.entries.remove(name);
@@ -232,23 +225,26 @@ impl Cache {
         !is_covered
     }
 
-    /// Drops the resources of a name, and their TTL timers unless the name is
-    /// an alias. Returns the resources.
-    pub(super) fn drop_contents(&mut self, name: &Name) -> Vec<Arc<Resource>> {
+    /// Drops the variants of a name, and their TTL timers. Returns whether it
+    /// had a value.
+    pub(super) fn drop_contents(&mut self, name: &Name) -> bool {
         let Some(entry) = self.entries.get_mut(name) else {
-            return Vec::new();
+            return false;
         };
-        let held = std::mem::take(&mut entry.held);
-        for resource in held.iter().filter(|held| held.name == *name) {
-            self.timers.cancel(&Deadline::ttl(resource));
+        let had_value = entry.has_value();
+        for held in entry.contents.drop_unless(|_| false) {
+            self.timers
+                .cancel(&Deadline::Ttl(name.clone(), held.constraints));
         }
-        held
+        entry.contents = Contents::Nothing;
+        had_value
     }
 
     /// Returns the versions that a delta stream sends in its first request
-    /// (E9). Names that only a glob covers are listed if `with_globs` is set.
-    pub(super) fn initial_versions(
-        &self,
+    /// (E9), and notes for each name whether the server was told. Names that
+    /// only a glob covers are listed if `with_globs` is set.
+    pub(super) fn tell_versions(
+        &mut self,
         interest: &InterestState,
         with_globs: bool,
     ) -> Vec<(Name, Version)> {
@@ -260,12 +256,19 @@ impl Cache {
                 || !desired.matches_glob(name)
         };
 
-        let listed = self.entries.iter().filter(|(name, _)| is_listed(name));
-        let versions = listed.filter_map(|(name, entry)| {
-            let version = entry.initial_version(name)?;
-            Some((name.clone(), version.clone()))
-        });
-        versions.collect()
+        let mut versions = Vec::new();
+        for (name, entry) in &mut self.entries {
+            let version = entry.initial_version().filter(|_| is_listed(name));
+            // One version does not tell which variant of several it is of.
+            let is_plain = desired.params_covering(name).nth(1).is_none();
+            let carried = match version.is_some() && is_plain {
+                true => Carried::Told,
+                false => Carried::Untold,
+            };
+            versions.extend(version.map(|version| (name.clone(), version.clone())));
+            entry.carried = carried;
+        }
+        versions
     }
 
     /// Marks all resources as coming from another server than the next
@@ -276,9 +279,8 @@ impl Cache {
             .for_each(|entry| entry.foreign = true);
     }
 
-    /// Reports to every watcher that the server cannot be reached: as the value
-    /// of a name without a resource, else beside the resource, which stays in
-    /// use.
+    /// Reports to every watcher that the server cannot be reached: in place of
+    /// a value that is missing, else beside it, which stays in use.
     pub(super) fn report_unreachable(
         &self,
         error: &WatchError,
@@ -287,33 +289,39 @@ impl Cache {
         debug_assert_eq!(error.cause, Cause::Unreachable);
         for (name, entry) in &self.entries {
             // Transient, so the same under every policy (C40).
-            match entry.held.is_empty() {
-                true => collector.report_failed(name, error.clone()),
-                false => collector.report_ambient(name, Some(error.clone())),
+            match entry.has_value() {
+                false => collector.report_failed(name, error.clone()),
+                true => collector.report_ambient(name, Some(error.clone())),
             }
         }
     }
 
     /// Reports that the server can be reached again: each name gets back the
-    /// error that it had before.
-    pub(super) fn report_reachable(&self, collector: &mut EffectCollector<'_>) {
-        for (name, entry) in &self.entries {
-            if !entry.held.is_empty() {
-                collector.report_ambient(name, entry.error.clone());
-            } else if let Some(error) = &entry.error {
-                collector.report_failed(name, error.clone());
+    /// error that it had before, unless that is told already.
+    pub(super) fn report_reachable(
+        &self,
+        is_told: impl Fn(&Name) -> bool,
+        collector: &mut EffectCollector<'_>,
+    ) {
+        for (name, entry) in self.entries.iter().filter(|(name, _)| !is_told(name)) {
+            match entry.has_value() && entry.error.is_none() {
+                true => collector.report_ambient(name, None),
+                false => self.report_error(name, collector),
             }
         }
     }
 
     /// Reports the error of a name, if it has one.
     pub(super) fn report_error(&self, name: &Name, collector: &mut EffectCollector<'_>) {
-        let entry = self.entries.get(name);
-        let error = entry.and_then(|entry| entry.error.clone());
-        match (error, entry.is_some_and(|entry| entry.held.is_empty())) {
-            (Some(error), true) => collector.report_failed(name, error),
-            (Some(error), false) => collector.report_ambient(name, Some(error)),
-            (None, _) => {}
+        let Some(entry) = self.entries.get(name) else {
+            return;
+        };
+        let Some(error) = entry.error.as_deref().cloned() else {
+            return;
+        };
+        match entry.has_value() {
+            false => collector.report_failed(name, error),
+            true => collector.report_ambient(name, Some(error)),
         }
     }
 
@@ -327,11 +335,11 @@ impl Cache {
         unreachable: Option<&WatchError>,
     ) -> Option<Event> {
         let entry = self.entries.get(name)?;
-        let error = unreachable.or(entry.error.as_ref())?.clone();
+        let error = unreachable.or(entry.error.as_deref())?.clone();
         let (type_url, name) = (type_url.clone(), name.clone());
-        Some(match entry.held.is_empty() {
-            true => Event::Failed(type_url, name, error),
-            false => Event::Ambient(type_url, name, Some(error)),
+        Some(match entry.has_value() {
+            false => Event::Failed(type_url, name, error),
+            true => Event::Ambient(type_url, name, Some(error)),
         })
     }
 }

@@ -1,34 +1,49 @@
 //! Changes of the cache: resources that arrive, are rejected, or are removed.
 //!
 //! Every error goes through [`Cache::fail`], and so through the table of A88,
-//! except an expired TTL, which always drops the resource (E10).
+//! except an expired TTL, which always drops the resource (E10), and a variant
+//! that is refused, which never does (TP2).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::cache::{Cache, CacheState, Deadline, Entry};
+use super::cache::{Cache, Deadline};
 use super::effects::EffectCollector;
+use super::entry::{CacheState, Carried, Contents, Entry, Held};
 use super::error_policy::{self, Fate};
 use super::event::{Cause, WatchError};
 use super::interest_state::InterestState;
+use super::overlap;
 use crate::Moment;
+use crate::interest::Subscription;
 use crate::kind::Kind;
-use crate::name::Name;
-use crate::params::Constraints;
+use crate::name::{Name, Selector};
+use crate::params::{Constraints, Params};
 use crate::resource::{Resource, TypeUrl};
 
 impl Cache {
     /// Stores an accepted resource under its name and under those of its
     /// aliases that are subscribed to (S36). Aliases that the resource has lost
-    /// are deleted.
+    /// are deleted, and so are variants that it shows to be outdated.
     pub(super) fn store(&mut self, resource: &Arc<Resource>, collector: &mut EffectCollector<'_>) {
-        let old = self.held_variant(resource);
-        self.store_under(&resource.name, resource, collector);
+        let name = &resource.name;
+        self.drop_outdated(resource, collector);
+        let old = self.store_variant(resource, collector);
+        let is_new = old.is_none();
         for alias in subscribed_aliases(resource, collector.interest) {
-            self.store_under(alias, resource, collector);
+            self.store_alias(alias, name, collector);
         }
-        if let Some(old) = old {
-            self.drop_lost_aliases(&old, collector);
+
+        let constraints = resource.constraints.as_ref();
+        let aliases = subscribed_aliases(resource, collector.interest);
+        for name in std::iter::once(name).chain(aliases) {
+            self.cancel_fetch(name, constraints, collector.interest);
+            if is_new {
+                collector.complete_name(name, constraints);
+            }
+        }
+        if let Some(old) = old.filter(|old| !old.aliases.is_empty()) {
+            self.drop_lost_aliases(name, &old.aliases, collector);
         }
     }
 
@@ -47,74 +62,97 @@ impl Cache {
     }
 
     /// Renews the TTL of a resource for a heartbeat, which has no body (E10). A
-    /// heartbeat for a version that is not cached has no effect.
+    /// heartbeat for a version that is not held has no effect.
     pub(super) fn apply_heartbeat(&mut self, type_url: &TypeUrl, beat: &Resource, now: Moment) {
-        let held = self.held_variant(beat);
+        let entry = self.entries.get(&beat.name);
+        let held = entry.and_then(|entry| entry.contents.variant(beat.constraints.as_ref()));
         if held.is_some_and(|held| held.version == beat.version) {
             self.refresh_ttl(type_url, beat, now);
         }
     }
 
-    /// Returns the variant that `resource` replaces. `None` if there is none,
-    /// or if the name is now an alias of another resource.
-    fn held_variant(&self, resource: &Resource) -> Option<Arc<Resource>> {
-        let entry = self.entries.get(&resource.name)?;
-        entry
-            .variant(resource.constraints.as_ref())
-            .filter(|held| held.name == resource.name)
-            .cloned()
+    /// Drops the variants of a name that an update shows to be outdated: those
+    /// from an earlier stream that it contradicts or leaves out, and those that
+    /// no subscription has the parameters for any more.
+    fn drop_outdated(&mut self, update: &Resource, collector: &mut EffectCollector<'_>) {
+        let name = &update.name;
+        let Some(entry) = self.entries.get_mut(name) else {
+            return;
+        };
+        let carried = std::mem::take(&mut entry.carried);
+        let constraints = update.constraints.as_ref();
+        let locators = collector.interest.has_locators();
+        let is_kept = |held: &Held| {
+            let only = held.constraints.as_ref();
+            let is_current = match carried {
+                Carried::No => true,
+                Carried::Told => !overlap::is_ambiguous(only, constraints, locators),
+                Carried::Untold => false,
+            };
+            only == constraints || (is_current && held.is_requested(name, collector.interest))
+        };
+        for held in entry.contents.drop_unless(is_kept) {
+            let ttl = Deadline::Ttl(name.clone(), held.constraints.clone());
+            self.timers.cancel(&ttl);
+            collector.remove_variant(name, held.constraints.as_ref());
+        }
     }
 
-    /// Stores a resource in the entry of one of its names. This ends the fetch
-    /// timer and the error of the name; the change for the database is
-    /// collected under the resource's own name only.
-    fn store_under(
+    /// Stores a variant under its own name, which ends an error of the name.
+    /// Returns the variant that it replaces.
+    fn store_variant(
         &mut self,
-        name: &Name,
         resource: &Arc<Resource>,
         collector: &mut EffectCollector<'_>,
-    ) {
-        self.timers.cancel(&Deadline::Fetch(name.clone()));
-        let entry = self.entries.entry(name.clone()).or_default();
-        let had_value = !entry.held.is_empty();
-        let old = entry.put(resource);
-        let had_error = entry.error.take().is_some();
-        entry.state = CacheState::Acked;
+    ) -> Option<Held> {
+        let new = Held::of(resource);
+        let entry = self.entries.entry(resource.name.clone()).or_default();
+        let had_error = entry.end_error(&resource.name, collector);
         entry.foreign = false;
-
         // C24: the same resource again is no change, unless it ends an error,
         // which the database may have (S61).
-        let is_changed = had_error || old.as_ref() != Some(resource);
-        if is_changed && *name == resource.name {
+        let is_changed =
+            had_error || entry.contents.variant(new.constraints.as_ref()) != Some(&new);
+        let old = entry.contents.put(new);
+        if is_changed {
             collector.upsert(resource);
         }
-        if had_error && had_value {
-            collector.report_ambient(name, None);
-        }
+        old
     }
 
-    /// Deletes the aliases of the replaced variant `old` that no variant of the
-    /// resource has any more.
-    fn drop_lost_aliases(&mut self, old: &Resource, collector: &mut EffectCollector<'_>) {
-        let entry = self.entries.get(&old.name);
-        let variants = entry.into_iter().flat_map(|entry| entry.held.iter());
-        let aliases = variants.flat_map(|held| held.aliases.iter().cloned());
-        let kept: BTreeSet<Name> = aliases.collect();
-        for alias in self.aliases_of(old) {
+    /// Makes a name an alias of a resource, which ends an error of the name.
+    fn store_alias(&mut self, alias: &Name, name: &Name, collector: &mut EffectCollector<'_>) {
+        let entry = self.entries.entry(alias.clone()).or_default();
+        entry.end_error(alias, collector);
+        entry.contents = Contents::Alias(name.clone());
+    }
+
+    /// Deletes those of a resource's former aliases that no variant of it has
+    /// any more.
+    fn drop_lost_aliases(
+        &mut self,
+        name: &Name,
+        former: &[Name],
+        collector: &mut EffectCollector<'_>,
+    ) {
+        let entry = self.entries.get(name);
+        let held = entry.into_iter().flat_map(|entry| entry.contents.held());
+        let kept: BTreeSet<Name> = held.flat_map(|held| held.aliases.iter().cloned()).collect();
+        for alias in self.aliases_of(name, former) {
             if !kept.contains(&alias) {
                 self.record_absent(&alias, collector);
             }
         }
     }
 
-    /// Returns the aliases whose entries hold this resource. An alias that
-    /// passed to another resource is not one of them.
-    fn aliases_of(&self, resource: &Resource) -> Vec<Name> {
-        let holds = |alias: &&Name| {
+    /// Returns those of some names that are aliases of a resource now. An alias
+    /// that passed to another resource is not one of them.
+    fn aliases_of(&self, name: &Name, some: &[Name]) -> Vec<Name> {
+        let is_alias = |alias: &&Name| {
             let entry = self.entries.get(*alias);
-            **alias != resource.name && entry.is_some_and(|entry| entry.holds(&resource.name))
+            entry.is_some_and(|entry| entry.is_alias_of(name))
         };
-        resource.aliases.iter().filter(holds).cloned().collect()
+        some.iter().filter(is_alias).cloned().collect()
     }
 
     /// Deletes a name of which the server says that it does not exist, and the
@@ -131,11 +169,12 @@ impl Cache {
         self.fail(name, CacheState::DoesNotExist, error, collector);
     }
 
-    /// Returns a name and the aliases whose entries hold its resource.
+    /// Returns a name and the aliases of its resource.
     fn with_aliases(&self, name: &Name) -> BTreeSet<Name> {
-        let held = self.entries.get(name).filter(|entry| entry.holds(name));
-        let held = held.into_iter().flat_map(|entry| entry.held.iter());
-        let mut names: BTreeSet<Name> = held.flat_map(|held| self.aliases_of(held)).collect();
+        let entry = self.entries.get(name);
+        let held = entry.into_iter().flat_map(|entry| entry.contents.held());
+        let aliases = held.flat_map(|held| self.aliases_of(name, &held.aliases));
+        let mut names: BTreeSet<Name> = aliases.collect();
         names.insert(name.clone());
         names
     }
@@ -150,7 +189,10 @@ impl Cache {
         collector: &mut EffectCollector<'_>,
     ) {
         let is_absent = |(name, entry): &(&Name, &Entry)| {
-            let resource_name = entry.held.first().map_or(*name, |held| &held.name);
+            let resource_name = match &entry.contents {
+                Contents::Alias(of) => of,
+                _ => *name,
+            };
             !present.contains(resource_name)
         };
         let absent = self.entries.iter().filter(is_absent);
@@ -158,7 +200,7 @@ impl Cache {
 
         for name in &absent {
             let entry = self.entries.get(name);
-            if entry.is_some_and(|entry| !entry.held.is_empty()) {
+            if entry.is_some_and(Entry::has_value) {
                 self.delete(name, collector);
             } else if !collector.interest.names_exactly(name) {
                 self.entries.remove(name);
@@ -168,7 +210,7 @@ impl Cache {
     }
 
     /// Deletes one variant of a name; with the last variant, the name. A
-    /// variant that is not cached is ignored.
+    /// variant that is not held is ignored.
     pub(super) fn delete_variant(
         &mut self,
         name: &Name,
@@ -178,16 +220,16 @@ impl Cache {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
-        let Ok(index) = entry.position(constraints) else {
-            return;
-        };
-
-        if entry.held.len() == 1 {
-            self.delete(name, collector);
-        } else {
-            let removed = entry.held.remove(index);
-            self.timers.cancel(&Deadline::ttl(&removed));
-            collector.remove_variant(&removed);
+        match entry.contents.held() {
+            [only] if only.constraints.as_ref() == constraints => self.delete(name, collector),
+            _ => {
+                let is_kept = |held: &Held| held.constraints.as_ref() != constraints;
+                for held in entry.contents.drop_unless(is_kept) {
+                    let ttl = Deadline::Ttl(name.clone(), held.constraints);
+                    self.timers.cancel(&ttl);
+                    collector.remove_variant(name, constraints);
+                }
+            }
         }
     }
 
@@ -199,7 +241,8 @@ impl Cache {
         constraints: Option<&Constraints>,
         collector: &mut EffectCollector<'_>,
     ) {
-        if self.entries.get(name).is_some_and(|e| e.held.len() > 1) {
+        let entry = self.entries.get(name);
+        if entry.is_some_and(|entry| entry.contents.held().len() > 1) {
             return self.delete_variant(name, constraints, collector);
         }
 
@@ -209,8 +252,8 @@ impl Cache {
         }
     }
 
-    /// Records an error of a name and ends its fetch timer. The policy for data
-    /// errors decides what becomes of the cached resource (A88). The same error
+    /// Records an error of a name and ends its fetch timers. The policy for
+    /// data errors decides what becomes of the value (A88). The same error
     /// again is no change (C28); a name that nobody requested is ignored.
     pub(super) fn fail(
         &mut self,
@@ -219,14 +262,56 @@ impl Cache {
         error: WatchError,
         collector: &mut EffectCollector<'_>,
     ) {
-        self.timers.cancel(&Deadline::Fetch(name.clone()));
+        self.cancel_fetch(name, None, collector.interest);
         let Some(entry) = self.find_or_add_entry(name, error.cause, collector.interest) else {
             return;
         };
 
-        if entry.error.as_ref() != Some(&error) {
-            let fate = error_policy::fate(error.cause, !entry.held.is_empty(), collector.policy);
+        if entry.is_unanswered() && state != CacheState::Timeout {
+            collector.complete_name(name, None);
+        }
+        if entry.error.as_deref() != Some(&error) {
+            let fate = error_policy::fate(error.cause, entry.has_value(), collector.policy);
             self.set_error(name, state, error, fate, collector);
+        }
+    }
+
+    /// Records that no response came for a subscription to a name. If other
+    /// parameters of the name have a value, it is no error of the name: these
+    /// have no variant.
+    pub(super) fn time_out(
+        &mut self,
+        name: &Name,
+        params: Params,
+        state: CacheState,
+        error: WatchError,
+        collector: &mut EffectCollector<'_>,
+    ) {
+        let entry = self.entries.get(name);
+        if !entry.is_some_and(Entry::has_value) {
+            self.fail(name, state, error, collector);
+        } else if state == CacheState::DoesNotExist {
+            collector.complete([Subscription::new(Selector::Name(name.clone()), params)]);
+        }
+    }
+
+    /// Records that a variant of a name is refused (TP2). The others stay in
+    /// use, whatever the policy for data errors.
+    pub(super) fn refuse_variant(
+        &mut self,
+        name: &Name,
+        error: WatchError,
+        collector: &mut EffectCollector<'_>,
+    ) {
+        let Some(entry) = self.find_or_add_entry(name, error.cause, collector.interest) else {
+            return;
+        };
+        if entry.error.as_deref() != Some(&error) {
+            let fate = match entry.has_value() {
+                true => Fate::Ambient,
+                false => Fate::Value,
+            };
+            self.set_error(name, CacheState::Nacked, error, fate, collector);
         }
     }
 
@@ -260,14 +345,11 @@ impl Cache {
         fate: Fate,
         collector: &mut EffectCollector<'_>,
     ) {
-        let dropped = match fate {
-            Fate::Drop => self.drop_contents(name),
-            Fate::Value | Fate::Ambient => Vec::new(),
-        };
+        let is_dropped = fate == Fate::Drop && self.drop_contents(name);
         // That a name does not exist is a change for the database even if it
         // never existed.
         let is_absent = fate == Fate::Value && error.cause == Cause::Deleted;
-        if !dropped.is_empty() || is_absent {
+        if is_dropped || is_absent {
             collector.remove(name);
         }
         match fate {
@@ -277,11 +359,24 @@ impl Cache {
 
         if let Some(entry) = self.entries.get_mut(name) {
             entry.state = state;
-            entry.error = Some(error);
+            entry.error = Some(Box::new(error));
         }
         if state == CacheState::DoesNotExist {
             self.evict(name, collector.interest);
         }
+    }
+}
+
+impl Entry {
+    /// Ends the error of a name that gets a value. Returns whether there was
+    /// one.
+    fn end_error(&mut self, name: &Name, collector: &mut EffectCollector<'_>) -> bool {
+        self.state = CacheState::Acked;
+        let had_error = self.error.take().is_some();
+        if had_error && self.has_value() {
+            collector.report_ambient(name, None);
+        }
+        had_error
     }
 }
 

@@ -6,12 +6,10 @@
 use super::config::SinkConfig;
 use super::event::Effects;
 use super::interest_state::InterestState;
-use super::sotw::locators;
 use super::type_state::TypeState;
 use crate::Moment;
 use crate::interest::{DeltaWildcard, InterestDiff};
 use crate::message::{DeltaRequest, InitialVersions, Locator, Node};
-use crate::name::Selector;
 
 /// Builds the next request: an acknowledgement if one is due, else the changes
 /// of the interest. It counts as sent.
@@ -35,10 +33,11 @@ pub(super) fn build_request(
         };
     }
 
-    let initial_versions = initial_versions(type_state, config);
+    let is_first = !type_state.interest.has_sent_request();
+    let initial_versions = tell_versions(type_state, config);
     let legacy = type_state.has_legacy_wildcard();
     let changes = take_changes(&mut type_state.interest, legacy);
-    type_state.apply_sent(&changes.sent, config, now, effects);
+    type_state.apply_sent(&changes.sent, config, now, is_first, effects);
     DeltaRequest {
         subscribe: changes.subscribe,
         unsubscribe: changes.unsubscribe,
@@ -47,15 +46,13 @@ pub(super) fn build_request(
     }
 }
 
-/// Returns the versions of cached resources if this is the first request of the
+/// Returns the versions of held resources if this is the first request of the
 /// stream: no other request may have versions (S49).
-fn initial_versions(type_state: &TypeState, config: &SinkConfig) -> InitialVersions {
-    let (interest, cache) = (&type_state.interest, &type_state.cache);
+fn tell_versions(type_state: &mut TypeState, config: &SinkConfig) -> InitialVersions {
+    let (interest, cache) = (&type_state.interest, &mut type_state.cache);
     match interest.has_sent_request() {
         true => InitialVersions::default(),
-        false => cache
-            .initial_versions(interest, config.glob_versions)
-            .into(),
+        false => cache.tell_versions(interest, config.glob_versions).into(),
     }
 }
 
@@ -76,15 +73,15 @@ struct SubscriptionDelta {
 /// can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
     let may_be_bare = legacy && !interest.has_sent_request();
-    let subscribe = locators(interest.added(), may_be_bare);
+    let subscribe = interest.locators(interest.added(), may_be_bare);
     let subscribes_star = interest.added().has_wildcard() && !subscribe.is_empty();
     let change = DeltaWildcard {
         subscribes_star,
-        subscribes_names: subscribe.len() > usize::from(subscribes_star),
-        unsubscribes_star: interest.removed().has_selector(&Selector::Wildcard),
+        subscribes_names: subscribe.iter().any(|locator| locator.name != "*"),
+        unsubscribes_star: interest.removed().has_wildcard() && !interest.desired().has_wildcard(),
     };
 
-    let unsubscribe = locators(interest.removed(), false);
+    let unsubscribe = interest.locators(interest.removed(), false);
     let wildcard = interest.wildcard().after_delta(change, legacy);
     SubscriptionDelta {
         subscribe,

@@ -10,7 +10,9 @@ use super::config::{DataErrors, SinkConfig};
 use super::event::{Effects, Event, WatchError};
 use super::interest_state::InterestState;
 use crate::change::Change;
+use crate::interest::Subscription;
 use crate::name::Name;
+use crate::params::Constraints;
 use crate::resource::{Resource, ResourceError, TypeUrl};
 
 /// Collects the effects of one input on one type.
@@ -55,9 +57,14 @@ impl<'a> EffectCollector<'a> {
         }
     }
 
-    /// Adds the change of a resource that arrived.
+    /// Adds the change of a resource that arrived. Without locators it is for
+    /// all subscriptions of its name, whatever their parameters.
     pub(super) fn upsert(&mut self, resource: &Arc<Resource>) {
-        let change = Change::Upsert(self.type_url.clone(), resource.clone());
+        let mut resource = Arc::clone(resource);
+        if resource.constraints.is_some() && !self.interest.has_locators() {
+            Arc::make_mut(&mut resource).constraints = None;
+        }
+        let change = Change::Upsert(self.type_url.clone(), resource);
         self.effects.changes.push(change);
     }
 
@@ -67,11 +74,29 @@ impl<'a> EffectCollector<'a> {
         self.effects.changes.push(change);
     }
 
-    /// Adds the removal of one variant of a resource that keeps others.
-    pub(super) fn remove_variant(&mut self, resource: &Resource) {
-        let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
-        let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
-        self.effects.changes.push(change);
+    /// Adds the removal of one variant of a name that keeps others. Without
+    /// locators the database has one resource of the name, which the others
+    /// have replaced.
+    pub(super) fn remove_variant(&mut self, name: &Name, constraints: Option<&Constraints>) {
+        if self.interest.has_locators() {
+            let (type_url, name) = (self.type_url.clone(), name.clone());
+            let change = Change::RemoveVariant(type_url, name, constraints.cloned());
+            self.effects.changes.push(change);
+        }
+    }
+
+    /// Adds that the subscriptions to a name are answered: those that a variant
+    /// is for, or all.
+    pub(super) fn complete_name(&mut self, name: &Name, constraints: Option<&Constraints>) {
+        let answered = self.interest.answered_by(name, constraints);
+        self.complete(answered);
+    }
+
+    /// Adds subscriptions that are complete.
+    pub(super) fn complete(&mut self, subscriptions: impl IntoIterator<Item = Subscription>) {
+        let with_type = |subscription| (self.type_url.clone(), subscription);
+        let complete = subscriptions.into_iter().map(with_type);
+        self.effects.complete.extend(complete);
     }
 
     /// Adds the server's error for a name or a collection (S61).

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use super::subscription::Subscription;
 use crate::change::{Change, Transaction};
+use crate::interest::Subscription;
 use crate::name::Name;
 use crate::resource::{ErrorCode, ResourceError, TypeUrl};
 
-/// An error of a name, for its watchers.
+/// An error of a name, for its watchers. That one variant of several is gone,
+/// or never was, is no error: the database tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// No value is in use, and the error stands in its place until one arrives.
@@ -19,6 +20,14 @@ pub enum Event {
     /// The error is beside the value, which stays in use; `None` if it has
     /// ended.
     Ambient(TypeUrl, Name, Option<WatchError>),
+}
+
+impl Event {
+    /// Returns the name that the event is about.
+    pub(super) fn subject(&self) -> (TypeUrl, Name) {
+        let (Self::Failed(type_url, name, _) | Self::Ambient(type_url, name, _)) = self;
+        (type_url.clone(), name.clone())
+    }
 }
 
 /// Why a name has no value, or only an old one.
@@ -115,9 +124,9 @@ pub struct Effects {
     /// Errors for watchers, in order.
     pub events: Vec<Event>,
     /// Subscriptions that the server has answered: a wildcard or a glob of
-    /// which it has sent all, a name of which it has sent a resource, a removal
-    /// or an error. Until then a name that the database does not have is
-    /// unknown (S51).
+    /// which it has sent all; a name of which it has sent a resource, a removal
+    /// or an error, or of which its silence means that it does not exist (C34).
+    /// Until then a name that the database does not have is unknown (S51).
     pub complete: Vec<(TypeUrl, Subscription)>,
     /// Names that the owner may drop, before it applies the changes: nobody was
     /// subscribed to them, and the server was told so (C25).

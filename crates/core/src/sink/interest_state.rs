@@ -9,45 +9,101 @@
 //! No message is kept here: when the transport can take one, it is made of
 //! `added` and `removed` as they are then, so that ten changes while it was
 //! blocked become one request.
+//!
+//! A server that does not read locators (TP2) is asked for each selector once,
+//! whatever its parameters: all subscriptions of a selector are in one state.
 
-use crate::interest::{Interest, InterestDiff, Wildcard};
+use super::config::SinkConfig;
+use crate::interest::{Interest, InterestDiff, Subscription, Wildcard};
+use crate::message::Locator;
 use crate::name::{Name, Selector};
+use crate::params::{Constraints, Params};
 use crate::resource::Resource;
 
 /// The interest of one type on one stream after another.
 ///
 /// Invariants, proved by `InterestState::check`:
 /// - `desired` is `sent` without `removed` and with `added`;
-/// - `removed` is in `sent` and not in `desired`.
-#[derive(Debug, Default)]
+/// - `removed` is in `sent` and not in `desired`;
+/// - without locators, no selector is in `removed` and in `desired`.
+#[derive(Debug)]
 pub(super) struct InterestState {
+    /// The server tells subscriptions apart by their parameters.
+    locators: bool,
+    /// The parameters of the stream, which plain subscriptions have.
+    stream_params: Params,
     desired: Interest,
     sent: Interest,
     added: Interest,
     removed: Interest,
+    /// Subscriptions with parameters that ended on this stream while their name
+    /// is subscribed to with others. The server may not have read that when it
+    /// sent a variant.
+    ended: Interest,
     /// The state of the wildcard at the server, after the requests so far.
     wildcard: Wildcard,
 }
 
 impl InterestState {
-    /// Adds a selector. If an unsubscription of it was not sent yet, a
-    /// subscription is sent instead, so that the server sends the resources
-    /// again (E9).
-    pub(super) fn subscribe(&mut self, selector: Selector) {
-        if self.desired.insert(selector.clone()) {
-            self.removed.remove(&selector);
-            self.added.insert(selector);
+    pub(super) fn new(config: &SinkConfig) -> Self {
+        Self {
+            locators: config.locators,
+            stream_params: config.params.clone(),
+            desired: Interest::default(),
+            sent: Interest::default(),
+            added: Interest::default(),
+            removed: Interest::default(),
+            ended: Interest::default(),
+            wildcard: Wildcard::default(),
         }
     }
 
-    /// Removes a selector. An unsubscription is sent only for a selector that
-    /// was sent.
-    pub(super) fn unsubscribe(&mut self, selector: &Selector) {
-        if self.desired.remove(selector) {
-            self.added.remove(selector);
-            if self.sent.has_selector(selector) {
-                self.removed.insert(selector.clone());
+    /// Changes the parameters of the stream.
+    pub(super) fn set_stream_params(&mut self, params: Params) {
+        self.stream_params = params;
+    }
+
+    /// Adds a subscription. If an unsubscription of it was not sent yet, a
+    /// subscription is sent instead, so that the server sends the resources
+    /// again (E9).
+    pub(super) fn subscribe(&mut self, subscription: Subscription) {
+        let selector = &subscription.selector;
+        let is_shared = !self.locators && self.desired.has_selector(selector);
+        if !self.desired.insert(subscription.clone()) {
+            return;
+        }
+        if is_shared {
+            // The server is asked, or will be, on account of the others.
+            for set in [&mut self.sent, &mut self.added] {
+                if set.has_selector(&subscription.selector) {
+                    set.insert(subscription.clone());
+                }
             }
+            return;
+        }
+        if !self.locators && self.removed.has_selector(selector) {
+            let told = with_selector(&self.removed, selector);
+            for old in &told {
+                self.removed.remove(old);
+                self.sent.remove(old);
+            }
+            self.sent.insert(subscription.clone());
+        }
+        self.removed.remove(&subscription);
+        self.added.insert(subscription);
+    }
+
+    /// Removes a subscription. An unsubscription is sent only for one that was
+    /// sent.
+    pub(super) fn unsubscribe(&mut self, subscription: &Subscription) {
+        if !self.desired.remove(subscription) {
+            return;
+        }
+        self.added.remove(subscription);
+        if !self.locators && self.desired.has_selector(&subscription.selector) {
+            self.sent.remove(subscription);
+        } else if self.sent.has(subscription) {
+            self.removed.insert(subscription.clone());
         }
     }
 
@@ -55,6 +111,7 @@ impl InterestState {
     pub(super) fn restart(&mut self) {
         self.sent = Interest::default();
         self.removed = Interest::default();
+        self.ended = Interest::default();
         self.added = self.desired.clone();
         self.wildcard = Wildcard::Never;
     }
@@ -66,12 +123,29 @@ impl InterestState {
             added: std::mem::take(&mut self.added),
             removed: std::mem::take(&mut self.removed),
         };
-        for selector in diff.removed.iter() {
-            self.sent.remove(&selector);
+        for subscription in diff.removed.iter() {
+            self.sent.remove(&subscription);
+            self.record_ended(subscription);
+        }
+        for subscription in diff.added.iter() {
+            self.ended.remove(&subscription);
         }
         self.sent.extend(diff.added.iter());
         self.wildcard = wildcard;
         diff
+    }
+
+    /// Notes a subscription that ended, if its selector goes on with other
+    /// parameters; without those, its variants are not asked for at all.
+    fn record_ended(&mut self, subscription: Subscription) {
+        let selector = &subscription.selector;
+        if self.sent.has_selector(selector) {
+            self.ended.insert(subscription);
+        } else {
+            for old in with_selector(&self.ended, selector) {
+                self.ended.remove(&old);
+            }
+        }
     }
 
     /// Records that a request is sent that only prepares the next change.
@@ -105,6 +179,37 @@ impl InterestState {
         &self.removed
     }
 
+    /// Returns whether the server reads locators.
+    pub(super) fn has_locators(&self) -> bool {
+        self.locators
+    }
+
+    /// Writes subscriptions as a list of locators; `bare` allows an empty list
+    /// for the plain wildcard. A server without locators is sent each selector
+    /// once.
+    pub(super) fn locators(&self, interest: &Interest, bare: bool) -> Vec<Locator> {
+        let only_star = match self.locators {
+            true => interest.is_plain_wildcard(),
+            false => interest.is_wildcard_only(),
+        };
+        if only_star && bare {
+            return Vec::new();
+        }
+        if self.locators {
+            return interest.iter().map(|one| one.locator()).collect();
+        }
+        let mut names: Vec<Locator> = Vec::new();
+        for Subscription { selector, .. } in interest.iter() {
+            if names
+                .last()
+                .is_none_or(|last| last.name != selector.as_str())
+            {
+                names.push(selector.as_str().into());
+            }
+        }
+        names
+    }
+
     /// Returns whether this name is subscribed to now.
     pub(super) fn is_desired(&self, name: &Name) -> bool {
         self.desired.contains(name)
@@ -123,11 +228,69 @@ impl InterestState {
     /// Returns whether the server was asked for the resource under any of its
     /// names; see [`InterestState::is_requested`].
     pub(super) fn is_resource_requested(&self, resource: &Resource) -> bool {
-        self.is_requested(&resource.name)
-            || resource
-                .aliases
-                .iter()
-                .any(|alias| self.is_requested(alias))
+        names_of(&resource.name, &resource.aliases).any(|name| self.is_requested(name))
+    }
+
+    /// Returns whether a variant is for any of the subscriptions that the
+    /// server was asked for. A server without locators decides that itself.
+    pub(super) fn is_variant_requested(
+        &self,
+        name: &Name,
+        aliases: &[Name],
+        constraints: Option<&Constraints>,
+    ) -> bool {
+        self.matches(&self.sent, name, aliases, constraints)
+    }
+
+    /// Returns whether a variant is for a subscription that ended on this
+    /// stream.
+    pub(super) fn is_variant_ended(&self, resource: &Resource) -> bool {
+        let (name, aliases) = (&resource.name, &resource.aliases);
+        self.matches(&self.ended, name, aliases, resource.constraints.as_ref())
+    }
+
+    fn matches(
+        &self,
+        interest: &Interest,
+        name: &Name,
+        aliases: &[Name],
+        constraints: Option<&Constraints>,
+    ) -> bool {
+        let mut names = names_of(name, aliases);
+        match constraints.filter(|_| self.locators) {
+            None => names.any(|name| interest.contains(name)),
+            Some(constraints) => names.any(|name| {
+                let mut sets = interest.params_covering(name);
+                sets.any(|params| constraints.matches(self.effective(params)))
+            }),
+        }
+    }
+
+    /// Returns the parameters by which the server chooses the variant of a
+    /// subscription: a plain one has those of a wildcard or glob with its own,
+    /// or else those of the stream.
+    pub(super) fn effective<'a>(&'a self, params: &'a Params) -> &'a Params {
+        match params.is_empty() {
+            false => params,
+            true => self.sent.scope_params().unwrap_or(&self.stream_params),
+        }
+    }
+
+    /// Returns the subscriptions to this very name that a variant is for; all
+    /// of them without a variant.
+    pub(super) fn answered_by(
+        &self,
+        name: &Name,
+        constraints: Option<&Constraints>,
+    ) -> Vec<Subscription> {
+        let constraints = constraints.filter(|_| self.locators);
+        let is_for = |params: &&Params| {
+            constraints.is_none_or(|constraints| constraints.matches(self.effective(params)))
+        };
+        let sets = self.sent.params_of_name(name).filter(is_for);
+        let subscription =
+            |params: &Params| Subscription::new(Selector::Name(name.clone()), params.clone());
+        sets.map(subscription).collect()
     }
 
     /// Returns whether an error of the server about this name counts: the
@@ -147,12 +310,28 @@ impl InterestState {
     #[cfg(test)]
     pub(super) fn check(&self) {
         let sent = self.sent.iter();
-        let kept = sent.filter(|selector| !self.removed.has_selector(selector));
+        let kept = sent.filter(|subscription| !self.removed.has(subscription));
         let expected: Interest = kept.chain(self.added.iter()).collect();
         assert_eq!(self.desired, expected);
-        for selector in self.removed.iter() {
-            assert!(self.sent.has_selector(&selector));
-            assert!(!self.desired.has_selector(&selector));
+        for subscription in self.removed.iter() {
+            assert!(self.sent.has(&subscription));
+            assert!(!self.desired.has(&subscription));
+            assert!(self.locators || !self.desired.has_selector(&subscription.selector));
+        }
+        for subscription in self.ended.iter() {
+            assert!(self.locators && !self.sent.has(&subscription));
         }
     }
+}
+
+/// Returns all names of a resource.
+fn names_of<'a>(name: &'a Name, aliases: &'a [Name]) -> impl Iterator<Item = &'a Name> {
+    std::iter::once(name).chain(aliases)
+}
+
+/// Returns the subscriptions of an interest that have this selector.
+fn with_selector(interest: &Interest, selector: &Selector) -> Vec<Subscription> {
+    let sets = interest.params_of_selector(selector);
+    let with = |params: &Params| Subscription::new(selector.clone(), params.clone());
+    sets.map(with).collect()
 }

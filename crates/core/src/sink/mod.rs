@@ -37,19 +37,21 @@
 mod backoff;
 mod cache;
 mod cache_update;
+mod completion;
 mod config;
 mod delta;
 mod effects;
+mod entry;
 mod error;
 mod error_policy;
 mod event;
 mod incoming;
 mod interest_state;
+mod overlap;
 mod response;
 mod sotw;
 mod status;
 mod stream;
-mod subscription;
 mod type_state;
 mod verdict;
 
@@ -61,17 +63,18 @@ use std::collections::VecDeque;
 use self::type_state::TypeState;
 use crate::Moment;
 use crate::message::Node;
+use crate::params::Params;
 use crate::resource::{Nonce, TypeUrl};
 
+pub use crate::interest::Subscription;
 pub use crate::message::{Request, Response};
 pub use backoff::{Backoff, BackoffConfig};
-pub use cache::CacheState;
 pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, SinkConfig, StreamScope};
+pub use entry::{CacheState, Held};
 pub use error::{Blame, ProtocolFault, SinkError};
 pub use event::{Cause, Effects, Event, WatchError};
 pub use response::Delivery;
 pub use status::Status;
-pub use subscription::Subscription;
 pub use verdict::{Rejection, Verdict};
 
 /// The receiving side of one stream after another to one server.
@@ -128,21 +131,23 @@ impl Sink {
         now: Moment,
     ) -> Result<(), SinkError> {
         self.check_type(type_url)?;
-        let Subscription { selector, .. } = subscription.into();
+        let subscription = subscription.into();
 
         let index = self.index(type_url).unwrap_or_else(|| {
-            self.types.push(TypeState::new(type_url.clone()));
+            self.types
+                .push(TypeState::new(type_url.clone(), &self.config));
             self.types.len() - 1
         });
         let type_state = &mut self.types[index];
-        let is_new = !type_state.interest.desired().has_selector(&selector);
-        type_state.subscribe(selector.clone(), &self.config, &mut self.effects);
+        if type_state.interest.desired().has(&subscription) {
+            return Ok(());
+        }
+        type_state.subscribe(subscription.clone(), &self.config, &mut self.effects);
 
-        if is_new
-            && self.config.fetch_start == FetchStart::Subscribed
+        if self.config.fetch_start == FetchStart::Subscribed
             && let Some(after) = self.config.fetch_timeout.after()
         {
-            type_state.start_fetch_timer(&selector, now + after); // E2
+            type_state.start_fetch_timer(&subscription, now + after); // E2
         }
         Ok(())
     }
@@ -162,13 +167,24 @@ impl Sink {
     /// the server has been told (C25).
     pub fn unsubscribe(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
         if let Some(index) = self.index(type_url) {
-            self.types[index].unsubscribe(&subscription.selector, &self.config, &mut self.effects);
+            self.types[index].unsubscribe(subscription, &self.config, &mut self.effects);
         }
     }
 
     /// Changes the node; the next request has it (E14).
     pub fn set_node(&mut self, node: Node) {
         self.config.node = node;
+        self.node_due = true;
+    }
+
+    /// Changes the parameters of plain subscriptions, which the server knows
+    /// from the node (TP2). A variant that is for no subscription any more stays
+    /// in use until the next update of its name.
+    pub fn set_params(&mut self, params: Params) {
+        for type_state in &mut self.types {
+            type_state.interest.set_stream_params(params.clone());
+        }
+        self.config.params = params;
         self.node_due = true;
     }
 
@@ -246,9 +262,10 @@ impl Sink {
             .take_pending(nonce)
             .ok_or_else(not_judging)?;
 
-        self.recover();
+        let first_event = self.effects.events.len();
         let (type_state, effects) = (&mut self.types[index], &mut self.effects);
         let acked = type_state.apply_verdict(pending, verdict, &self.config, now, effects);
+        self.recover(first_event);
         self.due_acks.push_back(index);
         Ok(acked)
     }

@@ -2,8 +2,8 @@
 //!
 //! A response that contradicts itself is NACKed before any part of it is used
 //! (E9); resources that were not subscribed to are left out (C21); a resource
-//! beyond a limit is rejected alone. Nothing is applied here: that takes a
-//! verdict.
+//! beyond a limit is rejected alone, and so is a variant that cannot be held
+//! ([`super::overlap`]). Nothing is applied here: that takes a verdict.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::cache::Cache;
 use super::error::ProtocolFault;
 use super::incoming::Incoming;
 use super::interest_state::InterestState;
+use super::overlap::VariantFilter;
 use super::verdict::Rejection;
 use crate::kind::Kind;
 use crate::limits::Limits;
@@ -35,7 +36,7 @@ pub struct Delivery {
     pub resources: Vec<Arc<Resource>>,
     /// Resources without bodies whose TTL is renewed (E10).
     pub heartbeats: Vec<Arc<Resource>>,
-    /// Removed names.
+    /// Removed names, and collections that do not exist.
     pub removed: Vec<Name>,
     /// Removed variants (TP2); without constraints, the one for all clients.
     pub removed_variants: Vec<(Name, Option<Constraints>)>,
@@ -56,6 +57,8 @@ pub(super) struct PendingVerdict {
     pub(super) is_partial: bool,
     /// Rejections that do not depend on the owner's verdict.
     pub(super) over_limits: Vec<Rejection>,
+    /// Variants that are rejected while others of their names are used (TP2).
+    pub(super) refused: Vec<Rejection>,
 }
 
 /// Finds a contradiction in a response: a name that occurs twice, or in two
@@ -134,6 +137,7 @@ pub(super) fn filter_response(
         is_partial: false,
         version: incoming.version,
         over_limits: Vec::new(),
+        refused: Vec::new(),
         delivery: Delivery {
             type_url: incoming.type_url,
             nonce: incoming.nonce,
@@ -152,6 +156,16 @@ pub(super) fn filter_response(
         }
     }
     pending.delivery.retain_relevant(interest, cache, limits);
+    let mut resources = std::mem::take(&mut pending.delivery.resources);
+    let removed = pending.delivery.removed_variants.iter();
+    let filter = VariantFilter {
+        interest,
+        cache,
+        removed: removed.map(|(name, of)| (name, of.as_ref())).collect(),
+        lists_all: pending.version.is_some(),
+    };
+    pending.refused = filter.refuse(&mut resources);
+    pending.delivery.resources = resources;
     pending
 }
 
@@ -181,11 +195,14 @@ impl PendingVerdict {
 }
 
 impl Delivery {
-    /// Keeps the removals of names in the cache and the errors of requested
-    /// names that are not too long, and cuts long error messages.
+    /// Keeps the removals of names in the cache and of collections, and the
+    /// errors of requested names that are not too long, and cuts long error
+    /// messages.
     fn retain_relevant(&mut self, interest: &InterestState, cache: &Cache, limits: &Limits) {
         let is_cached = |name: &Name| cache.entries.contains_key(name);
-        self.removed.retain(is_cached);
+        let names_collection = |name: &Name| interest.sent().names_collection(name);
+        self.removed
+            .retain(|name| is_cached(name) || names_collection(name));
         self.removed_variants.retain(|(name, _)| is_cached(name));
 
         let longest = limits.name_bytes;

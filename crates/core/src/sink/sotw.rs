@@ -13,7 +13,7 @@ use super::event::Effects;
 use super::interest_state::InterestState;
 use super::type_state::TypeState;
 use crate::Moment;
-use crate::interest::{Interest, InterestDiff, Wildcard};
+use crate::interest::{InterestDiff, Wildcard};
 use crate::message::{Locator, Node, SotwRequest};
 
 /// Builds the next request, which counts as sent: an acknowledgement if one is
@@ -26,13 +26,14 @@ pub(super) fn build_request(
     now: Moment,
     effects: &mut Effects,
 ) -> SotwRequest {
+    let is_first = !type_state.interest.has_sent_request();
     let must_wait = type_state.has_due_ack() && has_changes(&type_state.interest);
     let names = match must_wait {
         true => sent_locators(&type_state.interest),
         false => {
             let legacy = type_state.has_legacy_wildcard();
             let (names, sent) = take_changes(&mut type_state.interest, legacy);
-            type_state.apply_sent(&sent, config, now, effects);
+            type_state.apply_sent(&sent, config, now, is_first, effects);
             names
         }
     };
@@ -47,12 +48,12 @@ pub(super) fn build_request(
     }
 }
 
-/// Returns whether there are changes to send. A selector that was sent before
-/// is no change: the server would see no difference.
+/// Returns whether there are changes to send. A subscription that was sent
+/// before is no change: the server would see no difference.
 pub(super) fn has_changes(interest: &InterestState) -> bool {
     let sent = interest.sent();
     let mut added = interest.added().iter();
-    !interest.removed().is_empty() || added.any(|selector| !sent.has_selector(&selector))
+    !interest.removed().is_empty() || added.any(|subscription| !sent.has(&subscription))
 }
 
 /// Returns the selectors of the last request. An acknowledgement has no
@@ -60,7 +61,7 @@ pub(super) fn has_changes(interest: &InterestState) -> bool {
 /// stale, and is added again now, the server would never see that it was
 /// removed.
 fn sent_locators(interest: &InterestState) -> Vec<Locator> {
-    locators(interest.sent(), interest.wildcard() == Wildcard::Legacy)
+    interest.locators(interest.sent(), interest.wildcard() == Wildcard::Legacy)
 }
 
 /// Takes the changes since the last request. Returns the selectors of the next
@@ -75,22 +76,9 @@ fn take_changes(interest: &mut InterestState, legacy: bool) -> (Vec<Locator>, In
     }
 
     let may_be_bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
-    let names = locators(interest.desired(), may_be_bare);
+    let names = interest.locators(interest.desired(), may_be_bare);
     let lists_star = interest.desired().has_wildcard() && !names.is_empty();
-    let lists_names = names.len() > usize::from(lists_star);
+    let lists_names = names.iter().any(|locator| locator.name != "*");
     let diff = interest.record_sent(before.after_sotw(lists_star, lists_names, legacy));
     (names, diff)
-}
-
-/// Writes an interest as a list of locators; `bare` allows an empty list for
-/// the wildcard.
-pub(super) fn locators(interest: &Interest, bare: bool) -> Vec<Locator> {
-    let only_star = interest.has_wildcard() && interest.len() == 1;
-    match only_star && bare {
-        true => Vec::new(),
-        false => interest
-            .iter()
-            .map(|selector| selector.as_str().into())
-            .collect(),
-    }
 }

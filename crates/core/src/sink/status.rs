@@ -1,13 +1,11 @@
 //! The status of a sink.
 
-use std::sync::Arc;
-
 use super::Sink;
-use super::cache::CacheState;
+use super::entry::{CacheState, Held};
 use super::event::{Event, WatchError};
 use crate::interest::Interest;
-use crate::name::{Name, Selector};
-use crate::resource::{Resource, TypeUrl, Version};
+use crate::name::Name;
+use crate::resource::{TypeUrl, Version};
 
 /// The status of one name, for CSDS (C44).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +16,8 @@ pub struct Status<'a> {
     pub name: &'a Name,
     /// The state of the name.
     pub state: CacheState,
-    /// The cached resource, or its variants.
-    pub held: &'a [Arc<Resource>],
+    /// The variants that the database has; of an alias, those of its resource.
+    pub held: &'a [Held],
     /// The error of the name.
     pub error: Option<&'a WatchError>,
 }
@@ -30,21 +28,6 @@ impl Sink {
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let index = self.index(type_url)?;
         Some(self.types[index].interest.desired())
-    }
-
-    /// Returns whether the server was sent this selector on the present stream,
-    /// and the cached resources are its answer: by a response, or by silence,
-    /// since the version that the server was sent is still the newest. They
-    /// stay current if the selector is removed and added again before the
-    /// server is told.
-    #[must_use]
-    pub fn is_answered(&self, type_url: &TypeUrl, selector: &Selector) -> bool {
-        let Some(index) = self.index(type_url) else {
-            return false;
-        };
-        let type_state = &self.types[index];
-        let has_answer = type_state.nonce.is_some() || type_state.version.is_some();
-        has_answer && type_state.interest.sent().has_selector(selector)
     }
 
     /// Returns the error of a name, to be told to a new watcher after the value
@@ -64,8 +47,8 @@ impl Sink {
                 type_url: &type_state.type_url,
                 name,
                 state: entry.state,
-                held: &entry.held,
-                error: entry.error.as_ref(),
+                held: type_state.cache.variants(entry),
+                error: entry.error.as_deref(),
             })
         })
     }

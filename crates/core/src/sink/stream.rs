@@ -10,14 +10,17 @@
 //!
 //! When to reconnect is not decided here: see [`super::Backoff`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Sink;
 use super::cache::Cache;
 use super::config::FetchStart;
 use super::effects::EffectCollector;
-use super::event::{Cause, WatchError};
+use super::event::{Cause, Event, WatchError};
 use super::type_state::TypeState;
+use crate::name::Name;
+use crate::resource::TypeUrl;
 
 impl Sink {
     /// Starts a stream. Its server knows neither the nonces nor the
@@ -79,12 +82,23 @@ impl Sink {
         self.got_response
     }
 
-    /// Reports that the server can be reached, since it responded (C39).
-    /// Nothing is reported if it was not unreachable.
-    pub(super) fn recover(&mut self) {
-        if self.unreachable.take().is_some() {
-            self.report_to_watchers(Cache::report_reachable);
+    /// Reports that the server can be reached, since it responded (C39): every
+    /// name gets back the error that it had before, but for those that have an
+    /// event from `first_event` on, which tells of a newer state. Nothing is
+    /// reported if the server was not unreachable.
+    pub(super) fn recover(&mut self, first_event: usize) {
+        if self.unreachable.take().is_none() {
+            return;
         }
+        let newer: BTreeSet<(TypeUrl, Name)> = self.effects.events[first_event..]
+            .iter()
+            .map(Event::subject)
+            .collect();
+        self.report_to_watchers(|cache, collector| {
+            let type_url = collector.type_url;
+            let is_newer = |name: &Name| newer.contains(&(type_url.clone(), name.clone()));
+            cache.report_reachable(is_newer, collector);
+        });
     }
 
     /// Collects the events that `report` has for the watchers of each type.

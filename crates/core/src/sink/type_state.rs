@@ -14,9 +14,13 @@
 //! read until it is sent (C22): a server that sends and does not read cannot
 //! make acknowledgements pile up.
 
-use super::cache::{Cache, CacheState, Deadline};
+use std::time::Duration;
+
+use super::cache::{Cache, Deadline};
+use super::completion::{Completion, Extent};
 use super::config::{FetchStart, FetchTimeout, SinkConfig};
 use super::effects::EffectCollector;
+use super::entry::CacheState;
 use super::error::SinkError;
 use super::event::{Cause, Effects, WatchError};
 use super::incoming::Incoming;
@@ -25,7 +29,7 @@ use super::response::{self, Delivery, PendingVerdict};
 use super::verdict::{Rejection, Verdict, VerdictApplier, nack_detail};
 use super::{delta, sotw};
 use crate::Moment;
-use crate::interest::{Interest, InterestDiff};
+use crate::interest::{Interest, InterestDiff, Subscription};
 use crate::kind::Kind;
 use crate::message::Request;
 use crate::message::{ErrorDetail, Mode, Node};
@@ -49,6 +53,7 @@ pub(super) struct TypeState {
     pub(super) type_url: TypeUrl,
     pub(super) interest: InterestState,
     pub(super) cache: Cache,
+    completion: Completion,
     /// The version of the last set that was ACKed; outlives streams (C19).
     pub(super) version: Option<Version>,
     /// Nothing of that set is subscribed to any more, or not all of it was
@@ -63,11 +68,12 @@ pub(super) struct TypeState {
 
 impl TypeState {
     /// Makes the state of a type without subscriptions.
-    pub(super) fn new(type_url: TypeUrl) -> Self {
+    pub(super) fn new(type_url: TypeUrl, config: &SinkConfig) -> Self {
         Self {
             type_url,
-            interest: InterestState::default(),
+            interest: InterestState::new(config),
             cache: Cache::default(),
+            completion: Completion::default(),
             version: None,
             version_is_void: false,
             nonce: None,
@@ -81,6 +87,9 @@ impl TypeState {
     pub(super) fn restart(&mut self, config: &SinkConfig, effects: &mut Effects) {
         let unsent = self.interest.removed().clone();
         self.interest.restart();
+        unsent.scopes().for_each(|one| self.completion.remove(&one));
+        self.completion.restart();
+        self.cache.timers.cancel(&Deadline::Silence);
         self.evict(&unsent, config, effects);
         // A version stands for the whole set: on a new stream, after a part was
         // dropped, it would keep the server from sending that part.
@@ -99,46 +108,67 @@ impl TypeState {
         self.cache.mark_foreign();
     }
 
-    /// Adds a selector. If it was removed a moment ago, its names are still
+    /// Adds a subscription. If it was removed a moment ago, its names are still
     /// kept current, and their errors are reported: the server may repeat an
     /// error, but that would be no change (C28).
     pub(super) fn subscribe(
         &mut self,
-        selector: Selector,
+        subscription: Subscription,
         config: &SinkConfig,
         effects: &mut Effects,
     ) {
-        let unreported = self.cache.failed_names(&selector);
+        let unreported = self.cache.failed_names(&subscription.selector);
         let unreported = unreported
             .into_iter()
             .filter(|name| !self.interest.is_desired(name));
         let unreported: Vec<Name> = unreported.collect();
 
-        if let Selector::Name(name) = &selector {
+        if let Selector::Name(name) = &subscription.selector {
             self.cache.add_entry(name);
         }
-        self.interest.subscribe(selector);
+        self.interest.subscribe(subscription.clone());
+        let is_answered = self.is_answered(&subscription);
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         for name in &unreported {
             self.cache.report_error(name, &mut collector);
         }
+        if is_answered {
+            collector.complete([subscription]);
+        }
     }
 
-    /// Removes a selector. Names that the server was asked for are evicted when
-    /// the unsubscription is sent ([`InterestState::is_requested`]), others at
-    /// once.
+    /// Returns whether the server has answered a subscription before it is
+    /// made: it was asked for it, or for its selector with other parameters
+    /// that it does not tell apart.
+    fn is_answered(&mut self, subscription: &Subscription) -> bool {
+        if !self.interest.sent().has(subscription) {
+            return false;
+        }
+        let Subscription { selector, params } = subscription;
+        match selector {
+            Selector::Name(name) => self.cache.is_answered(name, params, &self.interest),
+            Selector::Wildcard | Selector::Glob(_) => {
+                self.completion.is_complete(subscription) || self.completion.share(subscription)
+            }
+        }
+    }
+
+    /// Removes a subscription. Names that the server was asked for are evicted
+    /// when the unsubscription is sent ([`InterestState::is_requested`]),
+    /// others at once.
     pub(super) fn unsubscribe(
         &mut self,
-        selector: &Selector,
+        subscription: &Subscription,
         config: &SinkConfig,
         effects: &mut Effects,
     ) {
-        self.interest.unsubscribe(selector);
+        self.interest.unsubscribe(subscription);
         self.version_is_void |= self.interest.desired().is_empty();
-        if !self.interest.sent().has_selector(selector) {
+        if !self.interest.sent().has(subscription) {
+            self.completion.remove(subscription);
             let mut collector =
                 EffectCollector::new(&self.type_url, &self.interest, config, effects);
-            self.cache.forget_selector(selector, &mut collector);
+            self.cache.forget_subscription(subscription, &mut collector);
             if !self.interest.has_sent_request() {
                 self.version = None;
             }
@@ -147,9 +177,11 @@ impl TypeState {
 
     /// Starts the fetch timer of a name with its subscription (E2). A wildcard
     /// or a glob has none.
-    pub(super) fn start_fetch_timer(&mut self, selector: &Selector, until: Moment) {
+    pub(super) fn start_fetch_timer(&mut self, subscription: &Subscription, until: Moment) {
+        let Subscription { selector, params } = subscription;
         if let Selector::Name(name) = selector {
-            self.cache.start_fetch_timer(name, until);
+            self.cache
+                .start_fetch_timer(name, params, &self.interest, until);
         }
     }
 
@@ -213,6 +245,10 @@ impl TypeState {
     ) -> bool {
         let mut rejected = std::mem::take(&mut pending.over_limits);
         rejected.extend(verdict.rejected);
+        let (complete, silence) = self.complete_scopes(&pending, &rejected, config);
+        if let Some(silence) = silence {
+            self.cache.timers.set(Deadline::Silence, now + silence);
+        }
         let applier = VerdictApplier {
             pending: &pending,
             rejected: &rejected,
@@ -221,7 +257,9 @@ impl TypeState {
         };
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         applier.apply(&mut self.cache, &mut collector);
+        collector.complete(complete);
 
+        rejected.append(&mut pending.refused);
         let acked = rejected.is_empty();
         if acked && pending.version.is_some() {
             // C18: only a response without an error changes the version.
@@ -230,6 +268,36 @@ impl TypeState {
         }
         self.ack_state = AckState::Due(nack_detail(&rejected, config));
         acked
+    }
+
+    /// Returns the wildcards and globs that are complete with a response, and
+    /// how long the server has to be silent until others are. A whole set with
+    /// a resource whose name cannot be read is not complete (C31), and
+    /// heartbeats tell of nothing else.
+    fn complete_scopes(
+        &mut self,
+        pending: &PendingVerdict,
+        rejected: &[Rejection],
+        config: &SinkConfig,
+    ) -> (Vec<Subscription>, Option<Duration>) {
+        let delivery = &pending.delivery;
+        let failed = delivery.errors.iter().map(|(name, _)| name);
+        let collections = failed.chain(&delivery.removed);
+        let mut complete: Vec<Subscription> = collections
+            .flat_map(|name| self.completion.answer(name))
+            .collect();
+
+        let are_names_readable = rejected.iter().all(|r| r.name.is_some());
+        if !are_names_readable || !delivery.heartbeats.is_empty() {
+            return (complete, None);
+        }
+        let extent = match pending.is_whole_set {
+            true => Extent::Whole,
+            false => Extent::Part,
+        };
+        let (more, silence) = self.completion.receive(extent, config.silence);
+        complete.extend(more);
+        (complete, silence)
     }
 
     /// Returns whether there is a request to send besides an acknowledgement.
@@ -286,22 +354,26 @@ impl TypeState {
         sent: &InterestDiff,
         config: &SinkConfig,
         now: Moment,
+        is_first: bool,
         effects: &mut Effects,
     ) {
         self.evict(&sent.removed, config, effects);
+        self.completion.record_sent(sent, is_first);
         if let (Some(after), FetchStart::Sent) = (config.fetch_timeout.after(), config.fetch_start)
         {
-            for name in sent.added.names() {
-                self.cache.start_fetch_timer(name, now + after);
+            for (name, params) in sent.added.names() {
+                self.cache
+                    .start_fetch_timer(name, params, &self.interest, now + after);
             }
         }
     }
 
-    /// Evicts the names that only these selectors covered.
+    /// Evicts the names and variants that only these subscriptions covered.
     fn evict(&mut self, removed: &Interest, config: &SinkConfig, effects: &mut Effects) {
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
-        for selector in removed.iter() {
-            self.cache.forget_selector(&selector, &mut collector);
+        for subscription in removed.iter() {
+            self.cache
+                .forget_subscription(&subscription, &mut collector);
         }
     }
 
@@ -312,10 +384,12 @@ impl TypeState {
             let mut collector =
                 EffectCollector::new(&self.type_url, &self.interest, config, effects);
             match deadline {
-                Deadline::Fetch(name) => {
+                Deadline::Fetch(name, params) => {
                     let (state, error) = timeout_error(config.fetch_timeout);
-                    self.cache.fail(&name, state, error, &mut collector);
+                    self.cache
+                        .time_out(&name, params, state, error, &mut collector);
                 }
+                Deadline::Silence => collector.complete(self.completion.fall_silent()),
                 Deadline::Ttl(name, constraints) => {
                     self.cache
                         .expire(&name, constraints.as_ref(), &mut collector);

@@ -7,9 +7,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::cache::{Cache, CacheState};
+use super::cache::Cache;
 use super::config::SinkConfig;
 use super::effects::EffectCollector;
+use super::entry::CacheState;
 use super::event::{Cause, WatchError};
 use super::response::{PendingVerdict, clip};
 use crate::Moment;
@@ -113,6 +114,7 @@ impl VerdictApplier<'_> {
             self.apply_removals(cache, collector);
         }
         self.apply_resources(cache, collector);
+        self.replace_variants(cache, collector);
         self.apply_rejections(cache, collector);
         self.apply_errors(cache, collector);
         if !removals_first {
@@ -125,7 +127,9 @@ impl VerdictApplier<'_> {
     fn apply_resources(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for resource in self.accepted() {
             // An unsubscription may have been sent meanwhile.
-            if !collector.interest.is_resource_requested(resource) {
+            let (name, constraints) = (&resource.name, resource.constraints.as_ref());
+            let interest = collector.interest;
+            if !interest.is_variant_requested(name, &resource.aliases, constraints) {
                 continue;
             }
             if resource.body.is_none() {
@@ -163,6 +167,12 @@ impl VerdictApplier<'_> {
                 cache.fail(name, CacheState::Nacked, error, collector);
             }
         }
+        for Rejection { name, reason } in &self.pending.refused {
+            let error = WatchError::new(Cause::Rejected, clip(reason, self.longest_error));
+            if let Some(name) = name {
+                cache.refuse_variant(name, error, collector);
+            }
+        }
     }
 
     /// Records the server's errors, each of which stays until the resource or
@@ -178,19 +188,34 @@ impl VerdictApplier<'_> {
         }
     }
 
+    /// Removes the variants whose successors are in the response, after these
+    /// are stored: the name is never without a variant in between (TP2). A
+    /// variant whose successor is rejected stays.
+    fn replace_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
+        let rejected = self.rejected_names();
+        let present = self.present_names();
+        for (name, constraints) in &self.pending.delivery.removed_variants {
+            if present.contains(name) && !rejected.contains(name) {
+                cache.delete_variant(name, constraints.as_ref(), collector);
+            }
+        }
+        let is_sotw = self.pending.version.is_some();
+        if is_sotw {
+            self.drop_unlisted_variants(cache, collector);
+        }
+    }
+
     /// Removes names and variants: those that the response lists as removed,
-    /// and in SotW those that it leaves out.
+    /// and in SotW the names that it leaves out.
     fn apply_removals(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for name in &self.pending.delivery.removed {
             cache.delete(name, collector);
         }
+        let present = self.present_names();
         for (name, constraints) in &self.pending.delivery.removed_variants {
-            cache.delete_variant(name, constraints.as_ref(), collector);
-        }
-
-        let is_sotw = self.pending.version.is_some();
-        if is_sotw {
-            self.drop_unlisted_variants(cache, collector);
+            if !present.contains(name) {
+                cache.delete_variant(name, constraints.as_ref(), collector);
+            }
         }
         // C31: a resource without a readable name may be any of the missing
         // ones.
@@ -211,10 +236,11 @@ impl VerdictApplier<'_> {
 
         for (name, _) in &listed {
             let entry = cache.entries.get(*name);
-            let Some(entry) = entry.filter(|entry| entry.held.len() > 1) else {
+            let held = entry.map_or(&[][..], |entry| entry.contents.held());
+            if held.len() < 2 {
                 continue;
-            };
-            let held = entry.held.iter().map(|held| held.constraints.clone());
+            }
+            let held = held.iter().map(|held| held.constraints.clone());
             let unlisted = held.filter(|held| !listed.contains(&(*name, held.as_ref())));
             for constraints in unlisted.collect::<Vec<_>>() {
                 cache.delete_variant(name, constraints.as_ref(), collector);
@@ -225,7 +251,9 @@ impl VerdictApplier<'_> {
     /// Returns the names in the response: an invalid resource is not absent
     /// (C31), nor is one that has an error (C43).
     fn present_names(&self) -> BTreeSet<&Name> {
-        let mut present = self.rejected_names();
+        let refused = self.pending.refused.iter();
+        let mut present: BTreeSet<&Name> = refused.filter_map(|r| r.name.as_ref()).collect();
+        present.extend(self.rejected_names());
         present.extend(self.pending.delivery.resources.iter().map(|r| &r.name));
         present.extend(self.pending.delivery.errors.iter().map(|(name, _)| name));
         present

@@ -239,10 +239,7 @@ impl World {
         let request = match role {
             Role::Client(client) => client.poll_request(now),
             Role::Relay(relay) => {
-                if relay.pass_on(now) {
-                    self.break_stream(index);
-                    return true;
-                }
+                relay.pass_on(now);
                 relay.poll_request(now)
             }
         };

@@ -1,16 +1,12 @@
 //! A relay: a database that a sink fills, and whose demand the sink subscribes
 //! to upstream.
-//!
-//! A delta response does not say whether it is all of a wildcard, or the first
-//! part of it (S44). A relay whose server sends in parts waits until it is
-//! silent before it takes a missing name for absent (S51).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{Database, DemandChange, Scope, TypeId};
+use trunkline_core::database::{Database, DemandChange, Scope};
 use trunkline_core::kind::CDS;
 use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::{Name, Selector};
@@ -26,13 +22,10 @@ pub struct Relay {
     pub sink: Sink,
     /// The clusters that it had at some time since there was demand for them.
     pub had: BTreeSet<Name>,
-    /// Whether its server sends large contents in parts.
-    parts: bool,
-    /// When a type is complete, unless more of it comes.
-    silences: BTreeMap<TypeId, Moment>,
 }
 
-/// How long a server is silent after the last part.
+/// How long a server that sends large contents in parts is silent after the
+/// last one.
 const SILENCE: Duration = Duration::from_secs(5);
 
 impl Relay {
@@ -43,33 +36,26 @@ impl Relay {
             id: format!("relay-{id}"),
             ..Node::default()
         };
+        let config = SinkConfig {
+            silence: if parts { SILENCE } else { Duration::ZERO },
+            ..SinkConfig::new(mode, node)
+        };
         Self {
             db: Database::cache(),
-            sink: Sink::new(SinkConfig::new(mode, node)),
+            sink: Sink::new(config),
             had: BTreeSet::new(),
-            parts: parts && mode == Mode::Delta,
-            silences: BTreeMap::new(),
         }
     }
 
-    /// Passes changes of demand on to the sink. Returns whether that needs a
-    /// new stream: a response that was on its way when a wildcard was added to
-    /// names cannot be told from the answer to the wildcard.
+    /// Passes changes of demand on to the sink.
     ///
     /// # Panics
     /// If the sink refuses, which on an aggregated stream it never does.
-    #[must_use]
-    pub fn pass_on(&mut self, now: Moment) -> bool {
-        let mut anew = false;
+    pub fn pass_on(&mut self, now: Moment) {
         for (type_id, ask, edge) in self.db.take_demand_changes() {
             let url = self.db.type_url(type_id).clone();
             match edge {
                 DemandChange::Started => {
-                    if ask == Selector::Wildcard && self.sink.is_answered(&url, &ask) {
-                        self.learn_all(type_id, now);
-                    } else if ask == Selector::Wildcard {
-                        anew |= self.sink.interest(&url).is_some_and(|i| !i.is_empty());
-                    }
                     let subscribed = self.sink.subscribe(&url, ask, now);
                     #[expect(
                         clippy::expect_used,
@@ -79,7 +65,6 @@ impl Relay {
                 }
                 DemandChange::Ended => {
                     if ask == Selector::Wildcard {
-                        self.silences.remove(&type_id);
                         self.db.set_incomplete(type_id, &Scope::All);
                     }
                     self.sink.unsubscribe(&url, &ask.into());
@@ -87,7 +72,6 @@ impl Relay {
             }
         }
         self.apply_effects();
-        anew
     }
 
     /// Takes the next request.
@@ -115,25 +99,10 @@ impl Relay {
             .sink
             .handle_verdict(&url, &nonce, Verdict::accept(), now);
         self.apply_effects();
-        // Names without demand were forgotten, and are not kept.
-        let wanted = self.sink.interest(&url).is_some_and(|i| i.has_wildcard());
-        if wanted && self.sink.is_answered(&url, &Selector::Wildcard) {
-            let type_id = self.db.type_id(&url);
-            self.learn_all(type_id, now);
-        }
     }
 
-    /// A wildcard is answered: with all of it, or with a part.
-    fn learn_all(&mut self, type_id: TypeId, now: Moment) {
-        match self.parts {
-            true => _ = self.silences.insert(type_id, now + SILENCE),
-            false => self.db.set_complete(type_id, &Scope::All),
-        }
-    }
-
-    /// The stream is lost, and with it the parts that were on their way.
+    /// The stream is lost.
     pub fn disconnected(&mut self) {
-        self.silences.clear();
         self.sink.handle_disconnected("gone");
         self.apply_effects();
     }
@@ -141,18 +110,13 @@ impl Relay {
     /// When [`Self::timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let silence = self.silences.values().min().copied();
-        silence.into_iter().chain(self.sink.poll_timeout()).min()
+        self.sink.poll_timeout()
     }
 
     /// Time has passed.
     pub fn timeout(&mut self, now: Moment) {
         self.sink.handle_timeout(now);
         self.apply_effects();
-        let silent = self.silences.extract_if(.., |_, until| *until <= now);
-        for (type_id, _) in silent {
-            self.db.set_complete(type_id, &Scope::All);
-        }
     }
 
     /// Applies the effects of the sink.
@@ -183,5 +147,11 @@ impl Relay {
             reason = "one source's variants exclude each other"
         )]
         self.db.apply(changes).expect("the source checked it");
+        for (url, subscription) in effects.complete {
+            if subscription.selector == Selector::Wildcard {
+                let type_id = self.db.type_id(&url);
+                self.db.set_complete(type_id, &Scope::All);
+            }
+        }
     }
 }

@@ -106,8 +106,8 @@ fn c39_an_older_error_comes_back_when_the_stream_does() {
         effects,
         [
             "!cds b Unavailable",
-            "cds a ~ Rejected: bad",
-            "cds b ! Source(Unavailable): busy"
+            "cds b ! Source(Unavailable): busy",
+            "cds a ~ Rejected: bad"
         ]
     );
 }

@@ -12,6 +12,7 @@
 
 mod absence;
 mod aliases;
+mod completion;
 mod errors;
 mod hostile;
 mod model;
@@ -54,6 +55,7 @@ impl Bench {
             ..Node::default()
         };
         let mut config = SinkConfig::new(mode, node);
+        config.silence = Duration::ZERO;
         adjust(&mut config);
         Self {
             sink: Sink::new(config),
@@ -73,25 +75,35 @@ impl Bench {
         self
     }
 
-    /// `cds a`: subscribes to one name of a type.
+    /// `cds a`: subscribes to one name of a type; `cds a{env=prod}` with
+    /// parameters.
     fn sub(&mut self, want: &str) {
         assert_eq!(self.sub_again(want), [""; 0]);
     }
 
     fn sub_again(&mut self, want: &str) -> Vec<String> {
         let (type_url, name) = split(want);
-        let subscribed = self.sink.subscribe(&type_url, selector(name), self.now);
+        let subscribed = self.sink.subscribe(&type_url, located(name), self.now);
         subscribed.unwrap();
         self.effects()
     }
 
     fn unsub(&mut self, want: &str) {
         let (type_url, name) = split(want);
-        self.sink.unsubscribe(&type_url, &selector(name).into());
+        self.sink.unsubscribe(&type_url, &located(name));
     }
 
     fn effects(&mut self) -> Vec<String> {
         show(&self.sink.take_effects())
+    }
+
+    /// The subscriptions that are answered.
+    fn complete(&mut self) -> Vec<String> {
+        let effects = self.sink.take_effects();
+        let show = |(t, one): &(TypeUrl, Subscription)| {
+            format!("{} {}", short(t), show_locator(&one.locator()))
+        };
+        effects.complete.iter().map(show).collect()
     }
 
     /// The names that the owner may drop.
@@ -186,6 +198,22 @@ impl Bench {
     fn check(&self) {
         self.sink.types.iter().for_each(|t| t.interest.check());
     }
+}
+
+/// `a`, or `a{env=prod,zone=b}`.
+fn located(text: &str) -> Subscription {
+    let (name, params) = text.split_once('{').unwrap_or((text, ""));
+    Subscription::new(selector(name), params_of(params.trim_end_matches('}')))
+}
+
+fn params_of(text: &str) -> Params {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    Params::new(pairs).unwrap()
+}
+
+fn show_locator(locator: &Locator) -> String {
+    let params = locator.params.iter().map(|params| format!("{{{params}}}"));
+    format!("{}{}", locator.name, params.collect::<String>())
 }
 
 fn selector(text: &str) -> Selector {
@@ -285,7 +313,7 @@ fn said(name: &str, code: ErrorCode, message: &str) -> (Name, Arc<ResourceError>
 }
 
 fn join(names: &[Locator]) -> String {
-    let names: Vec<_> = names.iter().map(|locator| locator.name.as_str()).collect();
+    let names: Vec<_> = names.iter().map(show_locator).collect();
     names.join(" ")
 }
 
@@ -317,8 +345,18 @@ fn show_sotw(request: &SotwRequest, line: &mut Vec<String>) {
 
 fn show_delta(request: &DeltaRequest, line: &mut Vec<String>) {
     show_head(request.node.as_ref(), request.type_url.as_ref(), line);
-    line.extend(request.subscribe.iter().map(|l| format!("+{}", l.name)));
-    line.extend(request.unsubscribe.iter().map(|l| format!("-{}", l.name)));
+    line.extend(
+        request
+            .subscribe
+            .iter()
+            .map(|l| format!("+{}", show_locator(l))),
+    );
+    line.extend(
+        request
+            .unsubscribe
+            .iter()
+            .map(|l| format!("-{}", show_locator(l))),
+    );
     let held = request.initial_versions.iter();
     line.extend(held.map(|(name, version)| format!("held={name}@{version}")));
     show_tail(request.nonce.as_ref(), request.error.as_ref(), line);

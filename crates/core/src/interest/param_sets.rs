@@ -1,0 +1,72 @@
+//! The sets of parameters that one selector is subscribed to with.
+//!
+//! Nearly every selector is plain, which takes no memory of its own here.
+
+use std::collections::BTreeSet;
+
+use crate::params::Params;
+
+/// At least one set of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ParamSets {
+    /// The empty set only.
+    Plain,
+    /// Others; the empty one may be among them.
+    #[expect(
+        clippy::box_collection,
+        reason = "there are many names, and nearly none has these"
+    )]
+    Located(Box<BTreeSet<Params>>),
+}
+
+impl ParamSets {
+    pub(super) fn of(params: Params) -> Self {
+        match params.is_empty() {
+            true => Self::Plain,
+            false => Self::Located(Box::new(BTreeSet::from([params]))),
+        }
+    }
+
+    /// Adds a set. Returns whether it is new.
+    pub(super) fn insert(&mut self, params: Params) -> bool {
+        match self {
+            Self::Plain if params.is_empty() => false,
+            Self::Plain => {
+                let both = BTreeSet::from([Params::default(), params]);
+                *self = Self::Located(Box::new(both));
+                true
+            }
+            Self::Located(sets) => sets.insert(params),
+        }
+    }
+
+    /// Returns the sets without this one; `None` if there are no others.
+    pub(super) fn without(self, params: &Params) -> Option<Self> {
+        let Self::Located(mut sets) = self else {
+            return None;
+        };
+        sets.remove(params);
+        let only_plain = sets.len() == 1 && sets.contains(&Params::default());
+        match (sets.is_empty(), only_plain) {
+            (true, _) => None,
+            (false, true) => Some(Self::Plain),
+            (false, false) => Some(Self::Located(sets)),
+        }
+    }
+
+    pub(super) fn contains(&self, params: &Params) -> bool {
+        match self {
+            Self::Plain => params.is_empty(),
+            Self::Located(sets) => sets.contains(params),
+        }
+    }
+
+    /// The sets in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Params> {
+        let (plain, located) = match self {
+            Self::Plain => (Some(Params::none()), None),
+            Self::Located(sets) => (None, Some(sets.iter())),
+        };
+        plain.into_iter().chain(located.into_iter().flatten())
+    }
+}

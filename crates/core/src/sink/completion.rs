@@ -1,0 +1,155 @@
+//! When the server has spoken of all of a wildcard or a glob.
+//!
+//! ```text
+//!            a whole set (SotW), or all in one response
+//!   Asked ──────────────────────────────────────────────▶ Complete
+//!     │  a response                   silence               ▲
+//!     └──────────────────▶ Receiving ───────────────────────┘
+//!                            ▲    │ a response
+//!                            └────┘
+//! ```
+//!
+//! A delta response does not say whether it is all of a wildcard, or the first
+//! part of it (S44); silence after it does. Nor does any response say which
+//! request it answers: if there were requests before, the first response may
+//! have been on its way already, and silence decides then, too.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::interest::{InterestDiff, Subscription};
+use crate::name::{Name, Selector};
+
+/// The shortest silence that tells that a response was the newest one.
+const IN_FLIGHT: Duration = Duration::from_secs(5);
+
+/// How much of a wildcard or a glob was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The server was asked. `is_first` if no earlier request of the stream can
+    /// have an answer on its way.
+    Asked {
+        is_first: bool,
+    },
+    /// A response came, and more may.
+    Receiving {
+        is_first: bool,
+    },
+    Complete,
+}
+
+/// The contents of a response, as far as completeness goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All that is subscribed to.
+    Whole,
+    /// A part, or all.
+    Part,
+}
+
+/// The wildcards and globs of one type that the server was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Completion {
+    stages: BTreeMap<Subscription, Stage>,
+}
+
+impl Completion {
+    /// Notes that a request is sent. `is_first` is whether it is the first of
+    /// the type on the stream. A subscription that is complete stays so if it
+    /// is sent again.
+    pub(super) fn record_sent(&mut self, diff: &InterestDiff, is_first: bool) {
+        for subscription in diff.removed.scopes() {
+            self.stages.remove(&subscription);
+        }
+        for subscription in diff.added.scopes() {
+            let asked = Stage::Asked { is_first };
+            self.stages.entry(subscription).or_insert(asked);
+        }
+    }
+
+    /// Forgets what was asked for on a stream that has ended. What is complete
+    /// stays so.
+    pub(super) fn restart(&mut self) {
+        self.stages.retain(|_, stage| *stage == Stage::Complete);
+    }
+
+    /// Forgets a subscription that has ended.
+    pub(super) fn remove(&mut self, subscription: &Subscription) {
+        self.stages.remove(subscription);
+    }
+
+    /// Adds a subscription that the server is asked for already, with other
+    /// parameters of its selector. Returns whether it is complete.
+    pub(super) fn share(&mut self, subscription: &Subscription) -> bool {
+        let mut stages = self.stages.iter();
+        let same = |(other, _): &(&Subscription, _)| other.selector == subscription.selector;
+        let Some(stage) = stages.find(same).map(|(_, stage)| *stage) else {
+            return false;
+        };
+        self.stages.insert(subscription.clone(), stage);
+        stage == Stage::Complete
+    }
+
+    /// Returns whether a subscription is complete.
+    pub(super) fn is_complete(&self, subscription: &Subscription) -> bool {
+        self.stages.get(subscription) == Some(&Stage::Complete)
+    }
+
+    /// Notes a response. Returns the subscriptions that are complete with it,
+    /// and how long others wait for silence.
+    pub(super) fn receive(
+        &mut self,
+        extent: Extent,
+        silence: Duration,
+    ) -> (Vec<Subscription>, Option<Duration>) {
+        let mut complete = Vec::new();
+        let mut wait = None;
+        for (subscription, stage) in &mut self.stages {
+            let (is_first, is_newer) = match *stage {
+                Stage::Asked { is_first } => (is_first, is_first),
+                Stage::Receiving { is_first } => (is_first, true),
+                Stage::Complete => continue,
+            };
+            let is_all = match extent {
+                Extent::Whole => is_newer,
+                Extent::Part => is_first && silence.is_zero(),
+            };
+            if is_all {
+                *stage = Stage::Complete;
+                complete.push(subscription.clone());
+                continue;
+            }
+            let shortest = if is_first { Duration::ZERO } else { IN_FLIGHT };
+            wait = wait.max(Some(silence.max(shortest)));
+            *stage = Stage::Receiving { is_first };
+        }
+        (complete, wait)
+    }
+
+    /// Completes the subscriptions of which the server has sent something, and
+    /// no more for a while.
+    pub(super) fn fall_silent(&mut self) -> Vec<Subscription> {
+        self.complete(|_, stage| matches!(stage, Stage::Receiving { .. }))
+    }
+
+    /// Completes the subscriptions of a collection that the server has an error
+    /// for, or that it says does not exist.
+    pub(super) fn answer(&mut self, collection: &Name) -> Vec<Subscription> {
+        let text = match collection.as_str() {
+            "" => "*",
+            text => text,
+        };
+        let is_meant = |selector: &Selector| selector.as_str() == text;
+        self.complete(|one, stage| is_meant(&one.selector) && stage != Stage::Complete)
+    }
+
+    fn complete(&mut self, is_meant: impl Fn(&Subscription, Stage) -> bool) -> Vec<Subscription> {
+        let stages = self.stages.iter_mut();
+        let meant = stages.filter(|(one, stage)| is_meant(one, **stage));
+        let completed = meant.map(|(one, stage)| {
+            *stage = Stage::Complete;
+            one.clone()
+        });
+        completed.collect()
+    }
+}
