@@ -32,6 +32,9 @@ pub struct Node {
     pub user_agent: String,
     /// The features that the client supports.
     pub client_features: Vec<String>,
+    /// The dynamic parameters of its plain subscriptions (TP2), as a sink sends
+    /// them. A server derives them from the whole node instead.
+    pub params: Params,
 }
 
 /// A name that a client subscribes to, maybe with parameters of its own (TP2).

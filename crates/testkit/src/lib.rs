@@ -6,6 +6,7 @@
 pub mod pair;
 pub mod rules;
 pub mod scenario;
+pub mod servers;
 pub mod trees;
 pub mod variants;
 pub mod world;

@@ -120,3 +120,8 @@ pub use trunkline_core::session::Event;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/from-go-control-plane.md")]
 struct Recipes;
+
+/// The guide's code is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+struct ClientGuide;

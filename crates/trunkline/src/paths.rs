@@ -1,4 +1,6 @@
-//! The gRPC paths of streams.
+//! The paths of discovery: gRPC methods of streams, and where types are polled.
+//!
+//! A server finds what a path asks for, a client the path that asks for it.
 
 use trunkline_core::kind;
 use trunkline_core::message::Mode;
@@ -121,8 +123,8 @@ pub(crate) fn stream_of_path(path: &str) -> Option<StreamForm> {
     })
 }
 
-/// Returns the path that opens a stream; `None` if the type has no service of
-/// its own for it.
+/// Returns the path of a stream's method: of the only type of the stream, or of
+/// the aggregated service; `None` if there is no such method.
 #[cfg(feature = "client")]
 pub(crate) fn path_of_stream(mode: Mode, only: Option<&TypeUrl>) -> Option<String> {
     let only = only.map(TypeUrl::as_str);
@@ -134,10 +136,53 @@ pub(crate) fn path_of_stream(mode: Mode, only: Option<&TypeUrl>) -> Option<Strin
     (!method.is_empty()).then(|| format!("/envoy.service.{}/{method}", row.service))
 }
 
+/// Every path that can be polled, and its type: the paths of Envoy's services.
+pub(crate) const POLLED: &[(&str, &str)] = &[
+    ("/v3/discovery:clusters", kind::CDS),
+    ("/v3/discovery:endpoints", kind::EDS),
+    ("/v3/discovery:extension_configs", kind::ECDS),
+    ("/v3/discovery:listeners", kind::LDS),
+    ("/v3/discovery:routes", kind::RDS),
+    ("/v3/discovery:runtime", kind::RTDS),
+    ("/v3/discovery:scoped-routes", kind::SRDS),
+    ("/v3/discovery:secrets", kind::SDS),
+];
+
+/// Returns the path at which a type is polled; `None` if it is not.
+#[cfg(feature = "client")]
+pub(crate) fn path_of_poll(kind: &TypeUrl) -> Option<&'static str> {
+    let of = |(path, known): &(&'static str, &str)| (*known == kind.as_str()).then_some(*path);
+    POLLED.iter().find_map(of)
+}
+
 #[cfg(all(test, feature = "server"))]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "client")]
+    #[test]
+    fn a_protocol_and_perhaps_a_type_have_a_path() {
+        let vhds = kind::VHDS.into();
+        assert_eq!(path_of_stream(Mode::Sotw, Some(&vhds)), None);
+        assert_eq!(
+            path_of_stream(Mode::Delta, Some(&vhds)).as_deref(),
+            Some("/envoy.service.route.v3.VirtualHostDiscoveryService/DeltaVirtualHosts")
+        );
+        assert_eq!(
+            path_of_stream(Mode::Sotw, None).as_deref(),
+            Some(
+                "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+            )
+        );
+        assert_eq!(path_of_stream(Mode::Sotw, Some(&"other".into())), None);
+        assert_eq!(
+            path_of_poll(&kind::CDS.into()),
+            Some("/v3/discovery:clusters")
+        );
+        assert_eq!(path_of_poll(&vhds), None);
+    }
+
+    #[cfg(feature = "server")]
     #[test]
     fn a_path_is_a_protocol_and_perhaps_a_type() {
         let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";

@@ -8,8 +8,10 @@ use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Name, Selector};
+use trunkline_core::params::Params;
 use trunkline_core::sink::{
-    Delivery, FetchTimeout, Rejection, Request, Response, Sink, SinkConfig, StreamScope, Verdict,
+    Delivery, FetchTimeout, Rejection, Response, Sink, SinkConfig, StreamScope, Subscription,
+    Verdict,
 };
 use trunkline_proto::discovery::Limits;
 
@@ -26,8 +28,7 @@ pub(crate) struct Full {
     sink: Sink,
     mode: Mode,
     writer: RequestWriter,
-    /// The wildcard is always named.
-    star: bool,
+    params: Params,
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     rejects: Rejects,
@@ -43,6 +44,7 @@ impl Full {
             },
             // A server that is slow is measured, not abandoned.
             fetch_timeout: FetchTimeout::Never,
+            locators: !spec.params().is_empty(),
             ..SinkConfig::new(spec.mode, spec.node())
         };
         let led = |(kind, want): &(Kind, Want)| (*want == Want::Led).then_some(*kind);
@@ -50,7 +52,7 @@ impl Full {
             sink: Sink::new(config),
             mode: spec.mode,
             writer: spec.writer(),
-            star: spec.names_star(),
+            params: spec.params(),
             shared,
             ledger,
             rejects: spec.rejects.clone(),
@@ -74,7 +76,8 @@ impl Full {
     fn subscribe(&mut self, kind: Kind, ask: Selector) {
         let now = self.now();
         // The sink has no other types than those of the client's subscriptions.
-        let _ = self.sink.subscribe(&kind.url().into(), ask, now);
+        let subscription = Subscription::new(ask, self.params.clone());
+        let _ = self.sink.subscribe(&kind.url().into(), subscription, now);
     }
 
     fn now(&self) -> Moment {
@@ -90,16 +93,9 @@ impl Full {
     }
 
     pub(crate) fn say(&mut self) -> Option<Bytes> {
-        let mut request = self.sink.poll_request(self.now())?;
+        let request = self.sink.poll_request(self.now())?;
         // Nothing of its contents is kept here, so nothing can be dropped.
         self.sink.take_effects();
-        if let Request::Sotw(request) = &mut request
-            && self.star
-            && request.names.is_empty()
-        {
-            // Only a wildcard names nothing here.
-            request.names.push("*".into());
-        }
         Some(self.writer.write(request))
     }
 

@@ -14,6 +14,7 @@ use trunkline::wire::RequestWriter;
 use trunkline_core::kind::Kind as Rules;
 use trunkline_core::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use trunkline_core::name::Name;
+use trunkline_core::params::Params;
 use trunkline_core::resource::{Nonce, Version};
 use trunkline_core::sink::Request;
 use trunkline_proto::discovery::{Glance, fields, name_of};
@@ -45,8 +46,8 @@ pub(crate) struct Light {
     /// The node was sent on this stream.
     introduced: bool,
     writer: RequestWriter,
-    /// The wildcard is always named.
-    star: bool,
+    /// The parameters of its names, if it sends locators.
+    params: Option<Params>,
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     types: Vec<Type>,
@@ -83,7 +84,7 @@ impl Light {
             node: spec.node(),
             introduced: false,
             writer: spec.writer(),
-            star: spec.names_star(),
+            params: Some(spec.params()).filter(|params| !params.is_empty()),
             shared,
             ledger,
             types: spec.wants.iter().map(one).collect(),
@@ -193,12 +194,17 @@ impl Light {
     fn names(&self, place: usize, names: &[usize]) -> Vec<Locator> {
         let state = &self.types[place];
         let bare = Rules::of(&state.kind.url().into()).legacy_wildcard;
-        if state.want == Want::All && (self.star || !bare) {
-            return vec!["*".into()];
+        let located = |name: String| Locator {
+            name,
+            params: self.params.clone(),
+        };
+        // An empty list has no parameters.
+        if state.want == Want::All && (self.params.is_some() || !bare) {
+            return vec![located("*".to_owned())];
         }
         let recipe = &self.shared.truth.recipe;
-        let name = |index: &usize| Locator::from(recipe.name(*index).as_str());
-        names.iter().map(name).collect()
+        let names = names.iter().map(|index| recipe.name(*index));
+        names.map(located).collect()
     }
 
     /// Takes a response; false if it is none.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use trunkline::wire::RequestWriter;
 use trunkline_core::message::{Mode, Node};
+use trunkline_core::params::Params;
 use trunkline_proto::discovery::{self, ContextParams};
 use trunkline_proto::envoy::google::protobuf::{Struct, Value, value};
 
@@ -121,7 +122,14 @@ impl Spec {
             cluster: "bench".into(),
             user_agent: "trunkline-bench".into(),
             client_features: Vec::new(),
+            params: Params::default(),
         }
+    }
+
+    /// The parameters that go with each of its subscriptions.
+    pub(crate) fn params(&self) -> Params {
+        let category = self.category.filter(|_| self.told == Told::Locators);
+        category.map(contents::params).unwrap_or_default()
     }
 
     /// What writes its requests.
@@ -138,7 +146,7 @@ impl Spec {
                 dynamic_parameters: self.dynamic_parameters(category),
                 ..discovery::Node::default()
             }),
-            Told::Locators => RequestWriter::default().with_params(contents::params(category)),
+            Told::Locators => RequestWriter::default(),
         }
     }
 
@@ -150,11 +158,6 @@ impl Spec {
         };
         let kinds = self.wants.iter().map(|(kind, _)| kind.url().to_owned());
         kinds.map(|url| (url, params.clone())).collect()
-    }
-
-    /// Whether it has to name the wildcard: an empty list has no parameters.
-    pub(crate) fn names_star(&self) -> bool {
-        self.category.is_some() && self.told == Told::Locators
     }
 
     /// The method that it calls.

@@ -242,7 +242,7 @@ fn node() -> Node {
         id: "node".into(),
         cluster: "cluster".into(),
         user_agent: "envoy".into(),
-        client_features: Vec::new(),
+        ..Node::default()
     }
 }
 

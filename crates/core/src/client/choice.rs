@@ -9,27 +9,63 @@ use crate::change::Change;
 use crate::sink::{Effects, WatchError};
 
 impl Client {
-    /// Goes back to a better server that has sent a resource (C48).
+    /// Goes back to a better server that has sent a resource (C48). Returns
+    /// whether the choice has changed: what the server has said before, while
+    /// another one was used, counts from now on.
     pub(super) fn return_to(
         &mut self,
         source: SourceId,
         id: ServerId,
         effects: &Effects,
         now: Moment,
-    ) {
+    ) -> bool {
         let brings = |change: &Change| matches!(change, Change::Upsert(..));
-        if !effects.changes.iter().any(brings) {
-            return;
-        }
         let Some(of) = self.sources.get_mut(&source) else {
-            return;
+            return false;
         };
         let before = open_servers(of);
         let place = of.place_of(id);
-        if place.is_some_and(|place| of.fallback.return_to(place)) {
+        let is_better = effects.changes.iter().any(brings)
+            && place.is_some_and(|place| of.fallback.return_to(place));
+        if is_better {
             of.mark_foreign();
             self.reopen(source, &before, now);
         }
+        is_better
+    }
+
+    /// Applies what a server has said before it was used again: names that it
+    /// does not have, and wildcards of which it has sent all.
+    pub(super) fn recall(&mut self, source: SourceId, id: ServerId) {
+        let (Some(of), Some(server)) = (self.sources.get_mut(&source), self.servers.get(&id))
+        else {
+            return;
+        };
+        for (type_url, name) in of.foreign() {
+            if let Some(event) = server.sink.replay(&type_url, &name) {
+                of.absorb_event(&event);
+            }
+        }
+        for (type_url, subscription) in server.complete() {
+            of.complete(type_url, subscription);
+        }
+    }
+
+    /// Gives a source what others have from a server that it uses from now on,
+    /// too: the server was asked for it before, and does not send it again.
+    pub(super) fn share(&mut self, source: SourceId, id: ServerId) {
+        let uses = |(other, of): &(&SourceId, &Source)| {
+            **other != source && of.place_of(id) == Some(of.fallback.current())
+        };
+        let Some(other) = self.sources.iter().find(uses).map(|(other, _)| *other) else {
+            return;
+        };
+        let (Some(mut of), Some(other)) = (self.sources.remove(&source), self.sources.get(&other))
+        else {
+            return;
+        };
+        of.copy_from(other);
+        self.sources.insert(source, of);
     }
 
     /// Connects a source to its next servers, if the present one has failed and
@@ -61,6 +97,7 @@ impl Client {
         };
         let after = open_servers(of);
         let keys: Vec<_> = of.subscriptions().cloned().collect();
+        let mut shared = Vec::new();
         for id in after.iter().filter(|id| !before.contains(id)) {
             let Some(server) = self.servers.get_mut(id) else {
                 continue;
@@ -72,6 +109,7 @@ impl Client {
                     "the servers of a source carry the same types"
                 );
             }
+            shared.push(*id);
         }
         for id in before.iter().filter(|id| !after.contains(id)) {
             let Some(server) = self.servers.get_mut(id) else {
@@ -87,6 +125,7 @@ impl Client {
                 server.start_anew(now);
             }
         }
+        shared.into_iter().for_each(|id| self.share(source, id));
     }
 
     /// Whether no server of a source can be reached (C49).

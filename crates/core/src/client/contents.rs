@@ -159,12 +159,7 @@ impl Contents {
                 let is_absent = |error: &WatchError| error.cause.is_definite();
                 state.value.is_none() && !state.error.as_ref().is_some_and(is_absent)
             }
-            selector => {
-                let key = (type_url.clone(), subscription.params.clone());
-                let subscriber = self.subscribers.get(&key);
-                let cursor = subscriber.and_then(|subscriber| subscriber.scopes.get(selector));
-                cursor.is_none_or(|(cursor, _)| !self.database.is_complete(*cursor))
-            }
+            _ => !self.is_complete(type_url, subscription),
         }
     }
 
@@ -191,6 +186,20 @@ impl Contents {
                 self.errors.insert(key, contradiction(&error));
             }
         }
+    }
+
+    /// The error of a name.
+    pub(super) fn error(&self, type_url: &TypeUrl, name: &Name) -> Option<&WatchError> {
+        self.errors.get(&(type_url.clone(), name.clone()))
+    }
+
+    /// Returns whether the source has spoken of all that a wildcard or a glob
+    /// covers.
+    pub(super) fn is_complete(&self, type_url: &TypeUrl, subscription: &Subscription) -> bool {
+        let key = (type_url.clone(), subscription.params.clone());
+        let subscriber = self.subscribers.get(&key);
+        let scope = subscriber.and_then(|of| of.scopes.get(&subscription.selector));
+        scope.is_some_and(|(cursor, _)| self.database.is_complete(*cursor))
     }
 
     /// Sets or clears the error of a name.

@@ -175,6 +175,7 @@ impl Client {
             }
         }
         self.absorb_all(&open, now);
+        open.iter().for_each(|id| self.share(source, *id));
         self.fall_back(source, now);
         self.touch_subscription(&key);
         Ok(())
@@ -303,10 +304,10 @@ impl Client {
         }
     }
 
-    /// Starts a stream to a server.
+    /// Starts a stream to a server; another one, if there is one.
     pub fn handle_connected(&mut self, id: ServerId, now: Moment) {
         if let Some(server) = self.servers.get_mut(&id)
-            && server.link == Link::Dialing
+            && matches!(server.link, Link::Dialing | Link::Up)
         {
             server.link = Link::Up;
             server.sink.handle_connected();
@@ -449,22 +450,29 @@ impl Client {
         let Some(server) = self.servers.get_mut(&id) else {
             return;
         };
-        let effects = server.sink.take_effects();
+        let effects = server.take_effects();
         if effects.is_empty() {
             return;
         }
         let mut changed = BTreeSet::new();
         for source in self.sources_of(id) {
-            self.return_to(source, id, &effects, now);
+            let is_back = self.return_to(source, id, &effects, now);
             let Some(of) = self.sources.get_mut(&source) else {
                 continue;
             };
-            let place = of.place_of(id);
-            if !place.is_some_and(|place| of.fallback.is_open(place)) {
+            // What a better server says before it is used again is recalled
+            // then: nothing is taken away meanwhile.
+            if of.place_of(id) != Some(of.fallback.current()) {
                 continue;
             }
             of.absorb(&effects);
-            changed.extend(of.contents.take_changed());
+            if is_back {
+                changed.extend(of.foreign());
+                self.recall(source, id);
+            }
+            if let Some(of) = self.sources.get_mut(&source) {
+                changed.extend(of.contents.take_changed());
+            }
         }
         for event in &effects.events {
             let (crate::sink::Event::Failed(url, name, _)

@@ -9,13 +9,13 @@
 //!    └─────── Close, from any state: nobody needs it
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::rate_limit::{RateLimit, TokenBucket};
 use crate::Moment;
 use crate::message::Request;
 use crate::resource::TypeUrl;
-use crate::sink::{Backoff, BackoffConfig, Sink, SinkConfig, SinkError, Subscription};
+use crate::sink::{Backoff, BackoffConfig, Effects, Sink, SinkConfig, SinkError, Subscription};
 
 /// How a server is spoken with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub(super) struct Server {
     pub(super) has_failed: bool,
     /// The subscriptions, and how many sources have each.
     subscriptions: BTreeMap<(TypeUrl, Subscription), usize>,
+    /// Those of which the server has sent all.
+    complete: BTreeSet<(TypeUrl, Subscription)>,
     backoff: Backoff,
     tokens: Option<TokenBucket>,
     /// A request had to wait for a token.
@@ -68,6 +70,7 @@ impl Server {
             },
             has_failed: false,
             subscriptions: BTreeMap::new(),
+            complete: BTreeSet::new(),
             backoff: Backoff::new(config.backoff, seed),
             tokens: config.rate_limit.map(TokenBucket::new),
             is_limited: false,
@@ -103,8 +106,23 @@ impl Server {
         *count -= 1;
         if *count == 0 {
             self.subscriptions.remove(key);
+            self.complete.remove(key);
             self.sink.unsubscribe(&key.0, &key.1);
         }
+    }
+
+    /// Takes the effects of the sink.
+    pub(super) fn take_effects(&mut self) -> Effects {
+        let effects = self.sink.take_effects();
+        let complete = effects.complete.iter();
+        let complete = complete.filter(|key| self.subscriptions.contains_key(*key));
+        self.complete.extend(complete.cloned());
+        effects
+    }
+
+    /// The subscriptions of which the server has sent all.
+    pub(super) fn complete(&self) -> impl Iterator<Item = &(TypeUrl, Subscription)> {
+        self.complete.iter()
     }
 
     /// Returns whether any source has a subscription here.
@@ -117,6 +135,7 @@ impl Server {
     /// them all when it is back (E9). For a server without a stream.
     pub(super) fn start_anew(&mut self, now: Moment) {
         self.sink = Sink::new(self.config.sink.clone());
+        self.complete.clear();
         for (type_url, subscription) in self.subscriptions.keys() {
             let added = self.sink.subscribe(type_url, subscription.clone(), now);
             debug_assert!(added.is_ok(), "it was accepted before");
@@ -131,6 +150,7 @@ impl Server {
         self.has_failed = false;
         self.backoff = self.backoff.after_close();
         self.sink = Sink::new(self.config.sink.clone());
+        self.complete.clear();
     }
 
     /// Notes that the stream, or the attempt to open one, has ended. Returns

@@ -112,11 +112,44 @@ impl Source {
         self.contents.apply(changes);
 
         for (type_url, subscription) in &effects.complete {
-            self.drop_foreign(type_url, &subscription.selector);
-            self.contents.set_complete(type_url, &subscription.selector);
+            self.complete(type_url, subscription);
         }
         for event in &effects.events {
             self.absorb_event(event);
+        }
+    }
+
+    /// Notes that the present server has spoken of all that a subscription
+    /// covers.
+    pub(super) fn complete(&mut self, type_url: &TypeUrl, subscription: &Subscription) {
+        self.drop_foreign(type_url, &subscription.selector);
+        self.contents.set_complete(type_url, &subscription.selector);
+    }
+
+    /// The names that another server has sent, and that the present one has not
+    /// spoken of yet.
+    pub(super) fn foreign(&self) -> Vec<Key> {
+        self.foreign.iter().cloned().collect()
+    }
+
+    /// Copies the contents of another source, as far as they are subscribed to
+    /// here.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        for (type_url, name) in other.all_keys() {
+            if !self.contents.is_subscribed(&type_url, &name) {
+                continue;
+            }
+            let held = other.contents.held(&type_url, &name).into_iter();
+            let upserts = held.map(|held| Change::Upsert(type_url.clone(), held));
+            self.contents.apply(upserts.collect());
+            self.foreign.remove(&(type_url.clone(), name.clone()));
+            let error = other.contents.error(&type_url, &name).cloned();
+            self.contents.set_error(&type_url, &name, error);
+        }
+        for (type_url, subscription) in self.subscriptions.keys() {
+            if other.contents.is_complete(type_url, subscription) {
+                self.contents.set_complete(type_url, &subscription.selector);
+            }
         }
     }
 
@@ -136,7 +169,7 @@ impl Source {
 
     /// Takes in an error of a name. That a server cannot be reached is told by
     /// the source, when it is so of all of them (C49).
-    fn absorb_event(&mut self, event: &Event) {
+    pub(super) fn absorb_event(&mut self, event: &Event) {
         let (type_url, name, error) = match event {
             Event::Failed(url, name, error) => (url, name, Some(error)),
             Event::Ambient(url, name, error) => (url, name, error.as_ref()),

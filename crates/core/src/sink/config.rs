@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 use crate::message::{Mode, Node};
-use crate::params::Params;
 use crate::resource::TypeUrl;
 
 /// The types that a stream carries.
@@ -113,13 +112,11 @@ pub struct SinkConfig {
     /// delta stream. Envoy does not, so servers may not expect it.
     pub glob_versions: bool,
     /// The server reads locators (TP2), so each subscription is sent with its
-    /// own parameters, and variants are matched with them. Another server is
-    /// sent plain names, and its resources are for all subscriptions of their
-    /// names, whatever the parameters.
+    /// own parameters, and variants are matched with them, or for plain ones
+    /// with those of the node. Another server is sent plain names, and its
+    /// resources are for all subscriptions of their names, whatever the
+    /// parameters.
     pub locators: bool,
-    /// The parameters of plain subscriptions, as the server knows them from the
-    /// node.
-    pub params: Params,
     /// How long the server is silent after the last response of a wildcard or a
     /// glob that it sends in parts (S44), which then is complete. Zero for a
     /// server that sends each in one response.
@@ -143,7 +140,6 @@ impl SinkConfig {
             nack_code: NackCode::InvalidArgument,
             glob_versions: false,
             locators: false,
-            params: Params::default(),
             silence: Duration::from_secs(1),
             limits: Limits::default(),
         }

@@ -48,7 +48,7 @@ impl InterestState {
     pub(super) fn new(config: &SinkConfig) -> Self {
         Self {
             locators: config.locators,
-            stream_params: config.params.clone(),
+            stream_params: config.node.params.clone(),
             desired: Interest::default(),
             sent: Interest::default(),
             added: Interest::default(),
@@ -59,8 +59,8 @@ impl InterestState {
     }
 
     /// Changes the parameters of the stream.
-    pub(super) fn set_stream_params(&mut self, params: Params) {
-        self.stream_params = params;
+    pub(super) fn set_stream_params(&mut self, params: &Params) {
+        self.stream_params = params.clone();
     }
 
     /// Adds a subscription. If an unsubscription of it was not sent yet, a

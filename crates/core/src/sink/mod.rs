@@ -63,7 +63,6 @@ use std::collections::VecDeque;
 use self::type_state::TypeState;
 use crate::Moment;
 use crate::message::Node;
-use crate::params::Params;
 use crate::resource::{Nonce, TypeUrl};
 
 pub use crate::interest::Subscription;
@@ -171,20 +170,14 @@ impl Sink {
         }
     }
 
-    /// Changes the node; the next request has it (E14).
+    /// Changes the node; the next request has it (E14). After a change of its
+    /// parameters (TP2), a variant that is for no subscription any more stays
+    /// until the next update of its name.
     pub fn set_node(&mut self, node: Node) {
-        self.config.node = node;
-        self.node_due = true;
-    }
-
-    /// Changes the parameters of plain subscriptions, which the server knows
-    /// from the node (TP2). A variant that is for no subscription any more stays
-    /// in use until the next update of its name.
-    pub fn set_params(&mut self, params: Params) {
         for type_state in &mut self.types {
-            type_state.interest.set_stream_params(params.clone());
+            type_state.interest.set_stream_params(&node.params);
         }
-        self.config.params = params;
+        self.config.node = node;
         self.node_due = true;
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use testkit::world::{Fault, World};
-use testkit::{trees, variants};
+use testkit::{servers, trees, variants};
 
 const STEPS: usize = 400;
 /// Of a world of variants.
@@ -31,7 +31,7 @@ struct Plan {
 fn main() -> ExitCode {
     let Some(plan) = plan() else {
         eprintln!(
-            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees] [--tell]"
+            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees|servers] [--tell]"
         );
         return ExitCode::from(2);
     };
@@ -112,6 +112,8 @@ enum Kind {
     /// Of variants, where clients NACK some.
     Wild,
     Trees,
+    /// A client before several servers.
+    Servers,
 }
 
 impl Kind {
@@ -119,9 +121,9 @@ impl Kind {
     /// one where clients NACK some of them.
     fn of(seed: u64) -> Vec<Self> {
         match seed % 4 {
-            0 => vec![Self::Relays, Self::Variants, Self::Trees],
-            2 => vec![Self::Relays, Self::Wild, Self::Trees],
-            _ => vec![Self::Relays, Self::Trees],
+            0 => vec![Self::Relays, Self::Variants, Self::Trees, Self::Servers],
+            2 => vec![Self::Relays, Self::Wild, Self::Trees, Self::Servers],
+            _ => vec![Self::Relays, Self::Trees, Self::Servers],
         }
     }
 
@@ -131,6 +133,7 @@ impl Kind {
             Self::Variants => "variants",
             Self::Wild => "wild",
             Self::Trees => "trees",
+            Self::Servers => "servers",
         }
     }
 
@@ -141,6 +144,7 @@ impl Kind {
             Self::Variants => variants::World::new(seed).run(ROUNDS, STEPS_OF_ROUND),
             Self::Wild => variants::World::wild(seed).run(ROUNDS, STEPS_OF_ROUND),
             Self::Trees => trees::World::new(seed).run(STEPS),
+            Self::Servers => servers::World::new(seed).run(STEPS),
         };
         match catch_unwind(run) {
             Ok(outcome) => outcome.err(),
@@ -171,6 +175,7 @@ impl Kind {
                 drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
                 world.story().to_vec()
             }
+            Self::Servers => Vec::new(),
         }
     }
 }

@@ -165,6 +165,7 @@ impl Client {
             cluster: "c1".to_owned(),
             user_agent: agent(&self.opening.program),
             client_features: self.opening.features.clone(),
+            ..Node::default()
         };
         match said {
             NodeSaid::Usual => first.then_some(own),

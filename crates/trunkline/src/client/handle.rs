@@ -9,23 +9,28 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use trunkline_core::client::{ServerId, SourceId, WatchId, Watched};
+use trunkline_core::message::Mode;
 use trunkline_core::name::Selector;
 use trunkline_core::sink;
 use trunkline_proto::discovery::{Limits, Node};
 
 use super::builder::ClientBuilder;
 use super::config_source::{ConfigSource, Specifier, Transport};
+use super::control_plane::ControlPlane;
 use super::driver::drive;
 use super::events::{Observers, StreamInfo};
+use super::exchange::Exchange;
+use super::file::FileTask;
 use super::metrics::Sample;
+use super::poll::PollTask;
 use super::query::Query;
 use super::settings::{Settings, SourceError};
-use super::shared::{Cell, ClientState, Shared};
-use super::sources::{Manners, Sources};
+use super::shared::{Cell, Shared};
+use super::sources::{Manners, ServerInfo, Sources};
 use super::state::ErasedState;
 use super::stream::StreamTask;
 use super::subscription::{Lease, Subscription};
-use super::transport::Connector;
+use super::transport::{Connector, PathWatch};
 use super::watch::{Watch, WatchMany, Watching};
 use crate::paths::path_of_stream;
 
@@ -78,15 +83,14 @@ pub(super) struct Running {
 #[derive(Default)]
 struct Tasks {
     servers: HashMap<ServerId, AbortHandle>,
-    paths: HashMap<SourceId, AbortHandle>,
     driver: Option<AbortHandle>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         let tasks = lock(&self.tasks);
-        let all = tasks.servers.values().chain(tasks.paths.values());
-        all.chain(&tasks.driver).for_each(AbortHandle::abort);
+        let all = tasks.servers.values().chain(&tasks.driver);
+        all.for_each(AbortHandle::abort);
     }
 }
 
@@ -211,18 +215,17 @@ impl Running {
                     let timeout = source.initial_fetch_timeout;
                     sources.of_api(machine, api, timeout, &type_url, &self.manners)
                 }
-                Specifier::Path(path) => sources.of_path(machine, path, &type_url),
+                Specifier::Path(path) => {
+                    let timeout = source.initial_fetch_timeout;
+                    sources.of_path(machine, path, timeout, &type_url, &self.manners)
+                }
                 Specifier::Ads => return Err(SourceError::NoAds),
                 Specifier::SelfSource => return Err(SourceError::NoParent),
             };
             machine.subscribe(id, &type_url, subscription.clone(), now)?;
             Ok(id)
         })?;
-        let path = sources.paths.get(&id).cloned();
         drop(sources);
-        if let Some(path) = path {
-            self.follow(id, path);
-        }
         Ok(Lease {
             client: Arc::clone(self),
             source: id,
@@ -279,43 +282,95 @@ impl Running {
         })
     }
 
-    /// Opens a stream to a server.
+    /// Opens a stream to a server, or begins to poll it or to follow a file.
     pub(super) fn connect(self: &Arc<Self>, id: ServerId) {
         let Some(info) = lock(&self.sources).info.get(&id).cloned() else {
             return;
         };
+        let task = match info {
+            ServerInfo::Api {
+                control_plane,
+                transport: Transport::Grpc { mode, .. },
+                only,
+            } => match path_of_stream(mode, only.as_ref()) {
+                None => return self.refuse(id),
+                Some(path) => self.runtime.spawn(
+                    StreamTask {
+                        exchange: self.exchange(id, mode, Some((&control_plane, &path))),
+                        connector: self.connector.clone(),
+                        server: control_plane,
+                        path,
+                    }
+                    .run(),
+                ),
+            },
+            ServerInfo::Api {
+                control_plane,
+                transport:
+                    Transport::Rest {
+                        refresh_delay,
+                        request_timeout,
+                    },
+                only,
+            } => {
+                let Some(type_url) = only else {
+                    return self.refuse(id);
+                };
+                let task = PollTask {
+                    exchange: self.exchange(id, Mode::Sotw, Some((&control_plane, ""))),
+                    connector: self.connector.clone(),
+                    server: control_plane,
+                    type_url,
+                    refresh_delay,
+                    request_timeout,
+                };
+                self.runtime.spawn(task.run())
+            }
+            ServerInfo::File { path, source } => {
+                let task = FileTask {
+                    exchange: self.exchange(id, Mode::Sotw, None),
+                    source,
+                    watch: PathWatch::new(&path, self.limits.message_bytes),
+                };
+                self.runtime.spawn(task.run())
+            }
+        };
+        lock(&self.tasks).servers.insert(id, task.abort_handle());
+    }
+
+    /// Requests and responses of a server; `stream` is what observers are told.
+    fn exchange(
+        &self,
+        id: ServerId,
+        mode: Mode,
+        stream: Option<(&Arc<ControlPlane>, &str)>,
+    ) -> Exchange {
         let waker = Arc::new(Notify::new());
         self.shared
             .read(|state, _| state.wakers.insert(id, Arc::clone(&waker)));
-        let task = match info.transport {
-            Transport::Grpc { mode, .. } => {
-                let Some(path) = path_of_stream(mode, info.only.as_ref()) else {
-                    let reason = "the type has no service of its own; use an aggregated stream";
-                    let refuse = |state: &mut ClientState, now| {
-                        let _ = state.machine.handle_disconnected(id, reason, now);
-                    };
-                    return self.shared.change_alone(refuse);
-                };
-                let stream = StreamTask {
-                    shared: Arc::clone(&self.shared),
-                    connector: self.connector.clone(),
-                    id,
-                    info: StreamInfo {
-                        server: info.control_plane,
-                        path,
-                        number: self.attempts.fetch_add(1, Ordering::Relaxed) + 1,
-                    },
-                    mode,
-                    node: self.manners.node.clone(),
-                    waker,
-                    limits: self.limits,
-                    observers: Arc::clone(&self.observers),
-                };
-                self.runtime.spawn(stream.run())
-            }
-            Transport::Rest { .. } => return,
-        };
-        lock(&self.tasks).servers.insert(id, task.abort_handle());
+        let info = stream.map(|(server, path)| StreamInfo {
+            server: Arc::clone(server),
+            path: path.to_owned(),
+            number: self.attempts.fetch_add(1, Ordering::Relaxed) + 1,
+        });
+        Exchange {
+            shared: Arc::clone(&self.shared),
+            id,
+            info,
+            mode,
+            node: self.manners.node.clone(),
+            waker,
+            limits: self.limits,
+            observers: Arc::clone(&self.observers),
+        }
+    }
+
+    /// Tells the machine that a server cannot be asked for the type.
+    fn refuse(&self, id: ServerId) {
+        let reason = "the type has no service of its own; use an aggregated stream";
+        self.shared.change_alone(|state, now| {
+            state.machine.handle_disconnected(id, reason, now);
+        });
     }
 
     /// Closes the stream to a server.
@@ -326,31 +381,14 @@ impl Running {
         }
     }
 
-    /// Ends what only an unused source needs.
-    pub(super) fn forget_idle_source(&self, id: SourceId) {
-        let is_idle = self
-            .shared
-            .read(|state, _| state.machine.subscriptions(id).is_empty());
-        if is_idle && let Some(task) = lock(&self.tasks).paths.remove(&id) {
-            task.abort();
-        }
-    }
-
-    /// Follows a file.
-    fn follow(self: &Arc<Self>, id: SourceId, path: super::sources::PathInfo) {
-        let mut tasks = lock(&self.tasks);
-        if tasks.paths.contains_key(&id) {
-            return;
-        }
-        let _ = path;
-        let _ = &mut tasks;
-    }
-
     /// The servers, with their addresses.
     pub(super) fn servers(&self) -> Vec<(ServerId, String)> {
         let sources = lock(&self.sources);
         let servers = sources.info.iter();
-        let servers = servers.map(|(id, info)| (*id, info.control_plane.address.to_string()));
+        let servers = servers.filter_map(|(id, info)| match info {
+            ServerInfo::Api { control_plane, .. } => Some((*id, control_plane.address.to_string())),
+            ServerInfo::File { .. } => None,
+        });
         servers.collect()
     }
 

@@ -5,7 +5,7 @@
 //! | `builder`, `handle`, `settings` | the client, how it is made, where it asks for what |
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
-//! | `driver`, `stream`, `shared`, `judge`, `values` | tasks, the machine of the engine behind a lock, the judgement of responses, decoded messages |
+//! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
 //! | `events`, `metrics`, `dump`, `csds` | what happens, and what is held, for those who log, count, record or look |
 //! | [`transport`] | connections and streams of bytes |
 //!
@@ -20,9 +20,12 @@ mod csds;
 mod driver;
 mod dump;
 mod events;
+mod exchange;
+mod file;
 mod handle;
 mod judge;
 mod metrics;
+mod poll;
 mod query;
 mod raw;
 mod settings;

@@ -11,7 +11,9 @@ use hashbrown::HashMap;
 use trunkline_core::client::{Client as Machine, FallbackPolicy, ServerConfig, ServerId, SourceId};
 use trunkline_core::message::{self, Mode};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::sink::{DataErrors, FetchTimeout, SinkConfig, StreamScope};
+use trunkline_core::sink::{
+    BackoffConfig, DataErrors, FetchStart, FetchTimeout, SinkConfig, StreamScope,
+};
 use trunkline_proto::discovery::Node;
 
 use super::config_source::{ApiSource, PathSource, Transport};
@@ -37,17 +39,19 @@ struct ServerKey {
 
 /// What is known of a server beside the engine.
 #[derive(Clone, Debug)]
-pub(super) struct ServerInfo {
-    pub(super) control_plane: Arc<ControlPlane>,
-    pub(super) transport: Transport,
-    pub(super) only: Option<TypeUrl>,
-}
-
-/// A file that is a source.
-#[derive(Clone, Debug)]
-pub(super) struct PathInfo {
-    pub(super) path: PathSource,
-    pub(super) type_url: TypeUrl,
+pub(super) enum ServerInfo {
+    /// A control plane.
+    Api {
+        control_plane: Arc<ControlPlane>,
+        transport: Transport,
+        /// The only type of its streams.
+        only: Option<TypeUrl>,
+    },
+    /// A file, of one source.
+    File {
+        path: PathSource,
+        source: SourceId,
+    },
 }
 
 /// How all servers of a client are spoken with.
@@ -66,7 +70,6 @@ pub(super) struct Sources {
     ids: HashMap<SourceKey, SourceId>,
     servers: HashMap<ServerKey, ServerId>,
     pub(super) info: HashMap<ServerId, ServerInfo>,
-    pub(super) paths: HashMap<SourceId, PathInfo>,
 }
 
 impl Sources {
@@ -104,19 +107,31 @@ impl Sources {
         &mut self,
         machine: &mut Machine,
         path: &PathSource,
+        fetch_timeout: Option<Duration>,
         type_url: &TypeUrl,
+        manners: &Manners,
     ) -> SourceId {
         let key = SourceKey::Path(path.clone(), type_url.clone());
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
-        let id = machine.add_source(Vec::new(), FallbackPolicy::Grpc);
+        let server = machine.add_server(ServerConfig {
+            sink: SinkConfig {
+                scope: StreamScope::Single(type_url.clone()),
+                fetch_timeout: fetch_timeout.map_or(FetchTimeout::Never, FetchTimeout::DoesNotExist),
+                data_errors: manners.data_errors,
+                ..SinkConfig::new(Mode::Sotw, message::Node::default())
+            },
+            backoff: BackoffConfig::default(),
+            rate_limit: None,
+        });
+        let id = machine.add_source(vec![server], FallbackPolicy::Grpc);
         self.ids.insert(key, id);
-        let info = PathInfo {
+        let info = ServerInfo::File {
             path: path.clone(),
-            type_url: type_url.clone(),
+            source: id,
         };
-        self.paths.insert(id, info);
+        self.info.insert(server, info);
         id
     }
 
@@ -151,7 +166,7 @@ impl Sources {
             backoff: api.backoff,
             rate_limit: api.rate_limit,
         });
-        let info = ServerInfo {
+        let info = ServerInfo::Api {
             control_plane: Arc::clone(&key.control_plane),
             transport: key.transport,
             only: key.only.clone(),
@@ -196,6 +211,11 @@ fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfi
     SinkConfig {
         scope,
         node_every_request: !api.node_on_first_message_only,
+        // A poll is a short stream: time runs from the subscription (E2).
+        fetch_start: match key.transport {
+            Transport::Grpc { .. } => FetchStart::Sent,
+            Transport::Rest { .. } => FetchStart::Subscribed,
+        },
         fetch_timeout,
         data_errors,
         ..SinkConfig::new(mode, engine_node(&manners.node))

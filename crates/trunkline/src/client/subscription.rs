@@ -33,7 +33,6 @@ impl Drop for Lease {
                 .machine
                 .unsubscribe(source, url, &self.subscription, now);
         });
-        self.client.forget_idle_source(self.source);
     }
 }
 

@@ -26,23 +26,12 @@ mod response;
 #[cfg(test)]
 mod tests;
 
-use trunkline_core::kind;
-
 pub use error::RestError;
 pub use request::{Read, RestLimits, read};
 pub use response::{LeftOut, Written, pieces, write};
 
 /// Every path that can be polled, and its type: the paths of Envoy's services.
-pub const PATHS: &[(&str, &str)] = &[
-    ("/v3/discovery:clusters", kind::CDS),
-    ("/v3/discovery:endpoints", kind::EDS),
-    ("/v3/discovery:extension_configs", kind::ECDS),
-    ("/v3/discovery:listeners", kind::LDS),
-    ("/v3/discovery:routes", kind::RDS),
-    ("/v3/discovery:runtime", kind::RTDS),
-    ("/v3/discovery:scoped-routes", kind::SRDS),
-    ("/v3/discovery:secrets", kind::SDS),
-];
+pub const PATHS: &[(&str, &str)] = crate::paths::POLLED;
 
 /// Returns the type that is polled at a path; `None` if none is.
 ///

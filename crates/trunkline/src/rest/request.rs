@@ -135,6 +135,7 @@ fn read_node(
         cluster: text("node.cluster", read.cluster)?,
         user_agent: text("node.user_agent_name", read.user_agent_name)?,
         client_features: features_within(read.client_features.unwrap_or_default(), limits),
+        ..Node::default()
     };
 
     let node = discovery::Node {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message as _;
 use serde_json::{Value, json};
+use trunkline_core::kind;
 use trunkline_core::message::{Form, Locator, SotwResponse, WireResource};
 use trunkline_core::resource::Resource;
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;

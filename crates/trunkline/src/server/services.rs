@@ -15,7 +15,7 @@ use crate::paths;
 use crate::questions::Asked;
 use crate::reflection::Reflection;
 use crate::status::csds;
-use crate::{health, questions, reflection, rest};
+use crate::{health, paths, questions, reflection, rest};
 
 const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
 const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";

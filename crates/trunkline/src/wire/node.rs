@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use trunkline_core::message;
+use trunkline_core::params::Params;
 use trunkline_proto::discovery::{DecodeError, Limits, Node};
 use twox_hash::XxHash3_128;
 
@@ -37,13 +38,15 @@ impl NodeMemory {
     }
 }
 
-/// Copies the fields of a node that the engine knows.
+/// Copies the fields of a node that the engine knows. Its parameters are for
+/// rules to derive.
 pub(super) fn core_node(node: &Node) -> message::Node {
     message::Node {
         id: node.id.clone(),
         cluster: node.cluster.clone(),
         user_agent: node.user_agent_name.clone(),
         client_features: node.client_features.clone(),
+        params: Params::default(),
     }
 }
 

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use prost::Message as _;
+use trunkline_core::kind;
 use trunkline_core::message::{self, DeltaRequest, ErrorDetail, Locator, SotwRequest};
 use trunkline_core::params::Params;
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_core::sink::Request;
 use trunkline_proto::discovery::{
-    DeltaDiscoveryRequest, DiscoveryRequest, Node, ResourceLocator, Status,
+    ContextParams, DeltaDiscoveryRequest, DiscoveryRequest, Node, ResourceLocator, Status,
 };
 
 /// Writes the requests of one sink.
@@ -21,31 +22,19 @@ use trunkline_proto::discovery::{
 #[derive(Debug, Default)]
 pub struct RequestWriter {
     about: Node,
-    params: Option<Params>,
     /// The node that was written last: streams change, and the node stays.
     written: Option<(message::Node, Bytes)>,
 }
 
 impl RequestWriter {
-    /// A writer without parameters. `about` is the part of the node that the
-    /// engine does not know. Id, cluster, user agent and features come from the
-    /// requests.
+    /// A writer. `about` is the part of the node that the engine does not know.
+    /// Id, cluster, user agent, features and parameters come from the requests.
     #[must_use]
     pub fn new(about: Node) -> Self {
         Self {
             about,
             ..Self::default()
         }
-    }
-
-    /// Subscribes to every name with these parameters (TP2). A legacy wildcard,
-    /// which names nothing, cannot carry them: in state of the world it looks
-    /// like a subscription to nothing, so such a request stays as it is; a
-    /// delta stream names the wildcard instead.
-    #[must_use]
-    pub fn with_params(mut self, params: Params) -> Self {
-        self.params = Some(params);
-        self
     }
 
     /// Writes a request as bytes, without the gRPC prefix.
@@ -57,10 +46,9 @@ impl RequestWriter {
         }
     }
 
-    /// Writes a state-of-the-world request. A legacy wildcard stays one,
-    /// without parameters.
+    /// Writes a state-of-the-world request.
     fn write_sotw(&mut self, request: SotwRequest) -> Bytes {
-        let (resource_names, resource_locators) = self.split_locators(request.names);
+        let (resource_names, resource_locators) = split_locators(request.names);
         let message = DiscoveryRequest {
             version_info: or_empty(request.version.as_ref().map(Version::as_str)),
             node: request.node.map(|node| self.encode_node(node)),
@@ -73,19 +61,12 @@ impl RequestWriter {
         message.encode_to_vec().into()
     }
 
-    /// Writes a delta request. A legacy wildcard becomes an explicit one if
-    /// there are parameters, which need a name to go with.
-    fn write_delta(&mut self, mut request: DeltaRequest) -> Bytes {
-        let names_nothing = request.subscribe.is_empty() && request.unsubscribe.is_empty();
-        let is_legacy_wildcard = names_nothing && request.nonce.is_none();
-        if is_legacy_wildcard && self.params.is_some() {
-            request.subscribe.push("*".into());
-        }
-
+    /// Writes a delta request.
+    fn write_delta(&mut self, request: DeltaRequest) -> Bytes {
         let (resource_names_subscribe, resource_locators_subscribe) =
-            self.split_locators(request.subscribe);
+            split_locators(request.subscribe);
         let (resource_names_unsubscribe, resource_locators_unsubscribe) =
-            self.split_locators(request.unsubscribe);
+            split_locators(request.unsubscribe);
 
         let versions = request.initial_versions.into_iter();
         let message = DeltaDiscoveryRequest {
@@ -104,29 +85,18 @@ impl RequestWriter {
         message.encode_to_vec().into()
     }
 
-    /// Splits names into those without parameters and those with them: their
-    /// own, or else the writer's.
-    fn split_locators(&self, locators: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
-        let (mut plain, mut located) = (Vec::new(), Vec::new());
-        for Locator { name, params } in locators {
-            match params.as_ref().or(self.params.as_ref()) {
-                None => plain.push(name),
-                Some(params) => located.push(ResourceLocator {
-                    name,
-                    dynamic_parameters: write_params(params),
-                }),
-            }
-        }
-        (plain, located)
-    }
-
     /// Encodes a node, with the part that the engine does not know. The bytes
     /// of the node that was written last are used again.
     fn encode_node(&mut self, node: message::Node) -> Bytes {
         if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
             return bytes.clone();
         }
+        let mut dynamic_parameters = self.about.dynamic_parameters.clone();
+        if !node.params.is_empty() {
+            dynamic_parameters.extend(write_node_params(&node.params));
+        }
         let message = Node {
+            dynamic_parameters,
             id: node.id.clone(),
             cluster: node.cluster.clone(),
             user_agent_name: node.user_agent.clone(),
@@ -137,6 +107,33 @@ impl RequestWriter {
         self.written = Some((node, bytes.clone()));
         bytes
     }
+}
+
+/// Splits names into those without parameters and those with them (TP2).
+fn split_locators(locators: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
+    let (mut plain, mut located) = (Vec::new(), Vec::new());
+    for Locator { name, params } in locators {
+        match &params {
+            None => plain.push(name),
+            Some(params) => located.push(ResourceLocator {
+                name,
+                dynamic_parameters: write_params(params),
+            }),
+        }
+    }
+    (plain, located)
+}
+
+/// Writes the parameters of a node, which has them for each type, so for all
+/// that are known: the node goes with the first request, whatever its type.
+fn write_node_params(params: &Params) -> BTreeMap<String, ContextParams> {
+    let params = ContextParams {
+        params: write_params(params),
+    };
+    let types = kind::ALL.iter();
+    types
+        .map(|url| ((*url).to_owned(), params.clone()))
+        .collect()
 }
 
 /// Writes a text field that may be missing, which protobuf takes for empty.
@@ -169,6 +166,7 @@ mod tests {
             cluster: "c1".into(),
             user_agent: "bench".into(),
             client_features: vec!["f".into()],
+            params: Params::default(),
         }
     }
 
@@ -240,27 +238,21 @@ mod tests {
     }
 
     #[test]
-    fn parameters_go_with_every_name() {
-        let mut writer = RequestWriter::default().with_params(params());
-        let mut read = |subscribe: Vec<Locator>, nonce: Option<Nonce>| {
-            let request = DeltaRequest {
-                subscribe,
-                nonce,
-                ..DeltaRequest::default()
-            };
-            let bytes = writer.write(Request::Delta(request));
-            Reader::default()
-                .read_delta(bytes)
-                .unwrap()
-                .request
-                .subscribe
+    fn parameters_of_the_stream_are_in_the_node() {
+        let node = message::Node {
+            params: params(),
+            ..node()
         };
-        let with = |name: &str| Locator {
-            name: name.into(),
-            params: Some(params()),
+        let request = DeltaRequest {
+            node: Some(node),
+            ..DeltaRequest::default()
         };
-        assert_eq!(read(vec!["a".into()], None), [with("a")]);
-        assert_eq!(read(Vec::new(), None), [with("*")]);
-        assert_eq!(read(Vec::new(), Some("1".into())), []);
+        let bytes = RequestWriter::default().write(Request::Delta(request));
+        let raw = DeltaDiscoveryRequest::decode(bytes).unwrap().node.unwrap();
+        let said = Node::decode(raw).unwrap().dynamic_parameters;
+        assert_eq!(said.len(), kind::ALL.len());
+        for url in kind::ALL {
+            assert_eq!(said[*url].params["env"], "prod");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The client over sockets, against the library's own server.
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod chaos;
+mod gate;
 mod hostile;
 mod scripted;
 mod server;

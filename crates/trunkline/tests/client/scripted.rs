@@ -18,21 +18,21 @@ use trunkline::proto::envoy::google::protobuf::Any;
 use super::PATIENCE;
 
 /// One state-of-the-world stream, as the server has it.
-pub struct OpenStream {
+pub(crate) struct OpenStream {
     requests: Streaming<DiscoveryRequest>,
     responses: mpsc::Sender<Result<DiscoveryResponse, Status>>,
 }
 
 impl OpenStream {
     /// The next request.
-    pub async fn request(&mut self) -> DiscoveryRequest {
+    pub(crate) async fn request(&mut self) -> DiscoveryRequest {
         let next = tokio::time::timeout(PATIENCE, self.requests.next()).await;
         next.expect("a request in time")
             .expect("a stream that goes on")
             .unwrap()
     }
 
-    pub async fn send(&self, version: &str, type_url: &str, resources: Vec<Any>) {
+    pub(crate) async fn send(&self, version: &str, type_url: &str, resources: Vec<Any>) {
         let response = DiscoveryResponse {
             version_info: version.to_owned(),
             nonce: version.to_owned(),
@@ -44,19 +44,19 @@ impl OpenStream {
     }
 
     /// Ends the stream with an error.
-    pub async fn fail(self, status: Status) {
+    pub(crate) async fn fail(self, status: Status) {
         let _ = self.responses.send(Err(status)).await;
     }
 }
 
 /// The control plane.
-pub struct Scripted {
-    pub address: SocketAddr,
+pub(crate) struct Scripted {
+    pub(crate) address: SocketAddr,
     streams: mpsc::Receiver<OpenStream>,
 }
 
 impl Scripted {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (opened, streams) = mpsc::channel(8);
@@ -69,7 +69,7 @@ impl Scripted {
     }
 
     /// The next stream that a client opens.
-    pub async fn stream(&mut self) -> OpenStream {
+    pub(crate) async fn stream(&mut self) -> OpenStream {
         let next = tokio::time::timeout(PATIENCE, self.streams.recv()).await;
         next.expect("a stream in time").unwrap()
     }

@@ -4,23 +4,35 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use trunkline::envoy::config::cluster::v3::cluster::{ClusterDiscoveryType, DiscoveryType, EdsClusterConfig};
 use trunkline::envoy::config::cluster::v3::Cluster;
+use trunkline::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
+use trunkline::envoy::config::core::v3::{AggregatedConfigSource, ConfigSource};
 use trunkline::{ResourceMessage, Server};
 
 /// A server that ends with all its connections when it is dropped.
-pub struct Serving {
-    pub server: Server,
-    pub address: SocketAddr,
+pub(crate) struct Serving {
+    pub(crate) server: Server,
+    pub(crate) address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
 impl Serving {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_at("127.0.0.1:0")
     }
 
     /// Starts a server at an address, which another may have used a moment ago.
-    pub fn start_at(address: &str) -> Self {
+    pub(crate) fn start_at(address: &str) -> Self {
+        Self::start_filled(address, |_| {})
+    }
+
+    /// Starts a server that has contents before it listens.
+    pub(crate) fn start_with(fill: impl FnOnce(&Self)) -> Self {
+        Self::start_filled("127.0.0.1:0", fill)
+    }
+
+    fn start_filled(address: &str, fill: impl FnOnce(&Self)) -> Self {
         let address = address.to_owned();
         let started = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -31,19 +43,43 @@ impl Serving {
             let server = runtime.block_on(async { Server::builder().build() });
             let listener = runtime.block_on(bind(&address));
             let bound = listener.local_addr().unwrap();
-            let serving = server.clone();
-            runtime.spawn(async move { serving.serve(listener).await });
-            Self {
+            let serving = Self {
                 server,
                 address: bound,
                 runtime: Some(runtime),
-            }
+            };
+            (serving, listener)
         });
-        started.join().unwrap()
+        let (serving, listener) = started.join().unwrap();
+        fill(&serving);
+        let server = serving.server.clone();
+        let runtime = serving.runtime.as_ref().unwrap();
+        runtime.spawn(async move { server.serve(listener).await });
+        serving
+    }
+
+    /// Serves these clusters, whose endpoints come by EDS, but for those with
+    /// the timeout `plain`.
+    pub(crate) fn set_eds(&self, clusters: &[(&str, i64)], plain: i64) {
+        let messages = clusters.iter().map(|(name, seconds)| {
+            let mut cluster = cluster(name, *seconds);
+            if *seconds != plain {
+                cluster.cluster_discovery_type = Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into()));
+                cluster.eds_cluster_config = Some(EdsClusterConfig {
+                    eds_config: Some(ConfigSource {
+                        config_source_specifier: Some(ConfigSourceSpecifier::Ads(AggregatedConfigSource {})),
+                        ..ConfigSource::default()
+                    }),
+                    ..EdsClusterConfig::default()
+                });
+            }
+            ResourceMessage::of(&cluster)
+        });
+        self.server.set("test", messages).unwrap();
     }
 
     /// Serves these clusters: names and their timeouts in seconds.
-    pub fn set(&self, clusters: &[(&str, i64)]) {
+    pub(crate) fn set(&self, clusters: &[(&str, i64)]) {
         let clusters = clusters.iter();
         let messages =
             clusters.map(|(name, seconds)| ResourceMessage::of(&cluster(name, *seconds)));
@@ -70,7 +106,7 @@ impl Drop for Serving {
 }
 
 /// A cluster whose connect timeout tells its versions apart.
-pub fn cluster(name: &str, seconds: i64) -> Cluster {
+pub(crate) fn cluster(name: &str, seconds: i64) -> Cluster {
     Cluster {
         name: name.to_owned(),
         connect_timeout: Some(trunkline::proto::envoy::google::protobuf::Duration {

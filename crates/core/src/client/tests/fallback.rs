@@ -59,6 +59,15 @@ fn c48_the_first_resource_of_a_better_server_ends_the_fallback() {
     rig.send(servers[0], &["a@new"]);
     assert_eq!(rig.actions(), [Action::Close(servers[1])]);
     assert_eq!(rig.changes(all)[0], "a@new");
+    rig.wait(30_000);
+    let gone = rig.changes(all);
+    let statuses = rig.client.statuses();
+    let names: Vec<_> = statuses
+        .iter()
+        .filter(|s| !s.held.is_empty())
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(names, ["a"], "the better server has no b: {gone:?}");
 }
 
 #[test]
@@ -157,4 +166,42 @@ fn e9_a_server_that_was_replaced_sends_everything_again() {
         request.initial_versions.is_empty(),
         "its versions mean nothing any more"
     );
+}
+
+#[test]
+fn c12_what_one_source_has_from_a_server_another_need_not_ask_for() {
+    let mut rig = Rig::new();
+    let shared = rig.server(Mode::Delta);
+    let one = rig.client.add_source(vec![shared], FallbackPolicy::Grpc);
+    let two = rig.client.add_source(vec![shared], FallbackPolicy::Grpc);
+    rig.subscribe(one, "*");
+    rig.connect(shared);
+    rig.send(shared, &["a@1", "b@1"]);
+
+    let watch = rig.watch(Some(two), "a");
+    rig.subscribe(two, "a");
+    assert_eq!(rig.state(watch), "a@1");
+    rig.send(shared, &["a@2"]);
+    assert_eq!(rig.state(watch), "a@2");
+}
+
+#[test]
+fn c48_what_a_better_server_denied_before_it_is_used_again_is_gone_then() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "a");
+    rig.subscribe(source, "b");
+    let (a, b) = (rig.watch(Some(source), "a"), rig.watch(Some(source), "b"));
+    rig.actions();
+    rig.fail(servers[0]);
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@other", "b@other"]);
+    rig.wait(30_000);
+
+    rig.connect(servers[0]);
+    rig.send_all(servers[0], &[], &["b"]);
+    assert_eq!(rig.state(b), "b@other", "the other server is still used");
+    rig.send(servers[0], &["a@best"]);
+    assert_eq!(rig.state(a), "a@best");
+    assert_eq!(rig.state(b), "! Deleted");
 }

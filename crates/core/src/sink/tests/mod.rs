@@ -37,7 +37,7 @@ use crate::message::{
     WireResource,
 };
 use crate::name::{Name, Selector};
-use crate::params::Constraints;
+use crate::params::{Constraints, Params};
 use crate::resource::{ErrorCode, Resource, ResourceError};
 
 const BOTH: [Mode; 2] = [Mode::Sotw, Mode::Delta];

@@ -421,13 +421,17 @@ fn tp2_after_a_reconnect_the_first_update_has_all_variants() {
 fn tp2_plain_subscriptions_have_the_parameters_of_the_stream() {
     let bench = Bench::new(Mode::Delta, |config| {
         config.locators = true;
-        config.params = params_of("env=prod");
+        config.node.params = params_of("env=prod");
     });
     let mut bench = bench.up(&["cds a", "cds a{env=test}"]);
     let both = ["a@1[env=prod]", "a@2[env=test]"];
     assert_eq!(bench.accept(delta("cds", "n1", &both, &[])).len(), 2);
     bench.requests();
-    bench.sink.set_params(params_of("env=dev"));
+    bench.sink.set_node(Node {
+        id: "n".into(),
+        params: params_of("env=dev"),
+        ..Node::default()
+    });
     bench.sub("cds b");
     assert_eq!(bench.requests(), ["node:n cds +b"], "the node says so");
     bench.effects();

@@ -139,11 +139,8 @@ impl Connection {
         if let Some(after) = state.dead.get() {
             return StreamError::Dead(*after);
         }
-        if let Some(fault) = state.activity.fault() {
-            return StreamError::Connect(ConnectError::Handshake {
-                address: address(&self.live.plane),
-                source: fault.clone(),
-            });
+        if let Some(refusal) = state.activity.refusal(&self.live.plane) {
+            return refusal.into();
         }
         // A stream that was open when the server said GOAWAY is told only that
         // the connection was lost.

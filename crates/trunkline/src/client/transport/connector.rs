@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::time::Instant;
 
 use super::connection::{Connection, Live};
-use super::dial;
+use super::dial::{self, Io};
 use super::options::{Keepalive, TransportOptions};
 use super::stream::Stream;
 use super::tls::{Protocol, TlsClients};
@@ -122,10 +122,23 @@ impl Connector {
         plane: &ControlPlane,
         pace: &Arc<Pace>,
     ) -> Result<Connection, ConnectError> {
-        let Inner { options, tls, .. } = &*self.inner;
         let activity = Arc::new(Activity::default());
-        let socket = dial::dial(plane, tls, Protocol::Http2, &activity).await?;
-        Connection::begin(plane, socket, options, activity, Arc::clone(pace)).await
+        let socket = self.socket(plane, Protocol::Http2, &activity).await?;
+        Connection::begin(plane, socket, self.options(), activity, Arc::clone(pace)).await
+    }
+
+    /// Connects to a control plane, for a protocol.
+    pub(super) async fn socket(
+        &self,
+        plane: &ControlPlane,
+        protocol: Protocol,
+        activity: &Arc<Activity>,
+    ) -> Result<Box<dyn Io>, ConnectError> {
+        dial::dial(plane, &self.inner.tls, protocol, activity).await
+    }
+
+    pub(super) fn options(&self) -> &TransportOptions {
+        &self.inner.options
     }
 
     fn slot(&self, plane: &ControlPlane) -> Arc<Slot> {

@@ -1,9 +1,11 @@
 //! The transports of a client: gRPC streams to control planes, over connections
-//! that equal control planes share.
+//! that equal control planes share; polls; files.
 //!
 //! ```text
 //! ControlPlane ── Connector ──▶ Connection ──▶ Stream ── ready, send, next
 //!                 dial, TLS      HTTP/2         messages as bytes
+//!                     └─────────────────────▶ poll: JSON over HTTP/1.1
+//! PathSource ──────────────────────────────▶ PathWatch ── next
 //! ```
 //!
 //! Messages are bytes here. What they say, when to connect again and which
@@ -28,12 +30,22 @@ mod code;
 mod connection;
 mod connector;
 mod dial;
+mod discovery_text;
 mod error;
 mod frame;
 mod headers;
 mod keepalive;
 mod options;
-
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "for the client that is built on it")
+)]
+mod path_watch;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "for the client that is built on it")
+)]
+mod rest;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -29,12 +29,14 @@ const MAX_KEPT: usize = 64;
 /// The protocol that is spoken over TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
+    Http1,
     Http2,
 }
 
 impl Protocol {
     fn alpn(self) -> Vec<u8> {
         match self {
+            Self::Http1 => b"http/1.1".to_vec(),
             Self::Http2 => b"h2".to_vec(),
         }
     }

@@ -11,6 +11,10 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::rustls;
 
+use super::ConnectError;
+use super::dial::address;
+use crate::client::ControlPlane;
+
 /// What was seen on a socket.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
@@ -25,9 +29,11 @@ impl Activity {
     }
 
     /// The error of TLS that ended the connection, if one did. A server that
-    /// refuses a client's certificate says so only now.
-    pub(super) fn fault(&self) -> Option<&rustls::Error> {
-        self.fault.get()
+    /// refuses a client's certificate says so only after the handshake.
+    pub(super) fn refusal(&self, plane: &ControlPlane) -> Option<ConnectError> {
+        let source = self.fault.get()?.clone();
+        let address = address(plane);
+        Some(ConnectError::Handshake { address, source })
     }
 
     fn note(&self, error: &io::Error) {

@@ -1,7 +1,9 @@
-//! Streams over real sockets of the loopback.
+//! Streams and polls over real sockets of the loopback, and files.
 
 mod certs;
 mod connections;
+mod path_watch;
 mod peer;
+mod rest;
 mod streams;
 mod tls;

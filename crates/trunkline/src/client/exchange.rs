@@ -1,0 +1,131 @@
+//! Requests and responses of one server, whatever carries them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use trunkline_core::client::ServerId;
+use trunkline_core::message::{Mode, Request};
+use trunkline_core::sink::{Blame, SinkError};
+use trunkline_proto::discovery::{DecodeError, Limits, Node};
+
+use super::events::{ClientEvent, Observers, StreamInfo};
+use super::shared::Shared;
+use crate::wire::{ReceivedResponse, RequestWriter, read_response};
+
+/// Requests and responses of one server.
+pub(super) struct Exchange {
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: ServerId,
+    /// For observers; a file has none.
+    pub(super) info: Option<StreamInfo>,
+    pub(super) mode: Mode,
+    /// The part of the node that the engine does not know.
+    pub(super) node: Node,
+    /// Told when a request may be due.
+    pub(super) waker: Arc<Notify>,
+    pub(super) limits: Limits,
+    pub(super) observers: Arc<Observers>,
+}
+
+impl Exchange {
+    /// Makes the writer of the requests of one stream.
+    pub(super) fn writer(&self) -> RequestWriter {
+        RequestWriter::new(self.node.clone())
+    }
+
+    /// Tells the machine that there is a stream.
+    pub(super) fn connected(&self) {
+        self.shared
+            .change(|state, now| state.machine.handle_connected(self.id, now));
+        if let Some(info) = &self.info {
+            self.observers.tell(&ClientEvent::Connected(info));
+        }
+    }
+
+    /// Tells the machine that the stream, or the attempt to open one, has
+    /// ended.
+    pub(super) fn disconnected(&self, reason: &str) {
+        if let Some(info) = &self.info {
+            self.observers.tell(&ClientEvent::Disconnected(info, reason));
+        }
+        let is_failure = self
+            .shared
+            .change(|state, now| state.machine.handle_disconnected(self.id, reason, now));
+        if let Some(info) = self.info.as_ref().filter(|_| is_failure) {
+            self.observers.tell(&ClientEvent::Failed(&info.server));
+        }
+    }
+
+    /// The next request that is due, made from the newest state.
+    pub(super) fn next_request(&self) -> Option<Request> {
+        self.shared
+            .change_of_stream(|state, now| state.machine.poll_request(self.id, now))
+    }
+
+    /// Writes a request, which is sent.
+    pub(super) fn write(&self, request: Request, writer: &mut RequestWriter) -> Bytes {
+        let message = writer.write(request);
+        if let Some(info) = &self.info {
+            self.observers.tell(&ClientEvent::Sent(info, &message));
+        }
+        message
+    }
+
+    /// Takes one response: reads it, has it judged, and applies the verdict.
+    ///
+    /// # Errors
+    /// The bytes are no response.
+    pub(super) async fn take(&self, message: Bytes) -> Result<(), DecodeError> {
+        if let Some(info) = &self.info {
+            self.observers.tell(&ClientEvent::Received(info, &message));
+        }
+        let ReceivedResponse {
+            response,
+            unreadable,
+        } = read_response(self.mode, message, &self.limits)?;
+        let delivery = self
+            .shared
+            .change_of_stream(|state, now| state.machine.handle_response(self.id, response, now));
+        let delivery = match delivery {
+            Ok(delivery) => delivery,
+            // The machine has said what is to be said to the server, if
+            // anything; the stream goes on.
+            Err(error) => {
+                self.note_fault(&error);
+                return Ok(());
+            }
+        };
+
+        let judgement = self.shared.judge.judge(&delivery, unreadable).await;
+        if let Some(info) = &self.info {
+            self.observers.tell(&ClientEvent::Judged {
+                server: &info.server,
+                delivery: &delivery,
+                verdict: &judgement.verdict,
+                unused: &judgement.reports,
+            });
+        }
+        let (url, nonce) = (&delivery.type_url, &delivery.nonce);
+        let outcome = self.shared.change(|state, now| {
+            for (resource, value) in judgement.values {
+                state.values.insert(&resource, value);
+            }
+            let verdict = judgement.verdict;
+            let machine = &mut state.machine;
+            machine.handle_verdict(self.id, url, nonce, verdict, now)
+        });
+        if let Err(error) = outcome {
+            self.note_fault(&error);
+        }
+        Ok(())
+    }
+
+    fn note_fault(&self, error: &SinkError) {
+        if let Some(info) = &self.info
+            && error.blame() == Blame::Peer
+        {
+            self.observers.tell(&ClientEvent::Fault(&info.server, error));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A file as a source: it says what a server would say.
+
+use bytes::Bytes;
+use trunkline_core::client::SourceId;
+use trunkline_core::message::{Locator, Request};
+
+use super::exchange::Exchange;
+use super::transport::PathWatch;
+
+/// What a watched file needs.
+pub(super) struct FileTask {
+    pub(super) exchange: Exchange,
+    pub(super) source: SourceId,
+    pub(super) watch: PathWatch,
+}
+
+impl FileTask {
+    /// Takes in the file whenever it is replaced, and whenever other names are
+    /// subscribed to. A file with a mistake changes nothing but the error that
+    /// watchers see.
+    pub(super) async fn run(mut self) {
+        self.exchange.connected();
+        let mut names = Vec::new();
+        let mut last: Option<Bytes> = None;
+        loop {
+            let is_asked = self.drain_requests(&mut names);
+            let read = match last.clone().filter(|_| is_asked) {
+                Some(response) => Ok(response),
+                None => tokio::select! {
+                    () = self.exchange.waker.notified() => continue,
+                    read = self.watch.next() => read.map_err(|error| error.to_string()),
+                },
+            };
+            let taken = match read {
+                Err(reason) => Err(reason),
+                Ok(response) => {
+                    last = Some(response.clone());
+                    let taken = self.exchange.take(response).await;
+                    taken.map_err(|error| error.to_string())
+                }
+            };
+            if let Err(reason) = taken {
+                self.exchange.shared.change(|state, _| {
+                    state.machine.set_unavailable(self.source, Some(&reason));
+                });
+            }
+        }
+    }
+
+    /// Takes the requests, which nobody reads. Returns whether they ask for
+    /// other names than before.
+    fn drain_requests(&self, names: &mut Vec<Locator>) -> bool {
+        let mut is_asked = false;
+        while let Some(Request::Sotw(request)) = self.exchange.next_request() {
+            is_asked |= request.names != *names;
+            *names = request.names;
+        }
+        is_asked
+    }
+}

@@ -1,0 +1,86 @@
+//! Polls of one server by REST: each poll is a stream of one request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_core::message::Request;
+use trunkline_core::resource::TypeUrl;
+use trunkline_proto::discovery::DecodeError;
+
+use super::control_plane::ControlPlane;
+use super::exchange::Exchange;
+use super::transport::{Connector, PollError};
+
+/// What polls need.
+pub(super) struct PollTask {
+    pub(super) exchange: Exchange,
+    pub(super) connector: Connector,
+    pub(super) server: Arc<ControlPlane>,
+    pub(super) type_url: TypeUrl,
+    /// The time between two polls, to which jitter is added.
+    pub(super) refresh_delay: Duration,
+    /// How long a poll may take.
+    pub(super) request_timeout: Duration,
+}
+
+/// Why polls ended.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error(transparent)]
+    Poll(#[from] PollError),
+    #[error("the server sent what is no response: {0}")]
+    Garbage(#[from] DecodeError),
+}
+
+impl PollTask {
+    /// Polls until a poll fails, which the machine is told. It says when to try
+    /// again.
+    pub(super) async fn run(self) {
+        loop {
+            self.exchange.connected();
+            if let Err(end) = self.poll().await {
+                return self.exchange.disconnected(&end.to_string());
+            }
+            // Clients that started together shall not poll together.
+            let jitter = self.refresh_delay.mul_f64(fraction());
+            tokio::select! {
+                () = tokio::time::sleep(self.refresh_delay + jitter) => {}
+                () = self.exchange.waker.notified() => {}
+            }
+        }
+    }
+
+    /// Sends the requests that are due. The version in a poll says what was
+    /// accepted, so an ACK is the next poll; a NACK is sent at once.
+    async fn poll(&self) -> Result<(), End> {
+        let mut writer = self.exchange.writer();
+        let mut is_answered = false;
+        while let Some(request) = self.exchange.next_request() {
+            if is_answered && !is_rejection(&request) {
+                continue;
+            }
+            let request = self.exchange.write(request, &mut writer);
+            let (plane, kind) = (&self.server, &self.type_url);
+            let polled = self.connector.poll(plane, kind, request, self.request_timeout);
+            let response = polled.await?;
+            // What a server says to a NACK is what it says to the next poll.
+            if let (Some(response), false) = (response, is_answered) {
+                self.exchange.take(response).await?;
+            }
+            is_answered = true;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a request is a NACK.
+fn is_rejection(request: &Request) -> bool {
+    matches!(request, Request::Sotw(request) if request.error.is_some())
+}
+
+/// A random part of a tenth.
+fn fraction() -> f64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    let random = RandomState::new().hash_one(0) % 1000;
+    random as f64 / 10_000.0
+}
