@@ -214,6 +214,7 @@ impl ClientBuilder {
             node: self.node,
             data_errors: self.data_errors,
             fallback: self.fallback,
+            params: self.settings.params.clone(),
         };
         let observers = Arc::new(Observers::new(self.observers));
         let connector = Connector::new(self.transport);

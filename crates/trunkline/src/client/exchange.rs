@@ -47,7 +47,8 @@ impl Exchange {
     /// ended.
     pub(super) fn disconnected(&self, reason: &str) {
         if let Some(info) = &self.info {
-            self.observers.tell(&ClientEvent::Disconnected(info, reason));
+            self.observers
+                .tell(&ClientEvent::Disconnected(info, reason));
         }
         let is_failure = self
             .shared
@@ -125,7 +126,8 @@ impl Exchange {
         if let Some(info) = &self.info
             && error.blame() == Blame::Peer
         {
-            self.observers.tell(&ClientEvent::Fault(&info.server, error));
+            self.observers
+                .tell(&ClientEvent::Fault(&info.server, error));
         }
     }
 }

@@ -61,7 +61,9 @@ impl PollTask {
             }
             let request = self.exchange.write(request, &mut writer);
             let (plane, kind) = (&self.server, &self.type_url);
-            let polled = self.connector.poll(plane, kind, request, self.request_timeout);
+            let polled = self
+                .connector
+                .poll(plane, kind, request, self.request_timeout);
             let response = polled.await?;
             // What a server says to a NACK is what it says to the next poll.
             if let (Some(response), false) = (response, is_answered) {

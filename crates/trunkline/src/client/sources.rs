@@ -10,6 +10,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use trunkline_core::client::{Client as Machine, FallbackPolicy, ServerConfig, ServerId, SourceId};
 use trunkline_core::message::{self, Mode};
+use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::{
     BackoffConfig, DataErrors, FetchStart, FetchTimeout, SinkConfig, StreamScope,
@@ -48,10 +49,7 @@ pub(super) enum ServerInfo {
         only: Option<TypeUrl>,
     },
     /// A file, of one source.
-    File {
-        path: PathSource,
-        source: SourceId,
-    },
+    File { path: PathSource, source: SourceId },
 }
 
 /// How all servers of a client are spoken with.
@@ -62,6 +60,8 @@ pub(super) struct Manners {
     /// plane's features do not say (C41).
     pub(super) data_errors: DataErrors,
     pub(super) fallback: FallbackPolicy,
+    /// The dynamic parameters that servers without locators are told (TP2).
+    pub(super) params: Params,
 }
 
 /// The sources and servers of a client, by what they were made from.
@@ -118,7 +118,8 @@ impl Sources {
         let server = machine.add_server(ServerConfig {
             sink: SinkConfig {
                 scope: StreamScope::Single(type_url.clone()),
-                fetch_timeout: fetch_timeout.map_or(FetchTimeout::Never, FetchTimeout::DoesNotExist),
+                fetch_timeout: fetch_timeout
+                    .map_or(FetchTimeout::Never, FetchTimeout::DoesNotExist),
                 data_errors: manners.data_errors,
                 ..SinkConfig::new(Mode::Sotw, message::Node::default())
             },
@@ -218,16 +219,18 @@ fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfi
         },
         fetch_timeout,
         data_errors,
-        ..SinkConfig::new(mode, engine_node(&manners.node))
+        locators: features.locators,
+        ..SinkConfig::new(mode, engine_node(&manners.node, &manners.params))
     }
 }
 
 /// The part of a node that the engine knows.
-fn engine_node(node: &Node) -> message::Node {
+fn engine_node(node: &Node, params: &Params) -> message::Node {
     message::Node {
         id: node.id.clone(),
         cluster: node.cluster.clone(),
         user_agent: node.user_agent_name.clone(),
         client_features: node.client_features.clone(),
+        params: params.clone(),
     }
 }

@@ -11,7 +11,6 @@ use tower_service::Service;
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
 use super::{Server, poll};
-use crate::paths;
 use crate::questions::Asked;
 use crate::reflection::Reflection;
 use crate::status::csds;

@@ -29,7 +29,9 @@ fn time_of_trouble() -> Duration {
 }
 
 fn random_contents(rng: &mut Rng, bad: bool) -> Contents {
-    let names = (0..NAMES).filter(|_| rng.u8(..) < 200).map(|n| format!("c{n}"));
+    let names = (0..NAMES)
+        .filter(|_| rng.u8(..) < 200)
+        .map(|n| format!("c{n}"));
     let seconds = |rng: &mut Rng| match bad && rng.u8(..) < 40 {
         true => BAD,
         false => rng.i64(20..1000),
@@ -39,7 +41,10 @@ fn random_contents(rng: &mut Rng, bad: bool) -> Contents {
 }
 
 fn set(serving: &Serving, contents: &Contents) {
-    let clusters: Vec<_> = contents.iter().map(|(name, s)| (name.as_str(), *s)).collect();
+    let clusters: Vec<_> = contents
+        .iter()
+        .map(|(name, s)| (name.as_str(), *s))
+        .collect();
     serving.set_eds(&clusters, BAD);
 }
 
@@ -98,7 +103,9 @@ impl Watcher {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn after_any_trouble_a_client_holds_what_the_server_has() {
-    let seed = std::env::var("TRUNKLINE_CHAOS_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = std::env::var("TRUNKLINE_CHAOS_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("TRUNKLINE_CHAOS_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
@@ -130,7 +137,9 @@ async fn after_any_trouble_a_client_holds_what_the_server_has() {
                 tokio::time::sleep(Duration::from_millis(rng.u64(..300))).await;
                 gate.set_shut(false);
             }
-            3 => watchers.iter_mut().for_each(|watcher| watcher.waver(&mut rng)),
+            3 => watchers
+                .iter_mut()
+                .for_each(|watcher| watcher.waver(&mut rng)),
             _ => {
                 contents = random_contents(&mut rng, true);
                 set(&serving, &contents);

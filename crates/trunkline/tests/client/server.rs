@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use trunkline::envoy::config::cluster::v3::cluster::{ClusterDiscoveryType, DiscoveryType, EdsClusterConfig};
 use trunkline::envoy::config::cluster::v3::Cluster;
+use trunkline::envoy::config::cluster::v3::cluster::{
+    ClusterDiscoveryType, DiscoveryType, EdsClusterConfig,
+};
 use trunkline::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
 use trunkline::envoy::config::core::v3::{AggregatedConfigSource, ConfigSource};
 use trunkline::{ResourceMessage, Server};
@@ -64,10 +66,13 @@ impl Serving {
         let messages = clusters.iter().map(|(name, seconds)| {
             let mut cluster = cluster(name, *seconds);
             if *seconds != plain {
-                cluster.cluster_discovery_type = Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into()));
+                cluster.cluster_discovery_type =
+                    Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into()));
                 cluster.eds_cluster_config = Some(EdsClusterConfig {
                     eds_config: Some(ConfigSource {
-                        config_source_specifier: Some(ConfigSourceSpecifier::Ads(AggregatedConfigSource {})),
+                        config_source_specifier: Some(ConfigSourceSpecifier::Ads(
+                            AggregatedConfigSource {},
+                        )),
                         ..ConfigSource::default()
                     }),
                     ..EdsClusterConfig::default()

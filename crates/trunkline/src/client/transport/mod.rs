@@ -36,15 +36,7 @@ mod frame;
 mod headers;
 mod keepalive;
 mod options;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for the client that is built on it")
-)]
 mod path_watch;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for the client that is built on it")
-)]
 mod rest;
 mod stream;
 #[cfg(test)]
@@ -58,4 +50,6 @@ pub use connection::Connection;
 pub use connector::Connector;
 pub use error::{ConnectError, HeaderError, StreamError};
 pub use options::{Keepalive, TransportOptions};
+pub(crate) use path_watch::PathWatch;
+pub(crate) use rest::PollError;
 pub use stream::{RequestSender, ResponseReceiver, Stream};
