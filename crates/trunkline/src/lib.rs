@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+pub mod bounds;
 pub mod checked;
 mod descriptors;
 pub mod events;
