@@ -1,7 +1,7 @@
 //! The program `trunkline`.
 //!
 //! Each command is a file in `command`. The others are parts that commands
-//! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `admin`
+//! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `runtimes` (its threads), `bounds` (what it bounds), `admin`
 //! (the HTTP API) and `client` (its user), `metrics`, `audit` and `journal`
 //! (hooks), `demo`, `envoy`. Wiring only: the server is in the crate `trunkline`, the
 //! rules of the protocol in `trunkline-core`. Rule numbers such as S12 or TP2
@@ -16,6 +16,7 @@
 mod admin;
 mod applied;
 mod audit;
+mod bounds;
 mod cli;
 mod client;
 mod color;
@@ -34,6 +35,7 @@ mod output;
 mod plaintext;
 mod report;
 mod running;
+mod runtimes;
 mod settings;
 mod signals;
 mod version;

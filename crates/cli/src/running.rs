@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use trunkline::checked;
 use trunkline::events::EventLog;
-use trunkline::listen::{self, Listening};
+use trunkline::listen::{self, Lanes, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
 use trunkline::{Builder, Hooks as _, Server};
 use trunkline_store::FilesStatus;
@@ -29,7 +29,7 @@ use crate::settings::{Address, LogFormat, Settings};
 
 /// The connections that the address of `--health` has at once: probes and
 /// scrapers are few.
-const HEALTH_CONNECTIONS: usize = 128;
+pub(crate) const HEALTH_CONNECTIONS: usize = 128;
 /// The requests that one of them has at once.
 const HEALTH_STREAMS: usize = 8;
 
@@ -56,17 +56,20 @@ impl Running {
     ///
     /// # Errors
     /// An address cannot be bound, or a file of the settings cannot be used.
-    pub(crate) async fn start(settings: &Settings) -> Result<Self> {
-        Self::start_with(settings, |builder| builder).await
+    pub(crate) async fn start(settings: &Settings, lanes: Lanes) -> Result<Self> {
+        let in_lanes = lanes.clone();
+        let more = |builder: Builder| builder.options(|options| options.lanes = Some(in_lanes));
+        Self::start_with(settings, Some(lanes), more).await
     }
 
     /// Binds the addresses of the settings and begins to serve. `more` may add
-    /// to the server before it is built.
+    /// to the server before it is built. `lanes` are those of its admin API.
     ///
     /// # Errors
     /// An address cannot be bound, or a file of the settings cannot be used.
     pub(crate) async fn start_with(
         settings: &Settings,
+        lanes: Option<Lanes>,
         more: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self> {
         let plaintext = Arc::new(PlaintextLog::default());
@@ -96,6 +99,7 @@ impl Running {
         let api = Arc::new(api);
         let listening = Listening {
             tls: admin_tls,
+            lanes: lanes.clone(),
             ..Listening::default()
         };
         let apis_stopped = listening.stopped.clone();
@@ -110,6 +114,7 @@ impl Running {
                 connections: HEALTH_CONNECTIONS,
                 streams: HEALTH_STREAMS,
                 stopped: apis_stopped.clone(),
+                lanes: lanes.clone(),
                 ..Listening::default()
             };
             let pages = admin::health_router(Arc::clone(&api));

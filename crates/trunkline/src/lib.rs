@@ -43,6 +43,8 @@
 #[cfg(feature = "server")]
 mod bind;
 #[cfg(feature = "server")]
+pub mod bounds;
+#[cfg(feature = "server")]
 pub mod checked;
 #[cfg(feature = "client")]
 pub mod client;

@@ -1,5 +1,7 @@
 //! Types that nobody knows.
 
+use bytes::{Bytes, BytesMut};
+
 use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire::{self, DeltaRequest};
@@ -16,12 +18,7 @@ pub(super) async fn unknown(field: Field) {
             let mut calls = Vec::new();
             for stream in 0..streams {
                 let mut call = peer.call(wire::DELTA).await?;
-                for n in 0..ON_A_STREAM {
-                    let type_url = format!("type.googleapis.com/attack.T{index}x{stream}x{n}");
-                    let names = vec!["a".to_owned()];
-                    let request = DeltaRequest::first("types", &type_url, names);
-                    call.send(&request).await?;
-                }
+                call.send_bytes(requests(index, stream)).await?;
                 field.note_taken(ON_A_STREAM);
                 calls.push(call);
                 if field.is_over() {
@@ -32,4 +29,16 @@ pub(super) async fn unknown(field: Field) {
             Ok(())
         })
         .await;
+}
+
+/// The requests of one stream, as one piece: HTTP/2 takes a flood of small
+/// frames for an attack of its own, and ends the connection.
+fn requests(index: usize, stream: usize) -> Bytes {
+    let mut all = BytesMut::new();
+    for n in 0..ON_A_STREAM {
+        let type_url = format!("type.googleapis.com/attack.T{index}x{stream}x{n}");
+        let request = DeltaRequest::first("types", &type_url, vec!["a".to_owned()]);
+        all.extend_from_slice(&wire::frame(&request));
+    }
+    all.freeze()
 }

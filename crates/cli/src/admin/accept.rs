@@ -42,7 +42,7 @@ impl BodyText {
 
 /// Bytes of memory that reading a text may take. Few texts of ten thousand
 /// resources take more; `trunkline apply` sends larger ones in binary parts.
-const TEXT_MEMORY: u64 = 256 << 20;
+pub(crate) const TEXT_MEMORY: u64 = 256 << 20;
 
 /// Decodes a body and checks each resource. The document comes with warnings.
 ///

@@ -14,7 +14,7 @@ use super::error::Refusal;
 
 /// Bytes of all bodies that are arriving or being read, or one body of the most
 /// that one may have.
-const ALL_BYTES: usize = 256 << 20;
+pub(crate) const ALL_BODIES: usize = 256 << 20;
 
 /// The unit in which room is given.
 const UNIT: usize = 4 << 10;
@@ -25,7 +25,7 @@ pub(crate) struct Bodies(Arc<Semaphore>);
 impl Bodies {
     /// Room for bodies of at most so many bytes each.
     pub(crate) fn new(body_limit: usize) -> Self {
-        let bytes = ALL_BYTES.max(body_limit.saturating_add(UNIT));
+        let bytes = ALL_BODIES.max(body_limit.saturating_add(UNIT));
         let units = (bytes / UNIT).min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Semaphore::new(units)))
     }
@@ -125,11 +125,11 @@ mod tests {
             bytes: 0,
         };
         let mut first = room();
-        assert!(first.grow(1) && first.grow(ALL_BYTES - UNIT));
+        assert!(first.grow(1) && first.grow(ALL_BODIES - UNIT));
         let mut second = room();
         assert!(!second.grow(2 * UNIT), "no room is left");
         drop(first);
         assert!(second.grow(2 * UNIT));
-        assert!(!room().grow(ALL_BYTES));
+        assert!(!room().grow(ALL_BODIES));
     }
 }

@@ -24,9 +24,9 @@ use crate::kinds;
 
 /// Bytes of a body with a node: a bootstrap of Envoy has some kilobytes. Who may
 /// only read may ask, so that it has to be small.
-const NODE_BYTES: usize = 1 << 20;
+pub(crate) const NODE_BYTES: usize = 1 << 20;
 /// Bytes of memory that reading a node may take.
-const NODE_MEMORY: u64 = 64 << 20;
+pub(crate) const NODE_MEMORY: u64 = 64 << 20;
 
 /// The whole explanation.
 #[derive(Debug, Serialize)]

@@ -58,12 +58,14 @@ use trunkline::events::EventLog;
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
-pub(crate) use self::bodies::Bodies;
+pub(crate) use self::accept::TEXT_MEMORY;
+pub(crate) use self::bodies::{ALL_BODIES, Bodies};
 use self::error::{Refusal, RefusalReason};
+pub(crate) use self::explain::{NODE_BYTES, NODE_MEMORY};
 pub(crate) use self::guard::Guard;
 use self::guard::Purpose;
 pub(crate) use self::health::health_router;
-pub(crate) use self::stage::Stage;
+pub(crate) use self::stage::{MOST_OPEN, Stage};
 pub(crate) use self::status::protocol_name;
 pub(crate) use self::view::{show_file_form, show_redacted};
 pub(crate) use self::wait::MOST_WAITS;

@@ -8,7 +8,7 @@ use trunkline::checked::{Document, Item};
 use trunkline::kind;
 
 /// Open changes that are kept; the oldest is dropped.
-const MOST_OPEN: usize = 4;
+pub(crate) const MOST_OPEN: usize = 4;
 /// An open change is dropped after this time without a part.
 const MOST_IDLE: Duration = Duration::from_secs(300);
 

@@ -31,7 +31,8 @@ use trunkline::{ApplyError, Changed, Hooks};
 use self::file::AuditFile;
 pub(crate) use self::line::RefusedRequest;
 use self::rate::Rate;
-use self::writer::{PATIENCE, Writer};
+use self::writer::Writer;
+pub(crate) use self::writer::{MOST_BYTES, PATIENCE};
 use crate::log;
 use crate::metrics::Metrics;
 

@@ -12,9 +12,9 @@ use super::file::AuditFile;
 
 /// The maximum of bytes that wait to be written, unless one change alone has
 /// more.
-const MOST_BYTES: usize = 16 << 20;
+pub(crate) const MOST_BYTES: usize = 16 << 20;
 /// How long a change waits for room, or to be recorded.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lines to be written together.
 struct Job {

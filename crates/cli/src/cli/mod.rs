@@ -282,6 +282,13 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
     /// Writes every key with its meaning and its default
-    #[arg(long, required = true)]
+    #[arg(
+        long,
+        required_unless_present = "print_bounds",
+        conflicts_with = "print_bounds"
+    )]
     pub(crate) print_defaults: bool,
+    /// Writes everything that a server bounds with these defaults, as a table in Markdown
+    #[arg(long)]
+    pub(crate) print_bounds: bool,
 }

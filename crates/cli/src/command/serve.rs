@@ -4,12 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
+use trunkline::listen::Lanes;
 
 use crate::cli::{self, Global};
 use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::log;
 use crate::running::Running;
+use crate::runtimes::Runtimes;
 use crate::settings::{Choice as _, Raw, Settings, resolve};
 use crate::signals::Ends;
 
@@ -24,10 +26,10 @@ pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     log::start(settings.log_format, settings.log_level)?;
     descriptors::load(&settings.descriptors)?;
     trunkline::listen::raise_descriptors();
-    let runtime = super::start_runtime()?;
-    let served = runtime.block_on(serve(&settings));
+    let runtimes = Runtimes::start()?;
+    let served = runtimes.front.block_on(serve(&settings, runtimes.lanes()));
     // Work on a disk that hangs must not hold the end of the program.
-    runtime.shutdown_timeout(LAST_WORK);
+    runtimes.shut_down(LAST_WORK);
     served
 }
 
@@ -55,10 +57,10 @@ fn read_settings(path: &Path) -> Result<Raw> {
 }
 
 /// Serves until a signal comes, then drains and stops.
-async fn serve(settings: &Settings) -> Result<()> {
+async fn serve(settings: &Settings, lanes: Lanes) -> Result<()> {
     let start = Instant::now();
     let mut ends = Ends::new()?;
-    let mut running = Running::start(settings).await?;
+    let mut running = Running::start(settings, lanes).await?;
 
     let log_and_wait = async {
         log_ready(&running, start).await;

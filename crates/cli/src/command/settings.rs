@@ -1,15 +1,16 @@
-//! `trunkline settings`: an example of a settings file.
+//! `trunkline settings`: an example of a settings file, and the bounds of a
+//! server.
 
 use super::print;
 use crate::cli;
 use crate::failure::Result;
-use crate::settings;
+use crate::{bounds, settings};
 
-/// Prints the example. The command line requires the flag for it, so there is
-/// nothing else to do.
+/// Prints what is asked for. The command line requires one of both flags.
 pub(super) fn run(args: &cli::Settings) -> Result<()> {
-    match args.print_defaults {
-        true => print(settings::example_file().as_bytes()),
-        false => Ok(()),
-    }
+    let text = match args.print_bounds {
+        true => bounds::markdown(&settings::Settings::new()),
+        false => settings::example_file(),
+    };
+    print(text.as_bytes())
 }

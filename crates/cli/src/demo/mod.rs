@@ -79,7 +79,8 @@ async fn serve(config: &Path) -> Result<Running> {
     settings.listen = free_address(&settings.listen).await;
     settings.admin = free_address(&settings.admin).await;
 
-    let running = Running::start_with(&settings, |builder| builder.hooks(hosts::Live)).await?;
+    let running =
+        Running::start_with(&settings, None, |builder| builder.hooks(hosts::Live)).await?;
     running.server.ready().await;
     Ok(running)
 }

@@ -16,6 +16,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+pub(crate) use self::queue::MOST_BYTES;
 use tracing_subscriber::{Layer as _, fmt, registry};
 
 use self::queue::Queue;

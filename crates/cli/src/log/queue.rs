@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The maximum of bytes that wait to be written, those under way among them.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 /// The part of them that only important lines may take: a flood of debug lines
 /// leaves room for the error that explains it.
 pub(super) const RESERVED: usize = MOST_BYTES / 4;

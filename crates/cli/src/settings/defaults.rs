@@ -30,6 +30,7 @@ impl Settings {
             clusters: Vec::new(),
             interval: options.load.interval,
             endpoints: options.load.endpoint_granularity,
+            memory: ByteSize(options.load_bytes),
         };
 
         Self {
@@ -138,6 +139,7 @@ impl Load {
     fn fill(&self, options: &mut trunkline::Options) {
         options.load.interval = self.interval;
         options.load.endpoint_granularity = self.endpoints;
+        options.load_bytes = self.memory.0;
         options.load.clusters = match &self.clusters[..] {
             [] => LoadClusters::All,
             named => LoadClusters::Named(named.to_vec()),

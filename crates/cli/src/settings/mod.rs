@@ -39,6 +39,13 @@ pub(crate) use resolve::resolve;
 pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, MemoryLimit, OnDangling};
 pub(crate) use value::parse_duration;
 
+/// Whether a setting has this key.
+#[cfg(test)]
+pub(crate) fn is_key(key: &str) -> bool {
+    let mut settings = table::SECTIONS.iter().flat_map(|section| section.settings);
+    settings.any(|setting| setting.key == key)
+}
+
 /// All settings of a server, complete and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
@@ -130,4 +137,5 @@ pub(crate) struct Load {
     pub(crate) clusters: Vec<String>,
     pub(crate) interval: Duration,
     pub(crate) endpoints: bool,
+    pub(crate) memory: ByteSize,
 }

@@ -76,7 +76,7 @@ sections! {
         "max_streams_per_peer" "N" "Streams at once of one address, and of one identity; 0 is half of all" limits.streams_per_peer;
         "max_connections" "N" "Connections at once; one more is closed, or one without a request of the address that has the most" limits.connections;
         "max_connections_per_address" "N" "Connections at once of one address, behind which there may be a fleet; one more is closed; 0 is half of all" limits.connections_per_address;
-        "memory_limit" "SIZE" "Memory of the process: near it, new streams are refused, and contents stay; `cgroup` is the limit that the system sets, 0 is none" limits.memory;
+        "memory_limit" "SIZE" "Memory of the process: near it, new streams and large answers are refused, and contents stay; `cgroup` is the limit that the system sets, 0 is none" limits.memory;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
         "max_hosts" "N" "Hosts of one stream that no virtual host names: junk, and those that get a copy of a wildcard; more are told not to exist" limits.hosts;
         "max_globs" "N" "Globs among them" limits.globs;
@@ -103,6 +103,7 @@ sections! {
         "load_clusters" "NAME" "A cluster on which clients report; without any, they report on all" load.clusters;
         "load_interval" "TIME" "How often they report" load.interval;
         "load_endpoints" "BOOL" "Whether they report on each endpoint" load.endpoints;
+        "load_memory" "SIZE" "Memory for the reports of all clients, of which one client may have a third; a report that does not fit is refused and counted" load.memory;
     }
     "Log" {
         "log_format" "FORMAT" "How lines of the log look" log_format;

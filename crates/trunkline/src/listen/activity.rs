@@ -3,8 +3,8 @@
 //!
 //! | the peer | the connection | after |
 //! |---|---|---|
-//! | makes no request | is cut | [`FIRST_REQUEST`] |
-//! | has no request open any more | is closed in order | [`IDLE`] |
+//! | makes no request | is cut | [`CONNECTION_FIRST_REQUEST`] |
+//! | has no request open any more | is closed in order | [`CONNECTION_IDLE`] |
 //! | takes nothing of what waits for it | is cut | the send timeout |
 //!
 //! None of these is a limit that ends a stream which is up (S78). In the first
@@ -19,17 +19,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::address::ClientAddress;
+use super::effort::{Effort, cost};
 use super::send_mark::SendMark;
 use super::unsent::Unsent;
-
-/// How long a connection may be without its first request. Clients of xDS and
-/// probes connect because they have one.
-pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
-
-/// How long a connection may be without an open request after that. A client
-/// whose stream ended waits for up to two minutes before it opens the next, and
-/// should find the connection.
-const IDLE: Duration = Duration::from_secs(5 * 60);
+use crate::bounds::{CONNECTION_FIRST_REQUEST, CONNECTION_IDLE};
 
 /// The longest interval of checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -44,6 +37,8 @@ pub(crate) struct Activity {
     pub(crate) number: u64,
     /// The peer's address; `None` if another server accepted the connection.
     pub(crate) address: Option<ClientAddress>,
+    /// The effort of its address.
+    pub(super) effort: Arc<Effort>,
     /// The messages of its streams.
     pub(crate) unsent: Arc<Unsent>,
     had_request: AtomicBool,
@@ -88,18 +83,24 @@ impl Patience {
             } else {
                 u32::MAX
             },
-            idle_checks: checks(IDLE),
+            idle_checks: checks(CONNECTION_IDLE),
         }
     }
 }
 
 impl Activity {
-    /// A connection without a request.
+    /// A connection without a request, of an address whose effort is not known.
     pub(crate) fn new(address: Option<ClientAddress>) -> Arc<Self> {
+        Self::of(address, Arc::default())
+    }
+
+    /// A connection without a request.
+    pub(super) fn of(address: Option<ClientAddress>, effort: Arc<Effort>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             address,
+            effort,
             unsent: Arc::default(),
             had_request: AtomicBool::new(false),
             open: AtomicUsize::new(0),
@@ -114,6 +115,7 @@ impl Activity {
     /// Counts a request until the result is dropped.
     pub(super) fn begin_request(self: &Arc<Self>) -> OpenRequest {
         self.had_request.store(true, Ordering::Relaxed);
+        self.effort.charge(cost::REQUEST);
         self.open.fetch_add(1, Ordering::Relaxed);
         let mark = Arc::<SendMark>::default();
         self.lock_sends().push(Arc::clone(&mark));
@@ -121,6 +123,11 @@ impl Activity {
             activity: Arc::clone(self),
             mark,
         }
+    }
+
+    /// Counts the effort of a message on a discovery stream.
+    pub(crate) fn charge_message(&self) {
+        self.effort.charge(cost::MESSAGE);
     }
 
     /// Whether no request is open.
@@ -141,7 +148,7 @@ impl Activity {
     /// Waits until the first request should have come, and did not. Waits for
     /// ever if it did.
     pub(super) async fn wait_without_request(&self) {
-        tokio::time::sleep(FIRST_REQUEST).await;
+        tokio::time::sleep(CONNECTION_FIRST_REQUEST).await;
         if self.had_request.load(Ordering::Relaxed) {
             std::future::pending().await
         }
@@ -247,6 +254,6 @@ mod tests {
             activity.check(patience);
             checks += 1;
         }
-        assert!(patience.interval * checks >= IDLE);
+        assert!(patience.interval * checks >= CONNECTION_IDLE);
     }
 }

@@ -3,45 +3,27 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use ::http::Request;
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
+use super::lanes::LaneExecutor;
 use super::sending::Sending;
 use super::watched_io::WatchedIo;
 use super::{Answers, BoxError, Closing, Listening, OnLimit};
+use crate::bounds::{CONNECTION_WINDOW, HEADERS, HTTP1_IDLE, RESET_STREAMS, STREAM_WINDOW};
 use crate::server::{Connection, Limit};
 use crate::wake::{WakeFlags, WakeListener};
-
-/// The timeout for the headers of an HTTP/1.1 request, and the longest that
-/// such a connection is kept for the next request.
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The bytes of the headers of a request, as HTTP/2 counts them.
-const HEADERS: u32 = 16 << 10;
-
-/// The bytes that a peer may send on a stream before they are read. Requests of
-/// xDS are small; a long one arrives by so many bytes in each round trip.
-const STREAM_WINDOW: u32 = 128 << 10;
-
-/// The bytes that a peer may send on all streams of a connection before they
-/// are read. It is more than that of a stream, so that a stream whose requests
-/// wait does not hold up the others.
-const CONNECTION_WINDOW: u32 = 256 << 10;
 
 /// The bytes of a response that a stream has beside the piece that it sends,
 /// while the peer has no room for them.
 const SEND_BUFFER: usize = 64 << 10;
-
-/// Streams that the peer reset before they were served.
-const RESET_STREAMS: usize = 20;
 
 /// The bytes that an HTTP/1.1 connection reads or writes at once.
 const HTTP1_BUFFER: usize = 64 << 10;
@@ -76,7 +58,7 @@ impl Listening {
             }
         });
         let io = TokioIo::new(WatchedIo::new(io, Arc::clone(activity)));
-        let protocol = self.http_protocol();
+        let protocol = self.http_protocol(self.executor(activity));
         let mut serving = pin!(protocol.serve_connection(io, service));
         let mut until_closing = pin!(self.wait_until_closing(activity));
         let mut until_cut = pin!(wait_until_cut(activity, met));
@@ -117,12 +99,12 @@ impl Listening {
 
     /// Makes a server of HTTP/1.1 and HTTP/2 with the timeouts and limits of
     /// the listener.
-    fn http_protocol(&self) -> auto::Builder<TokioExecutor> {
-        let mut protocol = auto::Builder::new(TokioExecutor::new());
+    fn http_protocol(&self, executor: LaneExecutor) -> auto::Builder<LaneExecutor> {
+        let mut protocol = auto::Builder::new(executor);
         protocol
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS_TIMEOUT)
+            .header_read_timeout(HTTP1_IDLE)
             .max_buf_size(HTTP1_BUFFER);
         protocol
             .http2()

@@ -5,12 +5,15 @@
 //! |---|---|
 //! | `http` | the requests of a connection |
 //! | `open_connections`, `address` | how many connections an address may have |
+//! | `effort`, `lanes` | addresses that ask for much, and where they wait |
 //! | `activity` | connections on which nothing happens |
 //! | `sending`, `watched_io`, `send_mark`, `unsent` | responses that a peer does not take |
 
 mod activity;
 mod address;
+mod effort;
 mod http;
+mod lanes;
 mod open_connections;
 mod send_mark;
 mod sending;
@@ -28,7 +31,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use crate::bind::bind;
 use crate::descriptors;
@@ -39,9 +42,14 @@ use crate::tls::{PeerCertificate, Tls};
 pub(crate) use activity::Activity;
 use activity::Patience;
 pub(crate) use address::ClientAddress;
+use effort::cost;
+pub use lanes::Lanes;
+use lanes::{Lane, LaneExecutor};
 use open_connections::{OpenConnections, Place};
 pub(crate) use unsent::UnsentMessage;
 
+/// How many connections are accepted before others have their turn.
+const ACCEPTED_AT_ONCE: usize = 8;
 /// The wait after an error of `accept`, as a rule for want of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// How long connections have to send their last messages when all are closed.
@@ -88,6 +96,8 @@ pub struct Listening {
     pub keep_alive_timeout: Duration,
     /// The age at which a connection is closed, give or take a tenth.
     pub max_age: Option<Duration>,
+    /// The runtimes in which connections are accepted and served.
+    pub lanes: Option<Lanes>,
     /// Cancelled to accept no more connections, and to close each open one when
     /// its requests have ended.
     pub draining: CancellationToken,
@@ -110,6 +120,7 @@ impl Default for Listening {
             keep_alive: Duration::from_secs(30),
             keep_alive_timeout: Duration::from_secs(20),
             max_age: None,
+            lanes: None,
             draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }
@@ -159,6 +170,24 @@ impl Listening {
     /// cancelled. `met` is called when a connection is refused, or cut because
     /// its peer is silent or takes nothing.
     pub async fn serve<B>(
+        self,
+        listener: TcpListener,
+        service: impl Answers<B>,
+        met: impl Fn(Limit) + Send + Sync + 'static,
+    ) where
+        B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let Some(lanes) = self.lanes.clone() else {
+            return self.serve_here(listener, service, met).await;
+        };
+        let serving = lanes.front.spawn(self.serve_here(listener, service, met));
+        // An error is a panic, which was logged, or the end of the runtime.
+        let _ = AbortOnDropHandle::new(serving).await;
+    }
+
+    /// Does the same in the runtime that it is called in.
+    async fn serve_here<B>(
         self,
         listener: TcpListener,
         service: impl Answers<B>,
@@ -233,7 +262,10 @@ impl Listening {
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
-        loop {
+        for count in 1.. {
+            if count % ACCEPTED_AT_ONCE == 0 {
+                tokio::task::yield_now().await;
+            }
             let (socket, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 // Its client left before it was accepted.
@@ -259,10 +291,37 @@ impl Listening {
                 local: socket.local_addr().ok(),
                 ..Connection::default()
             };
-            tasks.spawn(async move {
-                let serving = listening.serve_socket(socket, connection, &place, service, &met);
-                serving.await;
-            });
+            let executor = self.executor(&place.activity);
+            executor.spawn(tasks.track_future(async move {
+                let socket = listening.register_again(socket, &place.activity);
+                if let Ok(socket) = socket {
+                    let serving = listening.serve_socket(socket, connection, &place, service, &met);
+                    serving.await;
+                }
+            }));
+        }
+    }
+
+    /// The executor of a connection's tasks.
+    fn executor(&self, activity: &Activity) -> LaneExecutor {
+        LaneExecutor {
+            lanes: self.lanes.clone(),
+            effort: Arc::clone(&activity.effort),
+        }
+    }
+
+    /// Registers a socket, which the front lane has accepted, with the runtime of
+    /// the back lane, if its address is served there. Counts the effort of a TLS
+    /// handshake, if there will be one.
+    fn register_again(&self, socket: TcpStream, activity: &Activity) -> io::Result<TcpStream> {
+        if self.tls.is_some() {
+            activity.effort.charge(cost::HANDSHAKE);
+        }
+        match &self.lanes {
+            Some(_) if activity.effort.lane() == Lane::Back => {
+                TcpStream::from_std(socket.into_std()?)
+            }
+            _ => Ok(socket),
         }
     }
 

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::activity::{Activity, Patience};
 use super::address::ClientAddress;
+use super::effort::{Effort, cost};
 use crate::server::Limit;
 
 /// How many of an address' connections are looked at, newest first, for one
@@ -33,11 +34,19 @@ pub(super) struct OpenConnections {
     table: Mutex<Table>,
 }
 
-/// The open connections of each address, by number; none is empty.
+/// The open connections of each address.
 #[derive(Debug, Default)]
 struct Table {
     count: usize,
-    addresses: HashMap<ClientAddress, BTreeMap<u64, Arc<Activity>>>,
+    addresses: HashMap<ClientAddress, Host>,
+}
+
+/// An address that has connections, or had some and costs effort still.
+#[derive(Debug, Default)]
+struct Host {
+    /// By number.
+    open: BTreeMap<u64, Arc<Activity>>,
+    effort: Arc<Effort>,
 }
 
 /// The place of a connection, which it has until this is dropped.
@@ -70,8 +79,7 @@ impl OpenConnections {
             return (None, met);
         }
 
-        let activity = Activity::new(Some(address));
-        table.add(address, Arc::clone(&activity));
+        let activity = table.add(address);
         let place = Place {
             activity,
             address,
@@ -91,7 +99,11 @@ impl OpenConnections {
     pub(super) async fn check(&self, patience: Patience, met: impl Fn(Limit)) {
         loop {
             tokio::time::sleep(patience.interval).await;
-            let open: Vec<Arc<Activity>> = self.lock().iter().map(Arc::clone).collect();
+            let open: Vec<Arc<Activity>> = {
+                let mut table = self.lock();
+                table.drop_unused();
+                table.iter().map(Arc::clone).collect()
+            };
             for some in open.chunks(CHECKED_AT_ONCE) {
                 let stalled = some.iter().filter(|activity| activity.check(patience));
                 for _ in stalled {
@@ -109,36 +121,51 @@ impl OpenConnections {
 
 impl Table {
     fn count_of(&self, address: ClientAddress) -> usize {
-        self.addresses.get(&address).map_or(0, BTreeMap::len)
+        self.addresses
+            .get(&address)
+            .map_or(0, |host| host.open.len())
     }
 
     fn iter(&self) -> impl Iterator<Item = &Arc<Activity>> {
-        self.addresses.values().flat_map(BTreeMap::values)
+        self.addresses.values().flat_map(|host| host.open.values())
     }
 
-    fn add(&mut self, address: ClientAddress, activity: Arc<Activity>) {
-        let connections = self.addresses.entry(address).or_default();
-        connections.insert(activity.number, activity);
+    fn add(&mut self, address: ClientAddress) -> Arc<Activity> {
+        let host = self.addresses.entry(address).or_default();
+        host.effort.charge(cost::CONNECTION);
+        let activity = Activity::of(Some(address), Arc::clone(&host.effort));
+        host.open.insert(activity.number, Arc::clone(&activity));
         self.count += 1;
+        activity
     }
 
     /// Takes a connection away, unless it was.
     fn remove(&mut self, address: ClientAddress, number: u64) -> Option<Arc<Activity>> {
-        let connections = self.addresses.get_mut(&address)?;
-        let removed = connections.remove(&number)?;
-        if connections.is_empty() {
+        let host = self.addresses.get_mut(&address)?;
+        let removed = host.open.remove(&number)?;
+        if host.open.is_empty() && host.effort.is_at_rest() {
             self.addresses.remove(&address);
         }
         self.count -= 1;
         Some(removed)
     }
 
+    /// Forgets the addresses that have no connections and cost no effort any
+    /// more.
+    fn drop_unused(&mut self) {
+        let is_used = |host: &Host| !host.effort.is_at_rest() || !host.open.is_empty();
+        self.addresses.retain(|_, host| is_used(host));
+    }
+
     /// Cuts the newest connection without a request of the address that has the
     /// most connections, and returns true. Returns false if there is none, or
     /// it would be that of an address which has no more than the newcomer's.
     fn cut_silent(&mut self, newcomer: Option<ClientAddress>) -> bool {
-        let by_count = self.addresses.iter().max_by_key(|(_, open)| open.len());
-        let Some((&address, open)) = by_count else {
+        let by_count = self
+            .addresses
+            .iter()
+            .max_by_key(|(_, host)| host.open.len());
+        let Some((&address, Host { open, .. })) = by_count else {
             return false;
         };
         let least = newcomer.map_or(0, |newcomer| self.count_of(newcomer) + 1);
@@ -186,8 +213,13 @@ mod tests {
         let other = open(2);
         assert_eq!(other.1, None);
         drop((greedy, other));
-        assert_eq!(connections.lock().count, 0);
-        assert!(connections.lock().addresses.is_empty());
+        let mut table = connections.lock();
+        assert_eq!(table.count, 0);
+        for host in table.addresses.values() {
+            host.effort.forgive();
+        }
+        table.drop_unused();
+        assert!(table.addresses.is_empty());
     }
 
     #[test]

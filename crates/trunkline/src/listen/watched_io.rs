@@ -1,4 +1,5 @@
-//! A socket that marks whether its peer takes what is written.
+//! A socket that marks whether its peer takes what is written, and counts the
+//! effort of what is read and written.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,6 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::Activity;
+use super::effort::cost;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -19,6 +21,15 @@ pub(super) struct WatchedIo<T> {
 impl<T> WatchedIo<T> {
     pub(super) fn new(io: T, activity: Arc<Activity>) -> Self {
         Self { io, activity }
+    }
+
+    /// Marks the outcome of a write, and counts its effort.
+    fn mark_written(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &outcome {
+            let effort = *bytes as u64 * cost::WRITTEN_BYTE;
+            self.activity.effort.charge(effort);
+        }
+        self.mark(outcome)
     }
 
     /// Marks the outcome of a write, a flush or a shutdown.
@@ -37,7 +48,14 @@ impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.io).poll_read(cx, buffer);
+        if outcome.is_ready() {
+            let bytes = buffer.filled().len().saturating_sub(before);
+            let effort = cost::READ + bytes as u64 * cost::READ_BYTE;
+            self.activity.effort.charge(effort);
+        }
+        outcome
     }
 }
 
@@ -48,7 +66,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.mark(outcome)
+        self.mark_written(outcome)
     }
 
     fn poll_write_vectored(
@@ -57,7 +75,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.mark(outcome)
+        self.mark_written(outcome)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -18,21 +17,13 @@ use super::codec::RawCodec;
 use super::intake::{Intake, Reporter, read_reporter};
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
+use crate::bounds::{FIRST_LOAD, LOAD_ENDPOINT_MESSAGE, LOAD_MESSAGE};
 use crate::listen::BoxError;
 use crate::questions::{Question, peer_of};
 use crate::server::BoxFuture;
 
-/// Bytes of one message: a report on ten thousand clusters of three localities
-/// has three million.
-const MESSAGE_BYTES: usize = 4 << 20;
-/// The same where clients report on each endpoint.
-const ENDPOINT_MESSAGE_BYTES: usize = 16 << 20;
-
 /// The number of intervals that a report is kept for at least.
 const MIN_KEPT: u32 = 3;
-
-/// How long a stream may take to say whose it is.
-const FIRST_MESSAGE: Duration = Duration::from_secs(30);
 
 /// The one method of the service.
 const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
@@ -186,8 +177,8 @@ where
                 return Ok(status.into_http());
             }
             let limit = match open.0.settings.borrow().endpoint_granularity {
-                true => ENDPOINT_MESSAGE_BYTES,
-                false => MESSAGE_BYTES,
+                true => LOAD_ENDPOINT_MESSAGE,
+                false => LOAD_MESSAGE,
             };
             let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(limit);
             Ok(grpc.streaming(open, request).await)
@@ -270,7 +261,7 @@ impl Stream {
     /// stream. The settings are sent again when they change for this client. An
     /// error if the first message has no node, or does not come.
     async fn serve(&mut self) -> Result<(), Status> {
-        let first = tokio::time::timeout(FIRST_MESSAGE, self.next_message()).await;
+        let first = tokio::time::timeout(FIRST_LOAD, self.next_message()).await;
         let late = |_| Status::deadline_exceeded("a load report has to begin with a node");
         let Some(first) = first.map_err(late)?? else {
             return Ok(());

@@ -35,11 +35,23 @@ pub struct LoadLimits {
     pub streams: usize,
 }
 
+impl LoadLimits {
+    /// The limits of a server that has so many bytes of memory for reports.
+    #[must_use]
+    pub fn of(bytes: usize) -> Self {
+        Self {
+            bytes,
+            node_bytes: bytes / 3,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for LoadLimits {
     fn default() -> Self {
         Self {
-            bytes: 256 << 20,
-            node_bytes: 16 << 20,
+            bytes: 16 << 20,
+            node_bytes: (16 << 20) / 3,
             localities: 1024,
             keep: Duration::from_secs(300),
             streams: 100_000,

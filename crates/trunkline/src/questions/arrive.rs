@@ -64,6 +64,9 @@ pub enum ArriveError {
 /// Reads a body. `grow` is asked before so many more bytes are kept; if it
 /// returns false, there is no room.
 ///
+/// What has arrived is not moved before all of it has: a list that grows would
+/// have it twice, and touch all of it each time.
+///
 /// # Errors
 /// The body is too long or too slow, it breaks off, or there is no room.
 pub async fn arrive<B>(
@@ -79,24 +82,66 @@ where
     if body.size_hint().lower() > max as u64 {
         return Err(ArriveError::TooLong { max });
     }
-    let mut whole = BytesMut::new();
+    let mut arrived = Blocks::default();
     loop {
         let silent = Instant::now() + limits.silence;
-        let deadline = silent.min(limits.deadline(begun, whole.len()));
+        let deadline = silent.min(limits.deadline(begun, arrived.len));
         let frame = timeout_at(deadline, body.frame()).await;
         let frame = match frame.map_err(|_| ArriveError::TooSlow)? {
-            None => return Ok(whole.freeze()),
+            None => return arrived.join().await,
             Some(frame) => frame.map_err(|_| ArriveError::Broken)?,
         };
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if whole.len() + data.len() > max {
+        if arrived.len + data.len() > max {
             return Err(ArriveError::TooLong { max });
         }
         if !grow(data.len()) {
             return Err(ArriveError::NoRoom);
         }
-        whole.extend_from_slice(&data);
+        arrived.add(&data);
+    }
+}
+
+/// The bytes of a block; the first ones of a body grow to it.
+const BLOCK: usize = 256 << 10;
+
+/// What has arrived of a body.
+#[derive(Default)]
+struct Blocks {
+    full: Vec<BytesMut>,
+    last: BytesMut,
+    len: usize,
+}
+
+impl Blocks {
+    fn add(&mut self, mut data: &[u8]) {
+        self.len += data.len();
+        while !data.is_empty() {
+            if self.last.len() == BLOCK {
+                let next = BytesMut::with_capacity(BLOCK);
+                self.full.push(std::mem::replace(&mut self.last, next));
+            }
+            let (now, later) = data.split_at(data.len().min(BLOCK - self.last.len()));
+            self.last.extend_from_slice(now);
+            data = later;
+        }
+    }
+
+    /// All of it. Several blocks are joined on a thread for such work.
+    async fn join(self) -> Result<Bytes, ArriveError> {
+        if self.full.is_empty() {
+            return Ok(self.last.freeze());
+        }
+        let joining = tokio::task::spawn_blocking(move || {
+            let mut whole = BytesMut::with_capacity(self.len);
+            for block in self.full.into_iter().chain([self.last]) {
+                whole.extend_from_slice(&block);
+            }
+            whole.freeze()
+        });
+        // Only a runtime that shuts down cancels it.
+        joining.await.map_err(|_| ArriveError::Broken)
     }
 }

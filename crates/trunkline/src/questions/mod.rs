@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Whoever asks too much is refused, and nobody waits for an answer that
-//! another does not read.
+//! another does not read. Near the memory limit of the process every question
+//! is refused but the light ones.
 
 mod arrive;
 mod body;
@@ -30,6 +31,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub use self::arrive::{ArriveError, BodyLimits, arrive};
 pub use self::body::{AnswerBody, pace, stream};
 use self::table::Table;
+use crate::memory::Memory;
 use crate::server::{Connection, Limit};
 
 /// Bounds on questions.
@@ -77,6 +79,11 @@ pub enum Busy {
     /// Too many bytes of answers are not read yet.
     #[error("too many bytes of answers are not read yet; read those, or ask for less")]
     Bytes,
+    /// The process is near its memory limit.
+    #[error(
+        "the server is near its memory limit; ask another server, ask for less, or raise the limit"
+    )]
+    Memory,
 }
 
 impl Busy {
@@ -84,6 +91,7 @@ impl Busy {
         match self {
             Self::Work => Limit::Questions,
             Self::Bytes => Limit::AnswerBytes,
+            Self::Memory => Limit::Memory,
         }
     }
 }
@@ -108,6 +116,8 @@ struct Inner {
     limits: QuestionLimits,
     table: Table,
     at_once: Arc<Semaphore>,
+    /// Its limit is the last bound of all answers.
+    memory: Arc<Memory>,
     /// Called when a limit is met.
     limited: Box<dyn Fn(Limit) + Send + Sync>,
 }
@@ -130,12 +140,23 @@ impl Questions {
     /// met.
     #[must_use]
     pub fn new(limits: QuestionLimits, limited: impl Fn(Limit) + Send + Sync + 'static) -> Self {
+        Self::within(Arc::new(Memory::new(None)), limits, limited)
+    }
+
+    /// The same, in a process that has a memory limit.
+    #[must_use]
+    pub fn within(
+        memory: Arc<Memory>,
+        limits: QuestionLimits,
+        limited: impl Fn(Limit) + Send + Sync + 'static,
+    ) -> Self {
         let at_once = Arc::new(Semaphore::new(limits.at_once));
         Self {
             inner: Arc::new(Inner {
                 limits,
                 table: Table::default(),
                 at_once,
+                memory,
                 limited: Box::new(limited),
             }),
         }
@@ -229,9 +250,13 @@ impl Question {
     /// Waits until the question may be worked on.
     ///
     /// # Errors
-    /// Too many of its address wait, or it waits too long.
+    /// Too many of its address wait, or it waits too long, or there is no memory
+    /// for its answer.
     pub async fn work(&self) -> Result<Work, Busy> {
         let limits = &self.inner.limits;
+        if !self.peer.is_light && self.inner.memory.is_near_limit() {
+            return Err(self.refuse(Busy::Memory));
+        }
         let waiting = self.inner.table.wait(self.peer, limits.peer_waiting);
         let Some(_waiting) = waiting else {
             return Err(self.refuse(Busy::Work));

@@ -49,6 +49,24 @@ async fn one_address_takes_no_turn_of_another() {
     questions.ask(peer(1)).work().await.unwrap();
 }
 
+#[tokio::test]
+async fn near_the_memory_limit_only_light_questions_are_answered() {
+    let (met, counter) = {
+        let met = Arc::new(AtomicUsize::new(0));
+        (Arc::clone(&met), met)
+    };
+    let count = move |limit| {
+        assert_eq!(limit, Limit::Memory);
+        counter.fetch_add(1, Ordering::Relaxed);
+    };
+    let full = Arc::new(Memory::new(Some(1)));
+    let questions = Questions::within(full, LIMITS, count);
+    let refused = questions.ask(peer(1)).work().await.map(drop);
+    assert_eq!(refused, Err(Busy::Memory));
+    questions.ask_light(peer(1)).work().await.unwrap();
+    assert_eq!(met.load(Ordering::Relaxed), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn too_many_that_wait_are_refused_at_once() {
     let (questions, _) = counted();

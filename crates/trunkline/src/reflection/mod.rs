@@ -22,13 +22,11 @@ use tonic_reflection::pb::{v1, v1alpha};
 
 use lookup::ReflectionStream;
 
+use crate::bounds::REFLECTION_REQUEST;
 use crate::questions::{Asked, Busy, Question, Questions, peer_of};
 
 /// The full name of the service.
 pub const NAME: &str = v1_server::SERVICE_NAME;
-
-/// The maximum of a request, which is a name.
-const REQUEST_BYTES: usize = 16 << 10;
 
 /// The full name of its older version.
 pub const NAME_V1ALPHA: &str = v1alpha_server::SERVICE_NAME;
@@ -62,14 +60,14 @@ impl Reflection {
     #[must_use]
     pub fn v1(&self) -> v1_server::ServerReflectionServer<Self> {
         v1_server::ServerReflectionServer::new(self.clone())
-            .max_decoding_message_size(REQUEST_BYTES)
+            .max_decoding_message_size(REFLECTION_REQUEST)
     }
 
     /// The older version, which many tools still use.
     #[must_use]
     pub fn v1alpha(&self) -> v1alpha_server::ServerReflectionServer<Self> {
         v1alpha_server::ServerReflectionServer::new(self.clone())
-            .max_decoding_message_size(REQUEST_BYTES)
+            .max_decoding_message_size(REFLECTION_REQUEST)
     }
 }
 

@@ -22,22 +22,14 @@ use super::hooks::Limit;
 use super::report::Report;
 use super::request_outcome::{RequestOutcome, take_demand_changes};
 use super::stream::{Fault, NextPoll, Stream};
-
-/// Requests of more bytes than this are decoded aside. A shorter one takes a
-/// millisecond at most.
-pub(super) const LARGE_REQUEST: usize = 256 << 10;
-
-/// Bytes of long requests that are decoded and not applied yet, those of all
-/// streams together. Decoded names take several times as much. Two of the
-/// largest requests, or a fleet's of the usual size.
-const ROOM: usize = 128 << 20;
+use crate::bounds::LONG_REQUESTS;
 
 /// The unit in which room is taken: a semaphore counts in 32 bits.
 const UNIT: usize = 1 << 10;
 
-/// Threads that decode long requests at once. A fleet that reconnects needs a
-/// few milliseconds each; more threads would take the processor from streams
-/// that are up.
+/// The most threads that decode long requests at once. A fleet that reconnects
+/// needs a few milliseconds each; more threads would take the processor from
+/// streams that are up.
 const DECODERS: usize = 2;
 
 /// See the module's documentation.
@@ -51,18 +43,22 @@ pub(super) struct Aside {
 impl Default for Aside {
     fn default() -> Self {
         Self {
-            room: Semaphore::new(ROOM / UNIT),
-            decoders: Semaphore::new(DECODERS),
+            room: Semaphore::new(LONG_REQUESTS / UNIT),
+            decoders: Semaphore::new(processors().min(DECODERS)),
             turn: Semaphore::new(1),
         }
     }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Aside {
     /// Waits for room for a request, which the permit keeps. Returns also
     /// whether it had to wait. `None` never: no semaphore here is closed.
     async fn room(&self, bytes: usize) -> (Option<SemaphorePermit<'_>>, bool) {
-        let units = bytes.div_ceil(UNIT).min(ROOM / UNIT) as u32;
+        let units = bytes.div_ceil(UNIT).min(LONG_REQUESTS / UNIT) as u32;
         match self.room.try_acquire_many(units) {
             Ok(permit) => (Some(permit), false),
             Err(_) => (self.room.acquire_many(units).await.ok(), true),
@@ -160,7 +156,11 @@ impl Stream {
             return;
         };
         self.drop_convergences();
-        let runtime = tokio::runtime::Handle::try_current().ok();
+        let lanes = self.shared.options.lanes.as_ref();
+        let runtime = match lanes {
+            Some(lanes) => Some(lanes.back.clone()),
+            None => tokio::runtime::Handle::try_current().ok(),
+        };
         match runtime.filter(|_| session.name_count() > SLICE) {
             Some(runtime) => {
                 self.report(Report::Closed);
@@ -180,10 +180,16 @@ impl Stream {
         }
     }
 
-    /// Closes a session in slices. Its memory is freed on a thread of its own.
+    /// Closes a session in slices. Its memory is freed on a thread of its own,
+    /// or, where there are lanes, in the back lane: clients with many names are
+    /// served there, and an allocator gives memory back when the thread frees it
+    /// that allocated it.
     async fn close_aside(self: Arc<Self>, mut session: Session) {
         while !self.take_turn(|| self.close_slice(&mut session)).await {}
-        drop(tokio::task::spawn_blocking(move || drop(session)));
+        match self.shared.options.lanes {
+            Some(_) => drop(session),
+            None => drop(tokio::task::spawn_blocking(move || drop(session))),
+        }
     }
 
     /// Closes a part of a session, and tells the contents of names that lost

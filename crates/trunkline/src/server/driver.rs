@@ -13,12 +13,12 @@ use tokio::time::{Instant, Sleep};
 use tonic::Status;
 
 use super::admit::Admission;
-use super::aside::LARGE_REQUEST;
 use super::hooks::{BoxFuture, Limit};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::shared::Shared;
 use super::stream::{Fault, NEWS, NextPoll, Stream};
+use crate::bounds::LARGE_REQUEST;
 use crate::listen::{Activity, BoxError, UnsentMessage};
 use crate::wake::{BY_WAKER, WakeListener};
 
@@ -144,6 +144,7 @@ where
                 Poll::Pending => break,
             };
             self.pace.take();
+            self.connection.charge_message();
             self.handle_request(raw)?;
         }
         Ok(())

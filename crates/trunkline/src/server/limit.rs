@@ -16,7 +16,7 @@ pub enum Limit {
     Bytes,
     /// A stream was refused: the first contents are not there yet (S51).
     NotReady,
-    /// A stream was refused: the process is near its memory limit.
+    /// A stream or a question was refused: the process is near its memory limit.
     Memory,
     /// A resource with a private key in it was withheld from a client that is
     /// not one for secrets.

@@ -309,6 +309,7 @@ impl Server {
             keep_alive: options.keep_alive,
             keep_alive_timeout: options.keep_alive_timeout,
             max_age: options.max_age,
+            lanes: options.lanes.clone(),
             draining: self.shared.draining.clone(),
             stopped: self.shared.stopped.clone(),
         };

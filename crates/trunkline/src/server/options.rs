@@ -5,7 +5,8 @@ use std::time::Duration;
 use trunkline_core::limits::Limits;
 use trunkline_core::resource::TypeUrl;
 
-use crate::load::LoadSettings;
+use crate::listen::Lanes;
+use crate::load::{LoadLimits, LoadSettings};
 use crate::node::{BaseRule, NodeMatch, ParamRules};
 
 /// The settings of a server. The defaults suit a fleet of some thousand
@@ -57,7 +58,7 @@ pub struct Options {
     /// Connections at once. One more is closed, unless an address that has more
     /// of them has one without a request, which is closed in its place.
     pub connections: usize,
-    /// Bytes of memory; near them, new streams are refused
+    /// Bytes of memory; near them, new streams and large answers are refused
     /// ([`memory`](crate::memory)). `None` is no limit.
     pub memory_limit: Option<u64>,
     /// Connections at once of one address; zero is half of
@@ -95,8 +96,14 @@ pub struct Options {
     /// The age at which a connection is closed, give or take a tenth, so that a
     /// fleet spreads over replicas by itself; `None` is never.
     pub max_age: Option<Duration>,
+    /// The runtimes of the server; `None` is the one that it is called in, in
+    /// which the work for clients that ask for much delays all others.
+    pub lanes: Option<Lanes>,
     /// The load reports that clients are asked for.
     pub load: LoadSettings,
+    /// Bytes of memory for the load reports of all clients, of which one client
+    /// may have a third. One that does not fit is refused and counted.
+    pub load_bytes: usize,
     /// The time over which the streams of a connection that is too old, or of a
     /// server that drains, are ended (S79).
     pub drain: Duration,
@@ -135,7 +142,9 @@ impl Default for Options {
             keep_alive: Duration::from_secs(30),
             keep_alive_timeout: Duration::from_secs(20),
             max_age: Some(Duration::from_secs(30 * 60)),
+            lanes: None,
             load: LoadSettings::default(),
+            load_bytes: LoadLimits::default().bytes,
             drain: Duration::from_secs(5),
         }
     }

@@ -89,7 +89,10 @@ async fn poll(
         only: Some(kind.into()),
     };
     let stream = Arc::new(Stream::new(shared, stream_form, call.connection, identity));
-    let response = first_response(&stream, read, body_bytes);
+    let polled = Arc::clone(&stream);
+    let response = question.run(move || first_response(&polled, read, body_bytes));
+    let response = response.await.map_err(Refusal::Busy)?;
+    let response = response.ok_or(Refusal::NotWritten)?;
     if held_version.as_ref() == Some(&response.version) {
         return Ok(None);
     }

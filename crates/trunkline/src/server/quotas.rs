@@ -11,11 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::options::Options;
 use super::shared::Shared;
+use crate::bounds::HELD_STREAMS;
 use crate::listen::ClientAddress;
-
-/// The maximum of refused streams that are held open; one more ends at once.
-/// Half of them may be of one address.
-const MAX_HELD: usize = 10_000;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -129,7 +126,7 @@ impl Admission {
         self.give_back(&mut counts);
         let address = self.address;
         let of_address = address.and_then(|a| counts.held_addresses.get(&a).copied());
-        if counts.held >= MAX_HELD || of_address.is_some_and(|held| held >= MAX_HELD / 2) {
+        if counts.held >= HELD_STREAMS || of_address.is_some_and(|held| held >= HELD_STREAMS / 2) {
             return false;
         }
         if let Some(address) = address {

@@ -26,21 +26,12 @@ use tonic::Status;
 use super::hooks::Limit;
 use super::shared::Shared;
 use super::unfinished::Share;
+use crate::bounds::{FIRST_REQUEST, LEAST_RATE, NEXT_PIECE};
 use crate::listen::{Activity, BoxError};
 
 /// The bytes that gRPC puts before a message: one that says whether the message
 /// is compressed, and four of its length.
 const PREFIX: usize = 5;
-
-/// How long a stream may be without its first request.
-const FIRST_REQUEST: Duration = Duration::from_secs(30);
-
-/// How long an incomplete message may bring nothing.
-const NEXT_PIECE: Duration = Duration::from_secs(30);
-
-/// How many bytes of an incomplete message have to arrive in a second, after
-/// [`NEXT_PIECE`] is used up.
-const LEAST_RATE: f64 = 65_536.0;
 
 /// How long a message waits for its share before it tries again: at first, and
 /// at most.
@@ -163,7 +154,7 @@ where
         if let State::Reading { until, length, .. } = &mut self.state {
             most = *length;
             let now = Instant::now();
-            let earned = Duration::from_secs_f64(piece.len() as f64 / LEAST_RATE);
+            let earned = Duration::from_secs_f64(piece.len() as f64 / f64::from(LEAST_RATE));
             // Later than that, it was not read in time.
             *until = match now > *until {
                 true => now + NEXT_PIECE,

@@ -67,7 +67,7 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
-    pub(super) memory: Memory,
+    pub(super) memory: Arc<Memory>,
     pub(super) unfinished: Arc<Unfinished>,
     /// Large work for single streams.
     pub(super) aside: Aside,
@@ -105,6 +105,7 @@ impl Shared {
         };
 
         let hooks = Arc::new(hooks);
+        let memory = Arc::new(Memory::new(options.memory_limit));
         Self {
             hub: Hub::new(new_database(is_ready)),
             loading: Mutex::new(Loading {
@@ -123,16 +124,20 @@ impl Shared {
             known_versions: Arc::default(),
             aside: Aside::default(),
             rules: node_rules(&options),
-            memory: Memory::new(options.memory_limit),
             unfinished: Arc::new(Unfinished::new(
                 options.request_bytes,
                 options.unfinished_bytes,
             )),
-            load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
-            questions: Questions::new(QuestionLimits::default(), {
+            load: Load::new(
+                options.load.clone(),
+                LoadLimits::of(options.load_bytes),
+                clusters,
+            ),
+            questions: Questions::within(Arc::clone(&memory), QuestionLimits::default(), {
                 let hooks = Arc::clone(&hooks);
                 move |limit| hooks.limited(limit)
             }),
+            memory,
             hooks,
             options,
             contents,
@@ -269,7 +274,11 @@ impl Shared {
     /// without a runtime.
     fn wake_soon(self: &Arc<Self>) {
         let debounce = self.options.debounce;
-        let runtime = tokio::runtime::Handle::try_current().ok();
+        let lanes = self.options.lanes.as_ref();
+        let runtime = match lanes {
+            Some(lanes) => Some(lanes.front.clone()),
+            None => tokio::runtime::Handle::try_current().ok(),
+        };
         let Some(runtime) = runtime.filter(|_| !debounce.is_zero()) else {
             return self.hub.wake();
         };

@@ -11,7 +11,7 @@
 //! next, always: it need not wait for the first to give something back. A
 //! request that waits is not read, so the flow control of
 //! HTTP/2 holds its client. One that is alone never waits, however long it is,
-//! nor does one on a connection that has no more than [`SMALL`] of them in all.
+//! nor does one on a connection that has no more than [`SMALL_REQUESTS`] of them in all.
 //! A request that arrives in one piece, as nearly all do, is not counted.
 //!
 //! Shares are of announced lengths: a request that has its share can be
@@ -21,10 +21,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::bounds::SMALL_REQUESTS;
 use crate::listen::{Activity, ClientAddress};
-
-/// Bytes of unfinished requests that a connection may have at any time.
-const SMALL: usize = 64 << 10;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -101,7 +99,7 @@ impl Unfinished {
         let known = entry.and_then(|entry| entry.connections.get(&connection));
         let of_connection = known.copied().unwrap_or(0);
 
-        let is_small = of_connection + more <= SMALL;
+        let is_small = of_connection + more <= SMALL_REQUESTS;
         let fits_connection = fits_alone(of_connection, more, self.connection_bytes);
         is_small
             || fits_connection
@@ -196,7 +194,7 @@ mod tests {
         let other = unfinished.try_share(&connection(99), MIB / 2);
         assert!(other.is_some(), "{} MiB", all / MIB);
         let neighbour = connection(1);
-        assert!(unfinished.try_share(&neighbour, SMALL).is_some());
+        assert!(unfinished.try_share(&neighbour, SMALL_REQUESTS).is_some());
     }
 
     #[test]

@@ -27,14 +27,8 @@ use trunkline_proto::redact;
 
 use super::matcher::NodeMatchers;
 use super::{Client, ClientResource, Clients, Rejected, ResourceState};
+use crate::bounds::{STATUS_ANSWER, STATUS_REQUEST};
 use crate::questions::{Asked, Busy, Question, Questions, peer_of};
-
-/// The approximate maximum of a response. Many clients with many resources are
-/// more than anyone can read.
-const RESPONSE_BYTES: usize = 32 << 20;
-
-/// The maximum of a request: room for its matchers.
-const REQUEST_BYTES: usize = 128 << 10;
 
 /// The size of an entry without its texts and its body.
 const ENTRY_BYTES: usize = 64;
@@ -52,7 +46,7 @@ pub fn service_with(
     questions: Questions,
 ) -> ClientStatusDiscoveryServiceServer<Csds> {
     let csds = Csds { clients, questions };
-    ClientStatusDiscoveryServiceServer::new(csds).max_decoding_message_size(REQUEST_BYTES)
+    ClientStatusDiscoveryServiceServer::new(csds).max_decoding_message_size(STATUS_REQUEST)
 }
 
 /// The gRPC service over [`Clients`].
@@ -128,7 +122,7 @@ async fn respond(
         let matchers = NodeMatchers::read(request.node_matchers)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let with_contents = !request.exclude_resource_contents;
-        let mut builder = ResponseBuilder::new(with_contents, RESPONSE_BYTES, question);
+        let mut builder = ResponseBuilder::new(with_contents, STATUS_ANSWER, question);
         for client in clients.clients() {
             if matchers.accept(&client.node.id) {
                 builder.add_client(&client, clients.resources(client.stream))?;

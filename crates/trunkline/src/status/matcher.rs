@@ -4,27 +4,14 @@ use regex::{Regex, RegexBuilder};
 use trunkline_proto::envoy::envoy::r#type::matcher::v3::string_matcher::MatchPattern;
 use trunkline_proto::envoy::envoy::r#type::matcher::v3::{NodeMatcher, StringMatcher};
 
-/// The maximum of memory for one expression.
-const REGEX_BYTES: usize = 1 << 20;
-
-/// The maximum of memory for what an expression remembers while it matches.
-const REGEX_CACHE_BYTES: usize = 1 << 20;
-
-/// The maximum of bytes of one expression.
-const REGEX_LENGTH: usize = 1024;
-
-/// The maximum of matchers in one request.
-const MAX_MATCHERS: usize = 100;
-
-/// The maximum of expressions among them: compiling one takes a while.
-const MAX_REGEXES: usize = 10;
+use crate::bounds::{REGEX_LENGTH, REGEX_MEMORY, STATUS_MATCHERS, STATUS_REGEXES};
 
 /// Errors in a request's matchers. All of them are the requester's to mend.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MatcherError {
-    #[error("node_matchers: more than {MAX_MATCHERS}")]
+    #[error("node_matchers: more than {STATUS_MATCHERS}")]
     TooMany,
-    #[error("node_matchers: more than {MAX_REGEXES} with safe_regex; join some by |")]
+    #[error("node_matchers: more than {STATUS_REGEXES} with safe_regex; join some by |")]
     TooManyRegexes,
     #[error("node_matchers: safe_regex has more than {REGEX_LENGTH} bytes")]
     LongRegex,
@@ -50,10 +37,10 @@ impl NodeMatchers {
     /// Reads the matchers of a request. One without a `node_id` accepts every
     /// client. Refuses too many, and matchers of metadata, which is not kept.
     pub(super) fn read(matchers: Vec<NodeMatcher>) -> Result<Self, MatcherError> {
-        if matchers.len() > MAX_MATCHERS {
+        if matchers.len() > STATUS_MATCHERS {
             return Err(MatcherError::TooMany);
         }
-        if matchers.iter().filter(|matcher| is_regex(matcher)).count() > MAX_REGEXES {
+        if matchers.iter().filter(|matcher| is_regex(matcher)).count() > STATUS_REGEXES {
             return Err(MatcherError::TooManyRegexes);
         }
         let read = |matcher: NodeMatcher| match matcher.node_metadatas.is_empty() {
@@ -109,8 +96,8 @@ impl IdMatcher {
                 let whole = format!("^(?:{})$", regex.regex);
                 let mut builder = RegexBuilder::new(&whole);
                 builder
-                    .size_limit(REGEX_BYTES)
-                    .dfa_size_limit(REGEX_CACHE_BYTES);
+                    .size_limit(REGEX_MEMORY)
+                    .dfa_size_limit(REGEX_MEMORY);
                 Pattern::Regex(builder.build()?)
             }
             MatchPattern::Custom(_) => return Err(MatcherError::Custom),

@@ -34,8 +34,7 @@ pub use peer::PeerCertificate;
 use plaintext::OnPlaintext;
 use reload::Seen;
 
-/// The timeout of a handshake: a silent client must not keep a socket for ever.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::bounds::HANDSHAKE;
 
 /// The interval at which the files are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -125,7 +124,7 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let handshake = self.acceptor().accept(stream);
-        match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
+        match tokio::time::timeout(HANDSHAKE, handshake).await {
             Ok(done) => done,
             Err(_) => Err(io::Error::new(
                 io::ErrorKind::TimedOut,

@@ -1,0 +1,79 @@
+//! The runtimes of a server: one in front for pushes, changes and the clients
+//! that ask for little, and one behind it for those that ask for much
+//! ([`Lanes`]). On a machine with one core too, the threads of the first get it
+//! when they need it.
+
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use trunkline::listen::Lanes;
+
+use crate::failure::{Failure, Result};
+
+/// How much nicer the threads of the runtime behind are than the others.
+const NICE: i32 = 5;
+
+/// The threads of a runtime for work that takes long. Questions, texts and long
+/// requests have bounds of their own below this; what is let go when many
+/// clients leave at once waits for its turn.
+const MOST_BLOCKING: usize = 12;
+
+/// How long such a thread is kept without work. Memory that others have freed
+/// since it was allocated there goes back when the thread ends.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// See the module's documentation.
+pub(crate) struct Runtimes {
+    pub(crate) front: Runtime,
+    back: Runtime,
+}
+
+impl Runtimes {
+    /// Starts both, with as many threads for tasks each as the machine has
+    /// cores. Work that their tasks leave to other threads has the priority of
+    /// its runtime.
+    pub(crate) fn start() -> Result<Self> {
+        let nice = niceness() + NICE;
+        let mut back = Builder::new_multi_thread();
+        back.on_thread_start(move || give_way(nice));
+        Ok(Self {
+            front: start("trunkline-front", &mut Builder::new_multi_thread())?,
+            back: start("trunkline-back", &mut back)?,
+        })
+    }
+
+    pub(crate) fn lanes(&self) -> Lanes {
+        Lanes {
+            front: self.front.handle().clone(),
+            back: self.back.handle().clone(),
+        }
+    }
+
+    /// Waits so long for work on other threads.
+    pub(crate) fn shut_down(self, patience: Duration) {
+        self.back.shutdown_timeout(patience);
+        self.front.shutdown_timeout(patience);
+    }
+}
+
+fn start(name: &str, builder: &mut Builder) -> Result<Runtime> {
+    builder.enable_all().thread_name(name);
+    builder
+        .max_blocking_threads(MOST_BLOCKING)
+        .thread_keep_alive(KEPT);
+    let runtime = builder.build();
+    runtime.map_err(|error| Failure::wrong(format!("the runtime cannot start: {error}")))
+}
+
+/// The niceness of this thread, and of those that it starts.
+fn niceness() -> i32 {
+    rustix::process::getpriority_process(None).unwrap_or_default()
+}
+
+/// Gives the calling thread this niceness. A system that refuses it, or that has
+/// one niceness for all threads, shares evenly.
+fn give_way(nice: i32) {
+    if cfg!(target_os = "linux") {
+        let _ = rustix::process::setpriority_process(None, nice);
+    }
+}
