@@ -5,7 +5,7 @@ use std::time::Duration;
 use trunkline::client::transport::{
     ConnectError, Connector, Stream, StreamError, TransportOptions,
 };
-use trunkline::client::{Address, ControlPlane, Features, Pem, Security, TlsOptions};
+use trunkline::client::{Address, ControlPlane, Pem, Security, TlsOptions};
 
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -111,13 +111,9 @@ fn control_plane(options: &Options, address: &str) -> Result<ControlPlane> {
         }
     };
     Ok(ControlPlane {
-        address: parse(address)?,
         security,
-        authority: None,
-        metadata: Vec::new(),
-        token_file: None,
-        features: Features::default(),
         connect_timeout: CONNECT_TIMEOUT,
+        ..ControlPlane::plaintext(parse(address)?)
     })
 }
 

@@ -24,8 +24,8 @@ pub struct ControlPlane {
     pub features: Features,
     /// How long an attempt to connect may take.
     pub connect_timeout: Duration,
-    /// How a connection that nothing is heard of is found dead; `None` leaves
-    /// it to the system.
+    /// How a connection that nothing is heard of is found dead; if it is `None`,
+    /// as the transport's options say.
     pub keepalive: Option<Keepalive>,
 }
 

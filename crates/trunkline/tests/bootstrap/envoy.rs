@@ -69,7 +69,7 @@ fn requests_have_a_limit_if_it_says_so() {
     );
     let own = RateLimit {
         max_tokens: 5,
-        token_time: std::time::Duration::from_secs(2),
+        token_time: Duration::from_secs(2),
     };
     let set = ", rate_limit_settings: {max_tokens: 5, fill_rate: 0.5}";
     assert_eq!(limit(set), Some(own));

@@ -1,5 +1,9 @@
 //! The client over sockets, against the library's own server.
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "all of this is tests"
+)]
 
 mod chaos;
 mod gate;

@@ -75,7 +75,12 @@ impl Connection {
             activity,
             ..State::default()
         });
-        let keepalive = options.keepalive.map(|keepalive| pace.of(keepalive));
+        let own = plane.keepalive.map(|own| Keepalive {
+            interval: own.interval,
+            timeout: own.timeout,
+        });
+        let keepalive = own.or(options.keepalive);
+        let keepalive = keepalive.map(|keepalive| pace.of(keepalive));
         tokio::spawn(run(connection, keepalive, Arc::clone(&state), pace));
         Ok(Self {
             live: Arc::new(Live {

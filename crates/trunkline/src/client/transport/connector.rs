@@ -127,14 +127,30 @@ impl Connector {
         Connection::begin(plane, socket, self.options(), activity, Arc::clone(pace)).await
     }
 
-    /// Connects to a control plane, for a protocol.
+    /// Connects to a control plane, for a protocol: to the first of its hosts
+    /// that answers.
     pub(super) async fn socket(
         &self,
         plane: &ControlPlane,
         protocol: Protocol,
         activity: &Arc<Activity>,
     ) -> Result<Box<dyn Io>, ConnectError> {
-        dial::dial(plane, &self.inner.tls, protocol, activity).await
+        let first = dial::dial(plane, &self.inner.tls, protocol, activity).await;
+        let mut last = match first {
+            Ok(socket) => return Ok(socket),
+            Err(error) => error,
+        };
+        for address in &plane.alternatives {
+            let other = ControlPlane {
+                address: address.clone(),
+                ..plane.clone()
+            };
+            match dial::dial(&other, &self.inner.tls, protocol, activity).await {
+                Ok(socket) => return Ok(socket),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 
     pub(super) fn options(&self) -> &TransportOptions {

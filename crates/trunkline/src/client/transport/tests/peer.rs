@@ -1,7 +1,6 @@
 //! A server by hand, frame by frame, over sockets of the loopback.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::{self, SendResponse};
@@ -12,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::client::transport::frame::framed;
-use crate::client::{Address, ControlPlane, Features, Security};
+use crate::client::{Address, ControlPlane};
 
 pub(super) const PATH: &str = "/a.Service/Method";
 
@@ -27,18 +26,10 @@ pub(super) async fn listen() -> (TcpListener, ControlPlane) {
 }
 
 pub(super) fn plane(host: &str, port: u16) -> ControlPlane {
-    ControlPlane {
-        address: Address::Tcp {
-            host: host.to_owned(),
-            port,
-        },
-        security: Security::Plaintext,
-        authority: None,
-        metadata: Vec::new(),
-        token_file: None,
-        features: Features::default(),
-        connect_timeout: Duration::from_secs(5),
-    }
+    ControlPlane::plaintext(Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
 }
 
 /// Serves each stream of each connection with a function.
