@@ -280,6 +280,21 @@ fn operations() {
 }
 
 #[test]
+fn the_client_library() {
+    play(
+        "docs/client.md",
+        &[
+            (
+                "[dependencies]",
+                LeftOut("the manifest of a program of one's own"),
+            ),
+            DOCTEST,
+            DOCTEST,
+        ],
+    );
+}
+
+#[test]
 fn coming_from_go_control_plane() {
     play(
         "docs/from-go-control-plane.md",

@@ -94,6 +94,11 @@ impl PathWatch {
             }
             // A file that changes after this has other stamps the next time.
             let stamps = Stamps::of([self.path.as_path()]);
+            if self.seen.as_ref() == Some(&stamps) {
+                // The signal was of something else, or came twice.
+                self.due = false;
+                continue;
+            }
             let (path, limit) = (self.path.clone(), self.limit);
             let read = tokio::task::spawn_blocking(move || read(&path, limit)).await;
             self.seen = Some(stamps);
