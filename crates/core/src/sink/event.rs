@@ -4,6 +4,7 @@
 //! Values are in the owner's database, and events have the errors beside them.
 //! [`super::error_policy`] decides what an error does to a value.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::change::{Change, Transaction};
@@ -91,6 +92,14 @@ impl Cause {
         self.class() == ErrorClass::Data && self != Self::Rejected
     }
 }
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WatchError {}
 
 impl WatchError {
     /// Makes an error with a message for people.
