@@ -15,11 +15,16 @@ use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use support::{Peer, fill, filled, named, resource, settle, touch, variant, wildcards};
+use trunkline_core::Moment;
 use trunkline_core::change::Change;
+use trunkline_core::client::{Client, FallbackPolicy, ServerConfig, ServerId, Watched};
 use trunkline_core::database::{Database, SubscriberId};
 use trunkline_core::kind::{CDS, EDS};
-use trunkline_core::params::{Constraints, ParamsId};
+use trunkline_core::message::{DeltaResponse, Form, Mode, Node, WireResource};
+use trunkline_core::name::Selector;
+use trunkline_core::params::{Constraints, Params, ParamsId};
 use trunkline_core::resource::TypeUrl;
+use trunkline_core::sink::{BackoffConfig, SinkConfig, Verdict};
 
 const SIZES: [usize; 3] = [1_000, 100_000, 1_000_000];
 
@@ -237,6 +242,89 @@ fn apply(c: &mut Criterion) {
     group.finish();
 }
 
+/// A client that holds many resources takes a change of one, by delta: from the
+/// response to its acknowledgement, with a watch for each name.
+fn client_change(c: &mut Criterion) {
+    let mut group = c.benchmark_group("a client takes one change by delta, resources");
+    for count in [1_000, 10_000, 100_000] {
+        let (mut client, server) = holding(count);
+        let mut edition = 0;
+        group.bench_function(BenchmarkId::from_parameter(count), |b| {
+            b.iter_custom(|rounds| {
+                let mut taken = Duration::ZERO;
+                for _ in 0..rounds {
+                    edition += 1;
+                    let number = (edition as usize).wrapping_mul(STRIDE) % 1_000 * (count / 1_000);
+                    let response = delta([number].into_iter(), edition);
+                    let start = Instant::now();
+                    take(&mut client, server, response);
+                    taken += start.elapsed();
+                }
+                taken
+            });
+        });
+    }
+    group.finish();
+}
+
+/// A client that subscribes to so many names, watches each, and holds all.
+fn holding(count: usize) -> (Client, ServerId) {
+    let (url, now) = (TypeUrl::from(EDS), Moment::START);
+    let mut client = Client::new(1);
+    let server = client.add_server(ServerConfig {
+        sink: SinkConfig::new(Mode::Delta, Node::default()),
+        backoff: BackoffConfig::default(),
+        rate_limit: None,
+    });
+    let source = client.add_source(vec![server], FallbackPolicy::Grpc);
+    for number in 0..count {
+        let selector = Selector::Name(support::name(number));
+        let subscribed = client.subscribe(source, &url, selector.clone(), now);
+        subscribed.expect("a stream for all types");
+        client.watch(Watched {
+            type_url: url.clone(),
+            selector,
+            params: Params::default(),
+            source: Some(source),
+        });
+    }
+    client.poll_action(now).expect("it connects");
+    client.handle_connected(server, now);
+    client.poll_request(server, now).expect("it subscribes");
+    take(&mut client, server, delta(0..count, 0));
+    (client, server)
+}
+
+/// A response with some resources in an edition.
+fn delta(numbers: impl Iterator<Item = usize>, edition: u64) -> DeltaResponse {
+    let one = |number| WireResource {
+        resource: resource(number, edition),
+        form: Form::Full,
+    };
+    DeltaResponse {
+        type_url: EDS.into(),
+        nonce: edition.to_string().as_str().into(),
+        resources: numbers.map(one).collect::<Vec<_>>().into(),
+        removed: Vec::new(),
+        removed_variants: Vec::new(),
+        errors: Vec::new(),
+    }
+}
+
+/// A client takes a response, accepts it, tells its watches and acknowledges.
+fn take(client: &mut Client, server: ServerId, response: DeltaResponse) {
+    let now = Moment::START;
+    let delivery = client.handle_response(server, response, now);
+    let delivery = delivery.expect("a response that was asked for");
+    let (url, nonce) = (&delivery.type_url, &delivery.nonce);
+    let judged = client.handle_verdict(server, url, nonce, Verdict::accept(), now);
+    judged.expect("a response that waits for it");
+    while let Some(watch) = client.poll_watch() {
+        black_box(client.state(watch));
+    }
+    black_box(client.poll_request(server, now)).expect("an acknowledgement");
+}
+
 criterion_group!(
     benches,
     change_alone,
@@ -245,6 +333,7 @@ criterion_group!(
     round_named,
     choose,
     overlap,
-    apply
+    apply,
+    client_change
 );
 criterion_main!(benches);

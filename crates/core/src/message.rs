@@ -3,6 +3,7 @@
 //! The transport decodes protobuf into requests, and encodes responses. Names
 //! in a request are as the client wrote them, in a response they are canonical.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 pub use crate::initial_versions::InitialVersions;
@@ -56,6 +57,51 @@ impl From<&str> for Locator {
     }
 }
 
+/// What a client subscribes to. Each state-of-the-world request of a type
+/// repeats it, and most do without a change: clones share one list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Locators(Arc<Vec<Locator>>);
+
+impl Locators {
+    /// Returns whether two are the same list, and not only equal.
+    #[must_use]
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The list itself; a copy if it is shared.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Locator> {
+        Arc::unwrap_or_clone(self.0)
+    }
+}
+
+impl From<Vec<Locator>> for Locators {
+    fn from(list: Vec<Locator>) -> Self {
+        Self(Arc::new(list))
+    }
+}
+
+impl FromIterator<Locator> for Locators {
+    fn from_iter<I: IntoIterator<Item = Locator>>(list: I) -> Self {
+        Vec::from_iter(list).into()
+    }
+}
+
+impl Deref for Locators {
+    type Target = [Locator];
+
+    fn deref(&self) -> &[Locator] {
+        &self.0
+    }
+}
+
+impl<const N: usize> PartialEq<[Locator; N]> for Locators {
+    fn eq(&self, other: &[Locator; N]) -> bool {
+        **self == *other
+    }
+}
+
 /// Why a client NACKs a response. The text is for people only (S64).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDetail {
@@ -73,7 +119,7 @@ pub struct SotwRequest {
     /// Empty only on a stream that carries one type (S3).
     pub type_url: Option<TypeUrl>,
     /// All subscriptions of the client, each time.
-    pub names: Vec<Locator>,
+    pub names: Locators,
     /// The last version that the client ACKed; `None` if none.
     pub version: Option<Version>,
     /// The response that this acknowledges; `None` if none.

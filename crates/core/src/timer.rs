@@ -66,6 +66,12 @@ impl<K: Ord + Clone> Timers<K> {
         self.deadlines.insert(key, at);
     }
 
+    /// The deadline of a key.
+    #[must_use]
+    pub(crate) fn get(&self, key: &K) -> Option<Moment> {
+        self.deadlines.get(key).copied()
+    }
+
     /// Removes a deadline. Returns whether there was one.
     pub(crate) fn cancel(&mut self, key: &K) -> bool {
         let Some(at) = self.deadlines.remove(key) else {

@@ -257,7 +257,7 @@ fn s85_a_list_of_many_names_is_compared_and_replaced_in_slices() {
     let list = |db: &mut Database, session: &mut Session, names: Vec<Locator>| {
         let request = SotwRequest {
             type_url: Some(EDS.into()),
-            names,
+            names: names.into(),
             ..SotwRequest::default()
         };
         session.handle_sotw(db, request, NOW).unwrap();

@@ -148,7 +148,7 @@ fn by_sotw(db: &mut Database, way: Way, client: &Params) -> Option<String> {
             ..Peer::default()
         }),
         type_url: Some(CDS.into()),
-        names: locators(way, client),
+        names: locators(way, client).into(),
         ..SotwRequest::default()
     };
     session.handle_sotw(db, request, NOW).unwrap();

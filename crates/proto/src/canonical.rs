@@ -79,6 +79,8 @@ pub fn canonicalize(type_url: &str, body: &Bytes) -> Result<Bytes, CanonicalErro
 pub fn encode(message: &DynamicMessage) -> Result<Vec<u8>, CanonicalError> {
     let mut bytes = Vec::new();
     write_message(message, 0, &mut bytes)?;
+    // Bodies live long, and a vector that grew has up to twice the room.
+    bytes.shrink_to_fit();
     Ok(bytes)
 }
 

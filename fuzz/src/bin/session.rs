@@ -311,7 +311,7 @@ impl Client {
             Mode::Sotw => {
                 let request = SotwRequest {
                     type_url,
-                    names,
+                    names: names.into(),
                     version,
                     nonce,
                     error,

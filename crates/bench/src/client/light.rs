@@ -184,7 +184,7 @@ impl Light {
         };
         SotwRequest {
             type_url: Some(state.kind.url().into()),
-            names: self.names(place, all),
+            names: self.names(place, all).into(),
             version: state.version.clone(),
             nonce: state.nonce.clone(),
             ..SotwRequest::default()

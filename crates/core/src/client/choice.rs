@@ -1,71 +1,34 @@
 //! Which servers the sources of a client use, and what follows when that
 //! changes (C46-C49).
 
+use super::contents::Key;
+use super::fallback::Fallback;
 use super::server::Link;
 use super::source::Source;
+use super::view::View;
 use super::{Client, ServerId, SourceId};
 use crate::Moment;
-use crate::change::Change;
-use crate::sink::{Effects, WatchError};
+use crate::sink::{Cause, Event, WatchError};
 
 impl Client {
-    /// Goes back to a better server that has sent a resource (C48). Returns
-    /// whether the choice has changed: what the server has said before, while
-    /// another one was used, counts from now on.
-    pub(super) fn return_to(
-        &mut self,
-        source: SourceId,
-        id: ServerId,
-        effects: &Effects,
-        now: Moment,
-    ) -> bool {
-        let brings = |change: &Change| matches!(change, Change::Upsert(..));
-        let Some(of) = self.sources.get_mut(&source) else {
+    /// Goes back to a better server that works, and has a resource for the
+    /// source (C48). What it has said while another one was used counts from
+    /// now on. Returns whether the choice has changed.
+    pub(super) fn return_to(&mut self, source: SourceId, id: ServerId, now: Moment) -> bool {
+        let (Some(of), Some(server)) = (self.sources.get(&source), self.servers.get(&id)) else {
             return false;
         };
-        let before = open_servers(of);
-        let place = of.place_of(id);
-        let is_better = effects.changes.iter().any(brings)
-            && place.is_some_and(|place| of.fallback.return_to(place));
-        if is_better {
-            of.mark_foreign();
-            self.reopen(source, &before, now);
+        let Some(place) = of.place_of(id) else {
+            return false;
+        };
+        if place >= of.fallback.current() || server.has_failed {
+            return false;
         }
-        is_better
-    }
-
-    /// Applies what a server has said before it was used again: names that it
-    /// does not have, and wildcards of which it has sent all.
-    pub(super) fn recall(&mut self, source: SourceId, id: ServerId) {
-        let (Some(of), Some(server)) = (self.sources.get_mut(&source), self.servers.get(&id))
-        else {
-            return;
+        let is_held = |(url, name): &Key| {
+            of.subscriptions.covers(url, name) && server.contents.has(url, name)
         };
-        for (type_url, name) in of.foreign() {
-            if let Some(event) = server.sink.replay(&type_url, &name) {
-                of.absorb_event(&event);
-            }
-        }
-        for (type_url, subscription) in server.complete() {
-            of.complete(type_url, subscription);
-        }
-    }
-
-    /// Gives a source what others have from a server that it uses from now on,
-    /// too: the server was asked for it before, and does not send it again.
-    pub(super) fn share(&mut self, source: SourceId, id: ServerId) {
-        let uses = |(other, of): &(&SourceId, &Source)| {
-            **other != source && of.place_of(id) == Some(of.fallback.current())
-        };
-        let Some(other) = self.sources.iter().find(uses).map(|(other, _)| *other) else {
-            return;
-        };
-        let (Some(mut of), Some(other)) = (self.sources.remove(&source), self.sources.get(&other))
-        else {
-            return;
-        };
-        of.copy_from(other);
-        self.sources.insert(source, of);
+        server.contents.keys().iter().any(is_held)
+            && self.choose(source, |fallback| _ = fallback.return_to(place), now)
     }
 
     /// Connects a source to its next servers, if the present one has failed and
@@ -74,58 +37,155 @@ impl Client {
         let Some(of) = self.sources.get_mut(&source) else {
             return;
         };
-        let missing = of.is_missing_any();
-        let before = open_servers(of);
-        let servers = &self.servers;
-        let ids = of.servers.clone();
-        let has_failed = |place: usize| {
-            let server = ids.get(place).and_then(|id| servers.get(id));
-            server.is_some_and(|server| server.has_failed)
+        let failed: Vec<bool> = of
+            .servers
+            .iter()
+            .map(|id| self.servers.get(id).is_some_and(|server| server.has_failed))
+            .collect();
+        let has_failed = |place: usize| failed.get(place) == Some(&true);
+        // Whether anything is missing takes a look at all subscriptions.
+        let is_missing =
+            has_failed(of.fallback.current()) && View::new(of, &mut self.servers).is_missing_any();
+        let choose = |fallback: &mut Fallback| _ = fallback.fall_back(is_missing, has_failed);
+        self.choose(source, choose, now);
+    }
+
+    /// Changes the choice of a source. Whatever it has stays in use until the
+    /// server that it uses from now on has spoken of it. Returns whether that
+    /// is another one.
+    pub(super) fn choose(
+        &mut self,
+        source: SourceId,
+        change: impl FnOnce(&mut Fallback),
+        now: Moment,
+    ) -> bool {
+        let Some(of) = self.sources.get(&source) else {
+            return false;
         };
-        if of.fallback.fall_back(missing, has_failed) {
-            of.mark_foreign();
-            self.reopen(source, &before, now);
+        let mut fallback = of.fallback.clone();
+        change(&mut fallback);
+        let is_other = fallback.current() != of.fallback.current();
+        let before = of.open_servers();
+        if is_other {
+            self.keep(source);
+        }
+        if let Some(of) = self.sources.get_mut(&source) {
+            of.fallback = fallback;
+        }
+        self.reopen(source, &before, now);
+        for id in before {
+            if self.is_replaced(source, id) {
+                self.start_anew(id, now);
+            }
+        }
+        if is_other {
+            self.supersede_all(source);
+            self.touch_all(source);
+        }
+        is_other
+    }
+
+    /// Drops what the sources of a server keep of names on which it was silent
+    /// for too long, by the errors of fetch timers that ran out just now.
+    pub(super) fn drop_silent(&mut self, id: ServerId, events: &[Event]) {
+        let silent = events.iter().filter_map(|event| match event {
+            Event::Failed(url, name, error) if error.cause == Cause::Silent => {
+                Some((url.clone(), name.clone()))
+            }
+            _ => None,
+        });
+        for key in silent {
+            for source in self.sources.values_mut() {
+                if source.in_use() == Some(id) {
+                    View::new(source, &mut self.servers).drop_silent(&key);
+                }
+            }
+            self.touch(&key);
+        }
+    }
+
+    /// Evaluates all names of a source.
+    fn touch_all(&mut self, source: SourceId) {
+        if let Some(of) = self.sources.get_mut(&source) {
+            let keys = View::new(of, &mut self.servers).keys();
+            keys.iter().for_each(|key| self.touch(key));
+        }
+    }
+
+    /// Keeps what a source has from the server that it uses.
+    fn keep(&mut self, source: SourceId) {
+        if let Some(of) = self.sources.get_mut(&source) {
+            View::new(of, &mut self.servers).keep();
+        }
+    }
+
+    /// Drops what a source keeps and the server in use has spoken of.
+    pub(super) fn supersede_all(&mut self, source: SourceId) {
+        if let Some(of) = self.sources.get_mut(&source) {
+            let kept = View::new(of, &mut self.servers).supersede_all();
+            kept.iter().for_each(|key| self.touch(key));
         }
     }
 
     /// Subscribes at the servers that were opened for a source, and ends its
-    /// subscriptions at those that were closed. A better server, which has
-    /// failed, is to send everything when it is back.
-    pub(super) fn reopen(&mut self, source: SourceId, before: &[ServerId], now: Moment) {
+    /// subscriptions at those that were closed.
+    fn reopen(&mut self, source: SourceId, before: &[ServerId], now: Moment) {
         let Some(of) = self.sources.get(&source) else {
             return;
         };
-        let after = open_servers(of);
-        let keys: Vec<_> = of.subscriptions().cloned().collect();
-        let mut shared = Vec::new();
+        let after = of.open_servers();
+        if after == before {
+            return;
+        }
+        let subscriptions: Vec<_> = of.subscriptions.iter().cloned().collect();
         for id in after.iter().filter(|id| !before.contains(id)) {
             let Some(server) = self.servers.get_mut(id) else {
                 continue;
             };
-            for key in &keys {
+            for key in &subscriptions {
                 let added = server.subscribe(key, now);
                 debug_assert!(
                     added.is_ok(),
                     "the servers of a source carry the same types"
                 );
             }
-            shared.push(*id);
         }
         for id in before.iter().filter(|id| !after.contains(id)) {
-            let Some(server) = self.servers.get_mut(id) else {
-                continue;
-            };
-            keys.iter().for_each(|key| server.unsubscribe(key));
-        }
-        for id in after.iter().filter(|id| before.contains(id)) {
-            if let Some(server) = self.servers.get_mut(id)
-                && server.has_failed
-                && server.link != Link::Up
-            {
-                server.start_anew(now);
+            if let Some(server) = self.servers.get_mut(id) {
+                subscriptions.iter().for_each(|key| server.unsubscribe(key));
             }
         }
-        shared.into_iter().for_each(|id| self.share(source, id));
+        // No other source has a part in these.
+        for id in after.iter().chain(before) {
+            if let Some(server) = self.servers.get_mut(id) {
+                drop(server.take_effects());
+            }
+        }
+    }
+
+    /// Returns whether a source uses a server further down its list.
+    pub(super) fn is_replaced(&self, source: SourceId, id: ServerId) -> bool {
+        let of = self.sources.get(&source);
+        let place = of.and_then(|of| Some((of, of.place_of(id)?)));
+        place.is_some_and(|(of, place)| place < of.fallback.current())
+    }
+
+    /// Forgets what a server has said that has failed, and that a source has
+    /// replaced: it is to send everything when it is back. Other sources, which
+    /// still use it, keep what they have.
+    pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
+        let server = self.servers.get(&id);
+        if !server.is_some_and(|server| server.has_failed && server.link != Link::Up) {
+            return;
+        }
+        for source in self.sources_of(id) {
+            if self.sources.get(&source).and_then(Source::in_use) == Some(id) {
+                self.keep(source);
+            }
+        }
+        if let Some(server) = self.servers.get_mut(&id) {
+            server.start_anew(now);
+        }
     }
 
     /// Whether no server of a source can be reached (C49).
@@ -143,20 +203,15 @@ impl Client {
         tried.all(failed)
     }
 
+    /// Sets or clears the error that every server of a source is unreachable.
     pub(super) fn set_unreachable(&mut self, source: SourceId, error: Option<WatchError>) {
         let Some(of) = self.sources.get_mut(&source) else {
             return;
         };
-        if of.set_unreachable(error) {
-            let keys = of.all_keys();
-            keys.iter().for_each(|key| self.touch(key));
+        if of.unreachable == error {
+            return;
         }
+        of.unreachable = error;
+        self.touch_all(source);
     }
-}
-
-/// The servers that a source connects to.
-pub(super) fn open_servers(source: &Source) -> Vec<ServerId> {
-    let servers = source.servers.iter().enumerate();
-    let open = servers.filter(|(place, _)| source.fallback.is_open(*place));
-    open.map(|(_, id)| *id).collect()
 }

@@ -1,5 +1,5 @@
-//! The contents of one source: a database, whose subscribers are the
-//! subscriptions of the client.
+//! The contents of one server, or of a source without servers: a database,
+//! whose subscribers are the subscriptions of the client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::sink::{Cause, Subscription, WatchError};
 /// A name of a type.
 pub(super) type Key = (TypeUrl, Name);
 
-/// The contents of one source.
+/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Contents {
     database: Database,
@@ -126,7 +126,7 @@ impl Contents {
     pub(super) fn is_subscribed(&self, type_url: &TypeUrl, name: &Name) -> bool {
         self.subscribers_of(type_url).any(|subscriber| {
             let mut scopes = subscriber.scopes.keys();
-            subscriber.names.contains_key(name) || scopes.any(|scope| covers(scope, name))
+            subscriber.names.contains_key(name) || scopes.any(|scope| scope.covers(name))
         })
     }
 
@@ -149,18 +149,6 @@ impl Contents {
         let all = self.subscribers.range(from..);
         all.take_while(move |((url, _), _)| url == type_url)
             .map(|(_, subscriber)| subscriber)
-    }
-
-    /// Returns whether the source has not spoken of a subscription yet (C46).
-    pub(super) fn is_missing(&mut self, type_url: &TypeUrl, subscription: &Subscription) -> bool {
-        match &subscription.selector {
-            Selector::Name(name) => {
-                let state = self.state(type_url, name, &subscription.params);
-                let is_absent = |error: &WatchError| error.cause.is_definite();
-                state.value.is_none() && !state.error.as_ref().is_some_and(is_absent)
-            }
-            _ => !self.is_complete(type_url, subscription),
-        }
     }
 
     /// Applies changes together. A change that contradicts others is left out,
@@ -219,11 +207,8 @@ impl Contents {
         }
     }
 
-    /// Drops a name that no subscription covers any more.
+    /// Drops a name, which is unknown then.
     pub(super) fn forget(&mut self, type_url: &TypeUrl, name: &Name) {
-        if self.is_subscribed(type_url, name) {
-            return;
-        }
         self.errors.remove(&(type_url.clone(), name.clone()));
         if let Some(type_id) = self.database.find_type(type_url) {
             self.database.forget(type_id, name);
@@ -232,8 +217,8 @@ impl Contents {
 
     /// Drops all names that no subscription covers.
     pub(super) fn forget_unsubscribed(&mut self) {
-        for type_url in self.types() {
-            for name in self.names(&type_url) {
+        for (type_url, name) in self.keys() {
+            if !self.is_subscribed(&type_url, &name) {
                 self.forget(&type_url, &name);
             }
         }
@@ -307,11 +292,11 @@ impl Contents {
 
     /// Returns whether a complete wildcard or glob covers the name: if it is not
     /// listed, it does not exist.
-    fn is_listed_completely(&self, type_url: &TypeUrl, name: &Name) -> bool {
+    pub(super) fn is_listed_completely(&self, type_url: &TypeUrl, name: &Name) -> bool {
         self.subscribers_of(type_url).any(|subscriber| {
             let mut scopes = subscriber.scopes.iter();
             scopes.any(|(selector, (cursor, _))| {
-                covers(selector, name) && self.database.is_complete(*cursor)
+                selector.covers(name) && self.database.is_complete(*cursor)
             })
         })
     }
@@ -325,20 +310,31 @@ impl Contents {
         held.chain(failed.map(|(_, name)| name.clone())).collect()
     }
 
-    /// Returns the types of all contents.
-    pub(super) fn types(&self) -> Vec<TypeUrl> {
-        self.database.types().map(|(_, url)| url.clone()).collect()
+    /// Returns all names that have contents or an error.
+    pub(super) fn keys(&self) -> Vec<Key> {
+        let types = self.database.types().map(|(_, url)| url.clone());
+        let keys = types.flat_map(|url| {
+            let names = self.names(&url).into_iter();
+            names.map(move |name| (url.clone(), name))
+        });
+        keys.collect()
     }
 
     /// Proves the invariants.
-    #[cfg(test)]
-    pub(super) fn check(&mut self) {
-        self.database.check().expect("a database that is whole");
+    pub(super) fn check(&mut self) -> Result<(), String> {
+        self.database.check()?;
         for (key, subscriber) in &self.subscribers {
-            assert_eq!(self.by_stream.get(&subscriber.stream), Some(key));
-            assert!(!subscriber.names.is_empty() || !subscriber.scopes.is_empty());
+            if self.by_stream.get(&subscriber.stream) != Some(key) {
+                return Err(format!("the stream of {key:?} is another's"));
+            }
+            if subscriber.names.is_empty() && subscriber.scopes.is_empty() {
+                return Err(format!("{key:?} has a subscriber without subscriptions"));
+            }
         }
-        assert_eq!(self.by_stream.len(), self.subscribers.len());
+        match self.by_stream.len() == self.subscribers.len() {
+            true => Ok(()),
+            false => Err("a stream has no subscriber".to_owned()),
+        }
     }
 }
 
@@ -348,15 +344,6 @@ fn scope_of(selector: &Selector) -> Option<Scope> {
         Selector::Name(_) => None,
         Selector::Wildcard => Some(Scope::All),
         Selector::Glob(glob) => Some(Scope::Glob(glob.clone())),
-    }
-}
-
-/// Returns whether a selector covers a name.
-pub(super) fn covers(selector: &Selector, name: &Name) -> bool {
-    match selector {
-        Selector::Wildcard => true,
-        Selector::Glob(glob) => glob.matches(name),
-        Selector::Name(of) => of == name,
     }
 }
 

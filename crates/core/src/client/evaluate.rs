@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::contents::{self, Key};
+use super::contents::Key;
+use super::view::View;
 use super::{Client, Origin, State, WatchId, Watched};
 use crate::name::{Name, Selector};
 use crate::resource::TypeUrl;
@@ -29,15 +30,18 @@ impl Client {
 
     /// The names of a type that any origin knows, as far as a selector covers
     /// them.
-    pub(super) fn known_names(&self, type_url: &TypeUrl, selector: &Selector) -> BTreeSet<Name> {
+    pub(super) fn known_names(
+        &mut self,
+        type_url: &TypeUrl,
+        selector: &Selector,
+    ) -> BTreeSet<Name> {
         let statics = self.statics.get(type_url).into_iter();
-        let statics = statics.flat_map(|names| names.keys().cloned());
-        let sources = self.sources.values();
-        let held = sources.flat_map(|source| source.contents.names(type_url));
-        let names = statics.chain(held);
+        let mut names: BTreeSet<_> = statics.flat_map(|names| names.keys().cloned()).collect();
+        for source in self.sources.values_mut() {
+            names.extend(View::new(source, &mut self.servers).names(type_url));
+        }
+        names.retain(|name| selector.covers(name));
         names
-            .filter(|name| contents::covers(selector, name))
-            .collect()
     }
 
     /// Evaluates the watches that a subscription concerns: it may be answered
@@ -46,8 +50,8 @@ impl Client {
         let names: Vec<_> = match &key.1.selector {
             Selector::Name(name) => vec![name.clone()],
             selector => {
-                let watched = self.watches.names(&key.0).cloned();
                 let known = self.known_names(&key.0, selector);
+                let watched = self.watches.names(&key.0).cloned();
                 watched.chain(known).collect()
             }
         };
@@ -92,7 +96,8 @@ impl Client {
             if watched.source.is_some_and(|only| only != *id) {
                 continue;
             }
-            let mut state = source.state(&watched.type_url, name, &watched.params);
+            let key = (watched.type_url.clone(), name.clone());
+            let mut state = View::new(source, &mut self.servers).state(&key, &watched.params);
             if !state.is_pending() {
                 let origin = Origin::Source(*id);
                 state.origin = Some(origin);

@@ -2,10 +2,10 @@
 //! planes.
 //!
 //! ```text
-//!  subscribe ─▶ ┌ Source: subscriptions ┐        ┌ Server: a sink ┐ ─▶ poll_action
-//!               │ contents (a database) │ ─────▶ │ back-off, rate │ ◀▶ requests,
-//!               │ choice among servers  │ ◀───── └────────────────┘    responses,
-//!               └──────────┬────────────┘ effects                      verdicts
+//!  subscribe ─▶ ┌ Source: subscriptions ┐      ┌ Server: a sink   ┐ ─▶ poll_action
+//!               │ choice among servers  │ ───▶ │ contents (a data │ ◀▶ requests,
+//!               │ kept of those before  │ ◀─── │ base), back-off  │    responses,
+//!               └──────────┬────────────┘ View └──────────────────┘    verdicts
 //!  watch ─────▶ Watches ◀──┘ changed names
 //!                  └──▶ poll_watch: the newest state of a name
 //! ```
@@ -17,7 +17,8 @@
 //! A **source** is a list of servers, of which the first that works is used
 //! (C46-C49); its resources are kept apart from those of other sources, also if
 //! they have the same names. A **server** may be one of several sources, which
-//! then share its stream (C12).
+//! then share its stream and what it says (C12). A source sees what the server
+//! in use has said, and of other names what it saw before it used that server.
 //!
 //! The machine does not dial, decode or wait. Its owner connects and closes as
 //! [`Client::poll_action`] says, carries requests and responses, and judges the
@@ -28,10 +29,13 @@ mod choice;
 mod contents;
 mod evaluate;
 mod fallback;
+mod kept;
 mod rate_limit;
 mod server;
 mod source;
 mod status;
+mod subscriptions;
+mod view;
 mod watch;
 
 #[cfg(test)]
@@ -40,18 +44,16 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::choice::open_servers;
 use self::server::{Link, Server};
 use self::source::Source;
+use self::view::View;
 use self::watch::Watches;
 use crate::Moment;
 use crate::change::Transaction;
 use crate::message::Request;
 use crate::name::{Name, Selector};
 use crate::resource::{Nonce, Resource, TypeUrl};
-use crate::sink::{
-    Cause, Delivery, Effects, Response, SinkError, Subscription, Verdict, WatchError,
-};
+use crate::sink::{Cause, Delivery, Event, Response, SinkError, Subscription, Verdict, WatchError};
 
 pub use fallback::FallbackPolicy;
 pub use rate_limit::RateLimit;
@@ -156,7 +158,7 @@ impl Client {
         if !of.subscribe(&key) {
             return Ok(());
         }
-        let open = open_servers(of);
+        let open = of.open_servers();
         for (done, server) in open.iter().enumerate() {
             let Some(server) = self.servers.get_mut(server) else {
                 continue;
@@ -175,7 +177,8 @@ impl Client {
             }
         }
         self.absorb_all(&open, now);
-        open.iter().for_each(|id| self.share(source, *id));
+        // The server may have answered another source already (C12).
+        self.supersede_all(source);
         self.fall_back(source, now);
         self.touch_subscription(&key);
         Ok(())
@@ -191,24 +194,23 @@ impl Client {
         now: Moment,
     ) {
         let key = (type_url.clone(), subscription.clone());
+        let seen = self.known_names(type_url, &subscription.selector);
         let Some(of) = self.sources.get_mut(&source) else {
             return;
         };
         if !of.unsubscribe(&key) {
             return;
         }
-        let open = open_servers(of);
-        if open.is_empty()
-            && let Selector::Name(name) = &key.1.selector
-        {
-            of.contents.forget(&key.0, name);
-        }
+        let open = of.open_servers();
         for server in &open {
             if let Some(server) = self.servers.get_mut(server) {
                 server.unsubscribe(&key);
             }
         }
         self.absorb_all(&open, now);
+        for name in seen {
+            self.touch(&(key.0.clone(), name));
+        }
         self.touch_subscription(&key);
     }
 
@@ -256,14 +258,9 @@ impl Client {
         changes: Transaction,
         complete: Vec<(TypeUrl, Subscription)>,
     ) {
-        let effects = Effects {
-            changes,
-            complete,
-            ..Effects::default()
-        };
         if let Some(of) = self.sources.get_mut(&source) {
-            of.absorb(&effects);
-            let changed = of.contents.take_changed();
+            of.apply(changes, &complete);
+            let changed = of.own.take_changed();
             changed.iter().for_each(|key| self.touch(key));
         }
     }
@@ -284,24 +281,12 @@ impl Client {
                 }
                 Link::Dialing | Link::Up if !server.is_needed() => {
                     server.close();
-                    let id = *id;
-                    self.forget_unsubscribed(id);
-                    return Some(Action::Close(id));
+                    return Some(Action::Close(*id));
                 }
                 _ => {}
             }
         }
         None
-    }
-
-    /// Drops what the sources of a server hold without a subscription: no
-    /// stream tells when the server knows of that.
-    fn forget_unsubscribed(&mut self, id: ServerId) {
-        for source in self.sources_of(id) {
-            if let Some(of) = self.sources.get_mut(&source) {
-                of.contents.forget_unsubscribed();
-            }
-        }
     }
 
     /// Starts a stream to a server; another one, if there is one.
@@ -331,14 +316,14 @@ impl Client {
             return false;
         }
         for source in self.sources_of(id) {
-            if let Some(of) = self.sources.get_mut(&source)
-                && let Some(place) = of.place_of(id)
-            {
-                let before = open_servers(of);
-                of.fallback.note_failure(place);
-                self.reopen(source, &before, now);
+            let place = self.sources.get(&source).and_then(|of| of.place_of(id));
+            if let Some(place) = place {
+                self.choose(source, |fallback| fallback.note_failure(place), now);
             }
             self.fall_back(source, now);
+            if self.is_replaced(source, id) {
+                self.start_anew(id, now);
+            }
             if self.all_failed(source) {
                 let error = WatchError::new(Cause::Unreachable, reason);
                 self.set_unreachable(source, Some(error)); // C49
@@ -380,6 +365,7 @@ impl Client {
                     of.fallback.note_response(place);
                 }
                 self.set_unreachable(source, None);
+                self.return_to(source, id, now);
             }
         }
         self.absorb(id, now);
@@ -418,7 +404,10 @@ impl Client {
     /// Returns the next moment at which to call [`Client::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.servers.values().filter_map(Server::poll_timeout).min()
+        let servers = self.servers.values().filter_map(Server::poll_timeout);
+        let sources = self.sources.values();
+        let kept = sources.filter_map(|source| source.kept.poll_timeout());
+        servers.chain(kept).min()
     }
 
     /// Handles deadlines that have passed: names without a response, resources
@@ -428,7 +417,22 @@ impl Client {
         for server in self.servers.values_mut() {
             server.sink.handle_timeout(now);
         }
-        self.absorb_all(&ids, now);
+        for id in ids {
+            let events = self.absorb(id, now);
+            self.drop_silent(id, &events);
+        }
+        let sources = self.sources.values_mut();
+        let expired: Vec<_> = sources.flat_map(|of| of.kept.expire(now)).collect();
+        expired.iter().for_each(|key| self.touch(key));
+    }
+
+    /// Proves the invariants, for tests and simulations.
+    ///
+    /// # Errors
+    /// An invariant does not hold.
+    pub fn check(&mut self) -> Result<(), String> {
+        let mut sources = self.sources.values_mut();
+        sources.try_for_each(|source| View::new(source, &mut self.servers).check())
     }
 
     /// The sources that have the server in their lists.
@@ -444,44 +448,32 @@ impl Client {
         }
     }
 
-    /// Takes the effects of a server's sink into the sources that use it, and
-    /// tells watches of changes.
-    fn absorb(&mut self, id: ServerId, now: Moment) {
+    /// Takes the effects of a server's sink into its contents, and tells
+    /// watches of changes. Returns the errors that are news.
+    fn absorb(&mut self, id: ServerId, now: Moment) -> Vec<Event> {
         let Some(server) = self.servers.get_mut(&id) else {
-            return;
+            return Vec::new();
         };
-        let effects = server.take_effects();
+        let (effects, mut keys) = server.take_effects();
         if effects.is_empty() {
-            return;
+            return Vec::new();
         }
-        let mut changed = BTreeSet::new();
+        let mut is_used = false;
         for source in self.sources_of(id) {
-            let is_back = self.return_to(source, id, &effects, now);
-            let Some(of) = self.sources.get_mut(&source) else {
-                continue;
-            };
-            // What a better server says before it is used again is recalled
-            // then: nothing is taken away meanwhile.
-            if of.place_of(id) != Some(of.fallback.current()) {
+            if self.return_to(source, id, now) {
                 continue;
             }
-            of.absorb(&effects);
-            if is_back {
-                changed.extend(of.foreign());
-                self.recall(source, id);
-            }
-            if let Some(of) = self.sources.get_mut(&source) {
-                changed.extend(of.contents.take_changed());
+            if let Some(of) = self.sources.get_mut(&source)
+                && of.in_use() == Some(id)
+            {
+                let kept = View::new(of, &mut self.servers).absorb(&effects, &keys);
+                keys.extend(kept);
+                is_used = true;
             }
         }
-        for event in &effects.events {
-            let (crate::sink::Event::Failed(url, name, _)
-            | crate::sink::Event::Ambient(url, name, _)) = event;
-            changed.insert((url.clone(), name.clone()));
+        if is_used {
+            keys.iter().for_each(|key| self.touch(key));
         }
-        // An error that a value has ended is gone, also if the value is the
-        // same as before (C24).
-        changed.extend(effects.changes.iter().filter_map(contents::key_of));
-        changed.iter().for_each(|key| self.touch(key));
+        effects.events
     }
 }

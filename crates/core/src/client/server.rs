@@ -1,5 +1,5 @@
-//! One server of a client: its sink, its connection, and which subscriptions
-//! its sources have there.
+//! One server of a client: its sink, its connection, what it has said, and
+//! which subscriptions its sources have there.
 //!
 //! ```text
 //!            Connect             handle_connected
@@ -9,13 +9,14 @@
 //!    └─────── Close, from any state: nobody needs it
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::contents::{Contents, Key, key_of};
 use super::rate_limit::{RateLimit, TokenBucket};
+use super::subscriptions::{Subscriptions, TypedSubscription};
 use crate::Moment;
 use crate::message::Request;
-use crate::resource::TypeUrl;
-use crate::sink::{Backoff, BackoffConfig, Effects, Sink, SinkConfig, SinkError, Subscription};
+use crate::sink::{Backoff, BackoffConfig, Cause, Effects, Event, Sink, SinkConfig, SinkError};
 
 /// How a server is spoken with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,16 +43,16 @@ pub(super) enum Link {
 /// One server: one stream after another.
 #[derive(Debug)]
 pub(super) struct Server {
-    config: ServerConfig,
+    pub(super) config: ServerConfig,
     pub(super) sink: Sink,
+    /// What it has said to all its sources, since it last started anew.
+    pub(super) contents: Contents,
     pub(super) link: Link,
     /// The last stream, or the last attempt to open one, ended without a
     /// response, and none came since (C36).
     pub(super) has_failed: bool,
-    /// The subscriptions, and how many sources have each.
-    subscriptions: BTreeMap<(TypeUrl, Subscription), usize>,
-    /// Those of which the server has sent all.
-    complete: BTreeSet<(TypeUrl, Subscription)>,
+    /// The subscriptions of all sources.
+    subscriptions: Subscriptions,
     backoff: Backoff,
     tokens: Option<TokenBucket>,
     /// A request had to wait for a token.
@@ -65,12 +66,12 @@ impl Server {
     pub(super) fn new(config: ServerConfig, seed: u64) -> Self {
         Self {
             sink: Sink::new(config.sink.clone()),
+            contents: Contents::new(),
             link: Link::Idle {
                 retry_at: Moment::START,
             },
             has_failed: false,
-            subscriptions: BTreeMap::new(),
-            complete: BTreeSet::new(),
+            subscriptions: Subscriptions::default(),
             backoff: Backoff::new(config.backoff, seed),
             tokens: config.rate_limit.map(TokenBucket::new),
             is_limited: false,
@@ -83,46 +84,66 @@ impl Server {
     /// many sources have it (C12, C23).
     pub(super) fn subscribe(
         &mut self,
-        key: &(TypeUrl, Subscription),
+        key: &TypedSubscription,
         now: Moment,
     ) -> Result<(), SinkError> {
-        let count = self.subscriptions.entry(key.clone()).or_insert(0);
-        *count += 1;
-        if *count > 1 {
+        if !self.subscriptions.add(key) {
             return Ok(());
         }
         let added = self.sink.subscribe(&key.0, key.1.clone(), now);
-        if added.is_err() {
-            self.subscriptions.remove(key);
+        match added {
+            Ok(()) => self.contents.subscribe(&key.0, &key.1),
+            Err(_) => _ = self.subscriptions.remove(key),
         }
         added
     }
 
-    /// Removes the subscription of one source.
-    pub(super) fn unsubscribe(&mut self, key: &(TypeUrl, Subscription)) {
-        let Some(count) = self.subscriptions.get_mut(key) else {
-            return;
-        };
-        *count -= 1;
-        if *count == 0 {
-            self.subscriptions.remove(key);
-            self.complete.remove(key);
+    /// Removes the subscription of one source. A server that nobody needs, and
+    /// that there is no stream to close of, is forgotten with the last.
+    pub(super) fn unsubscribe(&mut self, key: &TypedSubscription) {
+        if self.subscriptions.remove(key) {
+            self.contents.unsubscribe(&key.0, &key.1);
             self.sink.unsubscribe(&key.0, &key.1);
+        }
+        if !self.is_needed() && matches!(self.link, Link::Idle { .. }) {
+            self.forget_all();
         }
     }
 
-    /// Takes the effects of the sink.
-    pub(super) fn take_effects(&mut self) -> Effects {
+    /// Takes the effects of the sink into the contents. Returns them, and the
+    /// names that they are about.
+    pub(super) fn take_effects(&mut self) -> (Effects, BTreeSet<Key>) {
         let effects = self.sink.take_effects();
-        let complete = effects.complete.iter();
-        let complete = complete.filter(|key| self.subscriptions.contains_key(*key));
-        self.complete.extend(complete.cloned());
-        effects
+        for (type_url, name) in &effects.forgotten {
+            self.contents.forget(type_url, name);
+        }
+        self.contents.apply(effects.changes.clone());
+        for (type_url, subscription) in &effects.complete {
+            self.contents.set_complete(type_url, &subscription.selector);
+        }
+        let mut keys = self.contents.take_changed();
+        for event in &effects.events {
+            keys.insert(self.apply_event(event));
+        }
+        // An error that a value has ended is gone, also if the value is the
+        // same as before (C24).
+        keys.extend(effects.changes.iter().filter_map(key_of));
+        keys.extend(effects.forgotten.iter().cloned());
+        (effects, keys)
     }
 
-    /// The subscriptions of which the server has sent all.
-    pub(super) fn complete(&self) -> impl Iterator<Item = &(TypeUrl, Subscription)> {
-        self.complete.iter()
+    /// Applies an error of a name, and returns the name. That the server cannot
+    /// be reached is told by its sources, when it is so of all of theirs (C49).
+    fn apply_event(&mut self, event: &Event) -> Key {
+        let (type_url, name, error) = match event {
+            Event::Failed(url, name, error) => (url, name, Some(error)),
+            Event::Ambient(url, name, error) => (url, name, error.as_ref()),
+        };
+        let is_own = error.is_none_or(|error| error.cause != Cause::Unreachable);
+        if is_own && self.contents.is_subscribed(type_url, name) {
+            self.contents.set_error(type_url, name, error.cloned());
+        }
+        (type_url.clone(), name.clone())
     }
 
     /// Returns whether any source has a subscription here.
@@ -134,12 +155,17 @@ impl Server {
     /// contents come from another server meanwhile, and this one is to send
     /// them all when it is back (E9). For a server without a stream.
     pub(super) fn start_anew(&mut self, now: Moment) {
-        self.sink = Sink::new(self.config.sink.clone());
-        self.complete.clear();
-        for (type_url, subscription) in self.subscriptions.keys() {
+        self.forget_all();
+        for (type_url, subscription) in self.subscriptions.iter() {
             let added = self.sink.subscribe(type_url, subscription.clone(), now);
             debug_assert!(added.is_ok(), "it was accepted before");
+            self.contents.subscribe(type_url, subscription);
         }
+    }
+
+    fn forget_all(&mut self) {
+        self.sink = Sink::new(self.config.sink.clone());
+        self.contents = Contents::new();
     }
 
     /// Ends the stream because nobody needs it.
@@ -149,8 +175,7 @@ impl Server {
         };
         self.has_failed = false;
         self.backoff = self.backoff.after_close();
-        self.sink = Sink::new(self.config.sink.clone());
-        self.complete.clear();
+        self.forget_all();
     }
 
     /// Notes that the stream, or the attempt to open one, has ended. Returns

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::server::Link;
+use super::view::View;
 use super::{Client, Origin, ServerId, SourceId, State};
 use crate::name::{Name, Selector};
 use crate::params::Params;
@@ -56,7 +57,7 @@ impl Client {
     /// The subscriptions of a source.
     pub fn subscriptions(&self, source: SourceId) -> Vec<(TypeUrl, Subscription)> {
         let source = self.sources.get(&source);
-        let all = source.map(|source| source.subscriptions().cloned());
+        let all = source.map(|source| source.subscriptions.iter().cloned());
         all.into_iter().flatten().collect()
     }
 
@@ -75,9 +76,11 @@ impl Client {
             }));
         }
         for (id, source) in &mut self.sources {
-            for (type_url, name) in source.all_keys() {
-                let held = source.contents.held(&type_url, &name);
-                let state = source.state(&type_url, &name, &Params::default());
+            let mut view = View::new(source, &mut self.servers);
+            for (type_url, name) in view.keys() {
+                let key = (type_url.clone(), name.clone());
+                let held = view.held(&key);
+                let state = view.state(&key, &Params::default());
                 all.push(NameStatus {
                     state: cache_state(&state, !held.is_empty()),
                     error: state.error,
@@ -99,8 +102,15 @@ impl Client {
         type_url: &TypeUrl,
         subscription: &Subscription,
     ) -> bool {
+        let key = (type_url.clone(), subscription.clone());
         let source = self.sources.get_mut(&source);
-        source.is_some_and(|source| !source.contents.is_missing(type_url, subscription))
+        source.is_some_and(|source| !View::new(source, &mut self.servers).is_missing(&key))
+    }
+
+    /// Why no server of a source can be reached, while that is so (C49).
+    #[must_use]
+    pub fn unreachable(&self, source: SourceId) -> Option<&WatchError> {
+        self.sources.get(&source)?.unreachable.as_ref()
     }
 
     /// Whether a watch covers many names.

@@ -164,11 +164,8 @@ impl Watches {
     }
 
     fn covers(&self, id: WatchId, name: &Name) -> bool {
-        match self.list.get(&id).map(|watch| &watch.watched.selector) {
-            Some(Selector::Wildcard) => true,
-            Some(Selector::Glob(glob)) => glob.matches(name),
-            _ => false,
-        }
+        let watch = self.list.get(&id);
+        watch.is_some_and(|watch| watch.watched.selector.covers(name))
     }
 
     /// Notes that a name has another state in an origin: `state` is the one

@@ -48,6 +48,16 @@ impl Selector {
         })
     }
 
+    /// Returns whether the selector selects the name.
+    #[must_use]
+    pub fn covers(&self, name: &Name) -> bool {
+        match self {
+            Self::Wildcard => true,
+            Self::Glob(glob) => glob.matches(name),
+            Self::Name(only) => only == name,
+        }
+    }
+
     /// Returns the canonical spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {

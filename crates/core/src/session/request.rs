@@ -86,7 +86,8 @@ impl Session {
         }
 
         let version = request.version.filter(|_| first);
-        let unfinished = UnfinishedRequest::sotw(url, first, now, request.names, version);
+        let unfinished =
+            UnfinishedRequest::sotw(url, first, now, request.names.into_vec(), version);
         self.begin_request(db, unfinished);
         Ok(())
     }

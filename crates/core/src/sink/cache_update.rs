@@ -87,7 +87,7 @@ impl Cache {
             let is_current = match carried {
                 Carried::No => true,
                 Carried::Told => !overlap::is_ambiguous(only, constraints, locators),
-                Carried::Untold => false,
+                Carried::Untold | Carried::Mentioned => false,
             };
             only == constraints || (is_current && held.is_requested(name, collector.interest))
         };
@@ -209,6 +209,24 @@ impl Cache {
         }
     }
 
+    /// Deletes the names of wildcards and globs, of which the server has sent
+    /// all, that it did not send: it was not told of them when the stream began
+    /// (E9), so it could not say that they are gone.
+    pub(super) fn drop_unlisted(
+        &mut self,
+        scopes: &[Subscription],
+        collector: &mut EffectCollector<'_>,
+    ) {
+        let covers = |name: &Name| scopes.iter().any(|scope| scope.selector.covers(name));
+        let is_gone = |(name, entry): &(&Name, &Entry)| {
+            let is_member = entry.carried == Carried::Untold && entry.has_value();
+            is_member && !collector.interest.names_exactly(name) && covers(name)
+        };
+        let gone = self.entries.iter().filter(is_gone);
+        let gone: Vec<Name> = gone.map(|(name, _)| name.clone()).collect();
+        gone.iter().for_each(|name| self.delete(name, collector));
+    }
+
     /// Deletes one variant of a name; with the last variant, the name. A
     /// variant that is not held is ignored.
     pub(super) fn delete_variant(
@@ -267,6 +285,7 @@ impl Cache {
             return;
         };
 
+        entry.mention();
         if entry.is_unanswered() && state != CacheState::Timeout {
             collector.complete_name(name, None);
         }
@@ -306,6 +325,7 @@ impl Cache {
         let Some(entry) = self.find_or_add_entry(name, error.cause, collector.interest) else {
             return;
         };
+        entry.mention();
         if entry.error.as_deref() != Some(&error) {
             let fate = match entry.has_value() {
                 true => Fate::Ambient,

@@ -14,7 +14,7 @@
 //! request it answers: if there were requests before, the first response may
 //! have been on its way already, and silence decides then, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::interest::{InterestDiff, Subscription};
@@ -50,7 +50,10 @@ pub(super) enum Extent {
 /// The wildcards and globs of one type that the server was asked for.
 #[derive(Debug, Default)]
 pub(super) struct Completion {
+    /// Those of the present stream.
     stages: BTreeMap<Subscription, Stage>,
+    /// Those that were complete on an earlier stream.
+    known: BTreeSet<Subscription>,
 }
 
 impl Completion {
@@ -59,7 +62,7 @@ impl Completion {
     /// is sent again.
     pub(super) fn record_sent(&mut self, diff: &InterestDiff, is_first: bool) {
         for subscription in diff.removed.scopes() {
-            self.stages.remove(&subscription);
+            self.remove(&subscription);
         }
         for subscription in diff.added.scopes() {
             let asked = Stage::Asked { is_first };
@@ -68,14 +71,17 @@ impl Completion {
     }
 
     /// Forgets what was asked for on a stream that has ended. What is complete
-    /// stays so.
+    /// stays so, and is complete again when the next stream has sent all.
     pub(super) fn restart(&mut self) {
-        self.stages.retain(|_, stage| *stage == Stage::Complete);
+        let stages = std::mem::take(&mut self.stages).into_iter();
+        let complete = stages.filter(|(_, stage)| *stage == Stage::Complete);
+        self.known.extend(complete.map(|(one, _)| one));
     }
 
     /// Forgets a subscription that has ended.
     pub(super) fn remove(&mut self, subscription: &Subscription) {
         self.stages.remove(subscription);
+        self.known.remove(subscription);
     }
 
     /// Adds a subscription that the server is asked for already, with other
@@ -90,9 +96,17 @@ impl Completion {
         stage == Stage::Complete
     }
 
+    /// Returns those of some subscriptions that became complete just now that
+    /// were not so on an earlier stream: for the owner, these are news.
+    pub(super) fn take_news(&mut self, complete: &[Subscription]) -> Vec<Subscription> {
+        let news = complete.iter().filter(|one| !self.known.remove(*one));
+        news.cloned().collect()
+    }
+
     /// Returns whether a subscription is complete.
     pub(super) fn is_complete(&self, subscription: &Subscription) -> bool {
-        self.stages.get(subscription) == Some(&Stage::Complete)
+        let stage = self.stages.get(subscription);
+        stage == Some(&Stage::Complete) || self.known.contains(subscription)
     }
 
     /// Notes a response. Returns the subscriptions that are complete with it,

@@ -98,6 +98,9 @@ pub(super) enum Carried {
     Told,
     /// The server knows of none. The first update of the name has all variants.
     Untold,
+    /// The server knows of none, and has sent one that was rejected, or an
+    /// error.
+    Mentioned,
 }
 
 /// The state of one name.
@@ -183,6 +186,14 @@ impl Contents {
 }
 
 impl Entry {
+    /// Notes that the server has spoken of the name, though not with a resource
+    /// that counts.
+    pub(super) fn mention(&mut self) {
+        if self.carried == Carried::Untold {
+            self.carried = Carried::Mentioned;
+        }
+    }
+
     /// Returns whether the database has a value of the name.
     pub(super) fn has_value(&self) -> bool {
         self.contents != Contents::Nothing

@@ -38,6 +38,11 @@ pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
     }
 }
 
+/// Returns whether an error with this cause ends the use of a resource.
+pub(crate) fn drops_value(cause: Cause, policy: DataErrors) -> bool {
+    fate(cause, true, policy) == Fate::Drop
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

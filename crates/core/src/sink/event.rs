@@ -120,7 +120,7 @@ impl WatchError {
         Self::new(Cause::Source(error.code), &*error.message)
     }
 
-    pub(super) fn expired() -> Self {
+    pub(crate) fn expired() -> Self {
         Self::new(Cause::Expired, "not refreshed within its ttl")
     }
 }

@@ -15,7 +15,7 @@
 
 use super::config::SinkConfig;
 use crate::interest::{Interest, InterestDiff, Subscription, Wildcard};
-use crate::message::Locator;
+use crate::message::{Locator, Locators};
 use crate::name::{Name, Selector};
 use crate::params::{Constraints, Params};
 use crate::resource::Resource;
@@ -25,7 +25,8 @@ use crate::resource::Resource;
 /// Invariants, proved by `InterestState::check`:
 /// - `desired` is `sent` without `removed` and with `added`;
 /// - `removed` is in `sent` and not in `desired`;
-/// - without locators, no selector is in `removed` and in `desired`.
+/// - without locators, no selector is in `removed` and in `desired`;
+/// - `listed` is made of `desired`.
 #[derive(Debug)]
 pub(super) struct InterestState {
     /// The server tells subscriptions apart by their parameters.
@@ -42,6 +43,9 @@ pub(super) struct InterestState {
     ended: Interest,
     /// The state of the wildcard at the server, after the requests so far.
     wildcard: Wildcard,
+    /// `desired` as requests list it, until it changes: an acknowledgement of
+    /// one resource lists all names (C17).
+    listed: Option<Locators>,
 }
 
 impl InterestState {
@@ -55,6 +59,7 @@ impl InterestState {
             removed: Interest::default(),
             ended: Interest::default(),
             wildcard: Wildcard::default(),
+            listed: None,
         }
     }
 
@@ -72,6 +77,7 @@ impl InterestState {
         if !self.desired.insert(subscription.clone()) {
             return;
         }
+        self.listed = None;
         if is_shared {
             // The server is asked, or will be, on account of the others.
             for set in [&mut self.sent, &mut self.added] {
@@ -99,6 +105,7 @@ impl InterestState {
         if !self.desired.remove(subscription) {
             return;
         }
+        self.listed = None;
         self.added.remove(subscription);
         if !self.locators && self.desired.has_selector(&subscription.selector) {
             self.sent.remove(subscription);
@@ -184,6 +191,18 @@ impl InterestState {
         self.locators
     }
 
+    /// Writes the subscriptions that are desired as a list of locators; see
+    /// [`InterestState::locators`].
+    pub(super) fn desired_locators(&mut self, bare: bool) -> Locators {
+        if let Some(listed) = self.listed.as_ref().filter(|_| !bare) {
+            return listed.clone();
+        }
+        let names = Locators::from(self.locators(&self.desired, bare));
+        // A bare list depends on more than what is desired.
+        self.listed = Some(names.clone()).filter(|_| !bare);
+        names
+    }
+
     /// Writes subscriptions as a list of locators; `bare` allows an empty list
     /// for the plain wildcard. A server without locators is sent each selector
     /// once.
@@ -215,14 +234,24 @@ impl InterestState {
         self.desired.contains(name)
     }
 
-    /// Returns whether the server was asked for the name. A name that is about
-    /// to be unsubscribed is still kept current: if it is subscribed to again
-    /// before the request leaves, a SotW server sees no difference and does not
-    /// send it again. A name that is subscribed to and not requested yet is
-    /// sent when it is; a resource that arrives before was meant for an earlier
-    /// request.
+    /// Returns the subscriptions whose names are kept current: those that the
+    /// server was asked for, or, before the first request of a stream, those
+    /// that it has.
+    fn requested(&self) -> &Interest {
+        match self.has_sent_request() {
+            true => &self.sent,
+            false => &self.desired,
+        }
+    }
+
+    /// Returns whether the server was asked for the name, or is with the first
+    /// request of a stream. A name that is about to be unsubscribed is still
+    /// kept current: if it is subscribed to again before the request leaves, a
+    /// SotW server sees no difference and does not send it again. A name that
+    /// is subscribed to and not requested yet is sent when it is; a resource
+    /// that arrives before was meant for an earlier request.
     pub(super) fn is_requested(&self, name: &Name) -> bool {
-        self.sent.contains(name)
+        self.requested().contains(name)
     }
 
     /// Returns whether the server was asked for the resource under any of its
@@ -239,7 +268,7 @@ impl InterestState {
         aliases: &[Name],
         constraints: Option<&Constraints>,
     ) -> bool {
-        self.matches(&self.sent, name, aliases, constraints)
+        self.matches(self.requested(), name, aliases, constraints)
     }
 
     /// Returns whether a variant is for a subscription that ended on this
@@ -320,6 +349,9 @@ impl InterestState {
         }
         for subscription in self.ended.iter() {
             assert!(self.locators && !self.sent.has(&subscription));
+        }
+        if let Some(listed) = &self.listed {
+            assert_eq!(**listed, *self.locators(&self.desired, false));
         }
     }
 }

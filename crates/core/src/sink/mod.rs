@@ -71,6 +71,7 @@ pub use backoff::{Backoff, BackoffConfig};
 pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, SinkConfig, StreamScope};
 pub use entry::{CacheState, Held};
 pub use error::{Blame, ProtocolFault, SinkError};
+pub(crate) use error_policy::drops_value;
 pub use event::{Cause, Effects, Event, WatchError};
 pub use response::Delivery;
 pub use status::Status;

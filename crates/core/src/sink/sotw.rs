@@ -14,7 +14,7 @@ use super::interest_state::InterestState;
 use super::type_state::TypeState;
 use crate::Moment;
 use crate::interest::{InterestDiff, Wildcard};
-use crate::message::{Locator, Node, SotwRequest};
+use crate::message::{Locators, Node, SotwRequest};
 
 /// Builds the next request, which counts as sent: an acknowledgement if one is
 /// due, else the changes of the interest. Changes that are due together with an
@@ -60,23 +60,24 @@ pub(super) fn has_changes(interest: &InterestState) -> bool {
 /// changes: if a selector was removed in a request that the server ignored as
 /// stale, and is added again now, the server would never see that it was
 /// removed.
-fn sent_locators(interest: &InterestState) -> Vec<Locator> {
-    interest.locators(interest.sent(), interest.wildcard() == Wildcard::Legacy)
+fn sent_locators(interest: &InterestState) -> Locators {
+    let bare = interest.wildcard() == Wildcard::Legacy;
+    interest.locators(interest.sent(), bare).into()
 }
 
 /// Takes the changes since the last request. Returns the selectors of the next
 /// request and the changes that it sends; there are none if it only names the
 /// legacy wildcard before that is removed. `legacy` is whether an empty list
 /// can be a wildcard for the type (S18).
-fn take_changes(interest: &mut InterestState, legacy: bool) -> (Vec<Locator>, InterestDiff) {
+fn take_changes(interest: &mut InterestState, legacy: bool) -> (Locators, InterestDiff) {
     let before = interest.wildcard();
     if before == Wildcard::Legacy && interest.desired().is_empty() {
         interest.set_wildcard(Wildcard::Explicit);
-        return (vec!["*".into()], InterestDiff::default());
+        return (vec!["*".into()].into(), InterestDiff::default());
     }
 
     let may_be_bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
-    let names = interest.locators(interest.desired(), may_be_bare);
+    let names = interest.desired_locators(may_be_bare);
     let lists_star = interest.desired().has_wildcard() && !names.is_empty();
     let lists_names = names.iter().any(|locator| locator.name != "*");
     let diff = interest.record_sent(before.after_sotw(lists_star, lists_names, legacy));

@@ -1,11 +1,13 @@
 //! The status of a sink.
 
 use super::Sink;
+use super::cache::Deadline;
 use super::entry::{CacheState, Held};
 use super::event::{Event, WatchError};
+use crate::Moment;
 use crate::interest::Interest;
 use crate::name::Name;
-use crate::resource::{TypeUrl, Version};
+use crate::resource::{Resource, TypeUrl, Version};
 
 /// The status of one name, for CSDS (C44).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,13 @@ impl Sink {
     pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Option<Event> {
         let cache = &self.types[self.index(type_url)?].cache;
         cache.replay(type_url, name, self.unreachable.as_ref())
+    }
+
+    /// Returns when the TTL of a resource runs out, if it has one (E10).
+    #[must_use]
+    pub(crate) fn expires_at(&self, type_url: &TypeUrl, resource: &Resource) -> Option<Moment> {
+        let cache = &self.types[self.index(type_url)?].cache;
+        cache.timers.get(&Deadline::ttl(resource))
     }
 
     /// Returns the status of every name, by type in order of first

@@ -257,7 +257,8 @@ impl TypeState {
         };
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         applier.apply(&mut self.cache, &mut collector);
-        collector.complete(complete);
+        self.cache.drop_unlisted(&complete, &mut collector);
+        collector.complete(self.completion.take_news(&complete));
 
         rejected.append(&mut pending.refused);
         let acked = rejected.is_empty();
@@ -389,7 +390,11 @@ impl TypeState {
                     self.cache
                         .time_out(&name, params, state, error, &mut collector);
                 }
-                Deadline::Silence => collector.complete(self.completion.fall_silent()),
+                Deadline::Silence => {
+                    let complete = self.completion.fall_silent();
+                    self.cache.drop_unlisted(&complete, &mut collector);
+                    collector.complete(self.completion.take_news(&complete));
+                }
                 Deadline::Ttl(name, constraints) => {
                     self.cache
                         .expire(&name, constraints.as_ref(), &mut collector);

@@ -76,9 +76,8 @@ fn in_source(file: &str, text: &str) -> Vec<Evidence> {
     let (mut is_test, mut test) = (false, "");
     let mut waiting: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim_start) {
-        if line.starts_with("#[test]") || line.starts_with("proptest! {") {
-            is_test = true;
-        }
+        let starts = ["#[test]", "#[tokio::test", "proptest! {"];
+        is_test |= starts.iter().any(|start| line.starts_with(start));
         if let Some(rules) = line.strip_prefix(concat!("// ", "rule: ")) {
             let rules = rules.split([' ', ',']).filter_map(rule);
             match is_test || test.is_empty() {
@@ -86,6 +85,7 @@ fn in_source(file: &str, text: &str) -> Vec<Evidence> {
                 false => rules.for_each(|rule| add(rule, test)),
             }
         }
+        let line = line.strip_prefix("async ").unwrap_or(line);
         if let (Some(rest), true) = (line.strip_prefix("fn "), is_test) {
             test = rest.split(['(', '<']).next().unwrap_or_default();
             is_test = false;
@@ -116,6 +116,7 @@ mod tests {
             "fn s20_not_a_test() {}\n",
             "#[test]\n// rule: C11, M2\nfn other() {\n    // rule: E9\n}\n",
             "#[test]\nfn some_s21() {}\n",
+            "#[tokio::test(start_paused = true)]\nasync fn c22_waits() {}\n",
         );
         let found: Vec<_> = in_source("f", text)
             .into_iter()
@@ -130,6 +131,7 @@ mod tests {
                 pair("C11", "other"),
                 pair("M2", "other"),
                 pair("E9", "other"),
+                pair("C22", "c22_waits"),
             ]
         );
     }

@@ -113,7 +113,7 @@ impl Client {
         Ok(Built::Sotw(SotwRequest {
             node,
             type_url: written.type_url.clone(),
-            names: asked.names.clone(),
+            names: asked.names.clone().into(),
             version,
             nonce,
             error,

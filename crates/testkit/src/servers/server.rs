@@ -15,6 +15,7 @@ use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 use trunkline_core::sink::{Rejection, Verdict};
 
+use super::consumer::{Key, short};
 use super::{NAMES, TYPES};
 use crate::world::Fault;
 
@@ -22,14 +23,22 @@ use crate::world::Fault;
 #[derive(Debug)]
 pub(super) struct Server {
     place: usize,
-    mode: Mode,
+    pub(super) mode: Mode,
     pub(super) is_up: bool,
+    /// Streams that begin now are silent.
+    is_silent: bool,
+    /// The present stream is silent.
+    is_mute: bool,
     db: Database,
     session: Option<Session>,
     /// What it has now.
-    pub(super) contents: BTreeMap<(TypeUrl, Name), String>,
+    pub(super) contents: BTreeMap<Key, String>,
+    /// The step since which it has a good resource of a name.
+    pub(super) good_since: BTreeMap<Key, usize>,
     /// Every body that it ever had.
     pub(super) had: BTreeSet<String>,
+    /// Types of which it had a bad resource.
+    bad: BTreeSet<TypeUrl>,
     edits: u64,
 }
 
@@ -39,12 +48,21 @@ impl Server {
             place,
             mode,
             is_up: true,
+            is_silent: false,
+            is_mute: false,
             db: Database::new(),
             session: None,
             contents: BTreeMap::new(),
+            good_since: BTreeMap::new(),
             had: BTreeSet::new(),
+            bad: BTreeSet::new(),
             edits: 0,
         }
+    }
+
+    /// Returns whether it ever had a bad resource of a type.
+    pub(super) fn had_bad(&self, url: &TypeUrl) -> bool {
+        self.bad.contains(url)
     }
 
     pub(super) fn has_stream(&self) -> bool {
@@ -54,6 +72,7 @@ impl Server {
     /// Opens a stream.
     pub(super) fn accept(&mut self) {
         self.hang_up();
+        self.is_mute = self.is_silent;
         self.session = Some(Session::open(&mut self.db, Config::new(self.mode)));
     }
 
@@ -67,25 +86,49 @@ impl Server {
         was_open
     }
 
-    /// Puts or removes a resource; one in ten is bad.
-    pub(super) fn change(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+    /// Makes the streams that begin from now on silent, or wakes them all up:
+    /// a stream that has answered does not fall silent. Returns which.
+    pub(super) fn toggle_silence(&mut self) -> bool {
+        self.is_silent = !self.is_silent;
+        self.is_mute &= self.is_silent;
+        self.is_silent
+    }
+
+    pub(super) fn wake(&mut self) {
+        self.is_silent = false;
+        self.is_mute = false;
+    }
+
+    /// Puts or removes a resource; one in ten is bad. Returns it in words.
+    pub(super) fn change(&mut self, rng: &mut Rng, step: usize) -> Result<String, Fault> {
         let url = TypeUrl::from(TYPES[rng.usize(..TYPES.len())]);
         let name = Name::new(NAMES[rng.usize(..NAMES.len())]);
         let key = (url.clone(), name.clone());
-        if rng.u8(..3) == 0 {
+        if rng.u8(..4) == 0 {
             self.contents.remove(&key);
-            return self.apply(Change::Remove(url, name));
+            self.good_since.remove(&key);
+            let words = format!("removes {} {name}", short(&url));
+            return self.apply(Change::Remove(url, name)).map(|()| words);
         }
         self.edits += 1;
         let kind = match rng.u8(..10) {
-            0 => "bad",
-            _ => "good",
+            0 => {
+                self.bad.insert(url.clone());
+                self.good_since.remove(&key);
+                "bad"
+            }
+            _ => {
+                self.good_since.entry(key.clone()).or_insert(step);
+                "good"
+            }
         };
         let body = format!("{kind} {} {} {}", self.place, name, self.edits);
         self.had.insert(body.clone());
+        let words = format!("puts {} {body}", short(&url));
         let resource = Resource::new(name, Bytes::from(body.clone()));
         self.contents.insert(key, body);
-        self.apply(Change::Upsert(url, Arc::new(resource)))
+        let change = Change::Upsert(url, Arc::new(resource));
+        self.apply(change).map(|()| words)
     }
 
     fn apply(&mut self, change: Change) -> Result<(), Fault> {
@@ -108,29 +151,41 @@ impl Server {
     }
 
     pub(super) fn poll(&mut self, now: Moment) -> Option<Response> {
+        if self.is_mute {
+            return None;
+        }
         self.session.as_mut()?.poll(&mut self.db, now)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Moment> {
-        self.session.as_ref().and_then(Session::poll_timeout)
+        let session = self.session.as_ref().filter(|_| !self.is_mute);
+        session.and_then(Session::poll_timeout)
     }
 }
 
-/// Hands a response to the client, and judges it: bad bodies are rejected, and
-/// clusters that a server lists so that they are (S82).
+/// Hands a response to the client, and judges it: bad bodies are rejected.
+/// Returns the response in words.
 pub(super) fn judge(
     client: &mut Client,
     id: ServerId,
     response: Response,
     now: Moment,
-) -> Result<(), Fault> {
-    // A type that is not subscribed to any more may still be on its way.
-    let Ok(delivery) = client.handle_response(id, response, now) else {
-        return Ok(());
+) -> Result<String, Fault> {
+    let delivery = match client.handle_response(id, response, now) {
+        Ok(delivery) => delivery,
+        // A type that is not subscribed to any more may still be on its way.
+        Err(error) => return Ok(error.to_string()),
     };
+    let bodies = delivery.resources.iter().filter_map(|r| r.body.as_deref());
+    let bodies: Vec<_> = bodies.map(String::from_utf8_lossy).collect();
+    let words = format!(
+        "{} {bodies:?} -{:?}",
+        short(&delivery.type_url),
+        delivery.removed
+    );
     let is_bad = |r: &&Arc<Resource>| r.body.as_ref().is_some_and(|b| !b.starts_with(b"good"));
     let bad = delivery.resources.iter().filter(is_bad);
     let verdict = Verdict::reject(bad.map(|r| Rejection::of(&r.name, "bad")).collect());
     let judged = client.handle_verdict(id, &delivery.type_url, &delivery.nonce, verdict, now);
-    judged.map(drop).map_err(|error| error.to_string())
+    judged.map(|_| words).map_err(|error| error.to_string())
 }

@@ -250,7 +250,7 @@ impl Wire {
         };
         Request::Sotw(SotwRequest {
             type_url: Some(url.clone()),
-            names: self.listed(url),
+            names: self.listed(url).into(),
             version: asked.accepted.clone(),
             nonce,
             error,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost::Message as _;
 use trunkline_core::client::{Client as Machine, FallbackPolicy};
 use trunkline_core::message::Mode;
 use trunkline_core::params::{Params, ParamsError};
@@ -90,21 +89,15 @@ impl ClientBuilder {
     /// resources and dynamic parameters.
     #[must_use]
     pub fn bootstrap(mut self, bootstrap: Bootstrap) -> Self {
-        let node = bootstrap.node.encode_to_vec();
-        // The same fields, in the form that goes over the wire.
-        self.node = Node::decode(node.as_slice()).unwrap_or_default();
-        for resource in bootstrap.static_resources {
-            let of = Resource::new(resource.name.as_str().into(), resource.body);
+        self.node = bootstrap.wire_node();
+        for resource in &bootstrap.static_resources {
+            let of = Resource::new(resource.name.as_str().into(), resource.body.clone());
             let type_url = resource.type_url.as_str().into();
             self.statics.push((type_url, Arc::new(of)));
         }
-        self.policy.certificate_providers = bootstrap.certificate_providers.into_keys().collect();
-        self.settings = Settings::of_bootstrap(
-            (bootstrap.ads, bootstrap.lds, bootstrap.cds),
-            bootstrap.authorities,
-            bootstrap.config_sources,
-            bootstrap.parameters.all,
-        );
+        let providers = bootstrap.certificate_providers.keys();
+        self.policy.certificate_providers = providers.cloned().collect();
+        self.settings.bootstrap = Some(Arc::new(bootstrap));
         self
     }
 
@@ -127,6 +120,15 @@ impl ClientBuilder {
     #[must_use]
     pub fn node(mut self, node: Node) -> Self {
         self.node = node;
+        self
+    }
+
+    /// Sets what the client is for, such as `xds:///backend`: the label
+    /// `grpc.target` of its metrics and the `client_scope` of its CSDS. A program
+    /// with several clients tells them apart by it (C50).
+    #[must_use]
+    pub fn target(mut self, target: &str) -> Self {
+        target.clone_into(&mut self.settings.target);
         self
     }
 
@@ -238,7 +240,7 @@ impl ClientBuilder {
             node: self.node,
             data_errors: self.data_errors,
             fallback: self.fallback,
-            params: self.settings.params.clone(),
+            params: self.settings.params_of_node(),
         };
         let observers = Arc::new(Observers::new(self.observers));
         let connector = Connector::new(self.transport);

@@ -30,6 +30,14 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
+    /// Whether a token goes over a network without TLS.
+    pub(super) fn sends_token_in_plaintext(&self) -> bool {
+        let has_token = self.token_file.is_some()
+            || self.metadata.iter().any(|(key, _)| key == "authorization");
+        let mut addresses = std::iter::once(&self.address).chain(&self.alternatives);
+        has_token && self.security == Security::Plaintext && !addresses.all(Address::is_local)
+    }
+
     /// How long an attempt to connect may take, if nothing else is said.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -82,6 +90,19 @@ pub enum Address {
     },
     /// A socket in the file system.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Whether the address is of this machine.
+    fn is_local(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => {
+                let ip = host.parse::<std::net::IpAddr>();
+                host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
 }
 
 /// How connections to a control plane are made secure.

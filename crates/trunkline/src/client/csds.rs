@@ -28,7 +28,7 @@ impl Client {
     /// server. Private keys are not shown.
     #[must_use]
     pub fn csds(&self) -> ClientStatusDiscoveryServiceServer<ClientStatus> {
-        ClientStatusDiscoveryServiceServer::new(ClientStatus(self.clone()))
+        ClientStatusDiscoveryServiceServer::new(ClientStatus::of(self))
     }
 
     /// What the client holds, as CSDS tells it: a flat list.
@@ -39,6 +39,7 @@ impl Client {
             // The same fields, in the form that the service knows.
             node: Node::decode(node.as_slice()).ok(),
             generic_xds_configs: self.dump().into_iter().map(describe).collect(),
+            client_scope: self.running().target().to_owned(), // C50
             ..ClientConfig::default()
         }
     }
@@ -49,6 +50,12 @@ impl Client {
 pub struct ClientStatus(Client);
 
 impl ClientStatus {
+    /// The status of this client, for a service of one's own.
+    #[must_use]
+    pub fn of(client: &Client) -> Self {
+        Self(client.clone())
+    }
+
     fn respond(&self, request: &ClientStatusRequest) -> Result<ClientStatusResponse, Status> {
         if !request.node_matchers.is_empty() {
             let reason = "this is the status of one client: leave node_matchers empty";
@@ -92,17 +99,19 @@ impl ClientStatusDiscoveryService for ClientStatus {
 
 fn describe(held: Held) -> GenericXdsConfig {
     let resource = held.resources.first();
-    let version = resource.map(|resource| resource.version.to_string());
     let body = resource.and_then(|resource| resource.body.clone());
+    let rejected = held.rejected.as_ref();
     GenericXdsConfig {
         type_url: held.type_url.to_string(),
         name: held.name.to_string(),
-        version_info: version.unwrap_or_default(),
+        version_info: held.version.map_or_else(String::new, |of| of.to_string()),
         xds_config: body.and_then(|body| shown_body(held.type_url.as_str(), body)),
         last_updated: held.updated.map(timestamp),
         client_status: client_status(held.state).into(),
         error_state: held.error.map(|error| UpdateFailureState {
             details: redact::quoted(&error.message).into_owned(),
+            version_info: rejected.map_or_else(String::new, |of| of.version.to_string()),
+            last_update_attempt: rejected.map(|of| timestamp(of.at)),
             ..UpdateFailureState::default()
         }),
         ..GenericXdsConfig::default()

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use trunkline_core::client::{NameStatus, Origin};
 use trunkline_core::name::Name;
-use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_core::sink::{CacheState, WatchError};
 
 use super::handle::{Client, Running};
-use super::metrics::{CONNECTED, RESOURCES, Sample};
+use super::metrics::{CONNECTED, RESOURCES, Sample, TARGET};
+use super::rejections::RejectedUpdate;
 
 /// One name that a client holds, or has asked for.
 #[derive(Clone, Debug)]
@@ -28,10 +29,15 @@ pub struct Held {
     pub state: CacheState,
     /// The resource in use, or its variants.
     pub resources: Vec<Arc<Resource>>,
+    /// The version that the control plane gave it; in state of the world that of
+    /// the response.
+    pub version: Option<Version>,
     /// When the resource in use was accepted.
     pub updated: Option<SystemTime>,
     /// Why there is none, or only an old one.
     pub error: Option<WatchError>,
+    /// The update that was rejected, if that is the error.
+    pub rejected: Option<RejectedUpdate>,
 }
 
 impl Client {
@@ -56,7 +62,10 @@ impl Running {
                     held,
                     error,
                 } = status;
-                let updated = held.first().and_then(|held| state.values.accepted(held));
+                let receipt = held.first().and_then(|held| state.values.receipt(held));
+                let is_rejected = cache_state == CacheState::Nacked;
+                let rejected = state.rejections.get(&type_url, &name);
+                let rejected = rejected.filter(|_| is_rejected).cloned();
                 let servers = match origin {
                     Origin::Static => "bootstrap".to_owned(),
                     Origin::Source(id) => places.get(&id).cloned().unwrap_or_default(),
@@ -68,8 +77,10 @@ impl Running {
                     servers,
                     state: cache_state,
                     resources: held,
-                    updated,
+                    version: receipt.map(|receipt| receipt.version.clone()),
+                    updated: receipt.map(|receipt| receipt.accepted),
                     error,
+                    rejected,
                 }
             });
             held.collect()
@@ -78,6 +89,7 @@ impl Running {
 
     /// The metrics (C66).
     pub(super) fn metrics(&self) -> Vec<Sample> {
+        let target = (TARGET, self.target().to_owned());
         let mut samples = self.observers.counters.samples();
         for (id, server) in self.servers() {
             let status = self.shared.read(|state, _| state.machine.server_status(id));
@@ -107,6 +119,9 @@ impl Running {
                 value,
             });
         samples.extend(resources);
+        for sample in &mut samples {
+            sample.labels.insert(0, target.clone());
+        }
         samples
     }
 }

@@ -25,6 +25,8 @@ pub struct StreamInfo {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientEvent<'a> {
+    /// A stream is about to be opened.
+    Connecting(&'a StreamInfo),
     /// A stream was opened.
     Connected(&'a StreamInfo),
     /// A stream ended, or could not be opened, and why.
@@ -37,8 +39,8 @@ pub enum ClientEvent<'a> {
     Received(&'a StreamInfo, &'a Bytes),
     /// A response was judged: without a rejection in the verdict it is ACKed.
     Judged {
-        /// Who sent it.
-        server: &'a ControlPlane,
+        /// The stream on which it came.
+        stream: &'a StreamInfo,
         /// What of it was subscribed to.
         delivery: &'a Delivery,
         /// The judgement.
@@ -46,8 +48,8 @@ pub enum ClientEvent<'a> {
         /// What is set in its good resources and not used (C57).
         unused: &'a [(Arc<Resource>, Report)],
     },
-    /// The server has broken the protocol; the stream goes on.
-    Fault(&'a ControlPlane, &'a SinkError),
+    /// The server has broken the protocol on the stream, which goes on.
+    Fault(&'a StreamInfo, &'a SinkError),
 }
 
 /// Somebody who is told what happens in a client, in the tasks in which it
@@ -91,15 +93,18 @@ fn log(event: &ClientEvent<'_>) {
             tracing::warn!(server = %stream.server.address, reason, "disconnected");
         }
         ClientEvent::Judged {
-            server,
+            stream,
             delivery,
             verdict,
             unused,
-        } => log_judged(server, delivery, verdict, unused),
-        ClientEvent::Fault(server, error) => {
-            tracing::warn!(server = %server.address, %error, "the server broke the protocol");
+        } => log_judged(&stream.server, delivery, verdict, unused),
+        ClientEvent::Fault(stream, error) => {
+            tracing::warn!(server = %stream.server.address, %error, "the server broke the protocol");
         }
-        ClientEvent::Failed(_) | ClientEvent::Sent(..) | ClientEvent::Received(..) => {}
+        ClientEvent::Connecting(_)
+        | ClientEvent::Failed(_)
+        | ClientEvent::Sent(..)
+        | ClientEvent::Received(..) => {}
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::Notify;
 use trunkline_core::client::ServerId;
-use trunkline_core::message::{Mode, Request};
+use trunkline_core::message::{Mode, Request, Response};
 use trunkline_core::sink::{Blame, SinkError};
 use trunkline_proto::discovery::{DecodeError, Limits, Node};
 
@@ -32,6 +32,13 @@ impl Exchange {
     /// Makes the writer of the requests of one stream.
     pub(super) fn writer(&self) -> RequestWriter {
         RequestWriter::new(self.node.clone())
+    }
+
+    /// Tells observers that a stream is about to be opened.
+    pub(super) fn connecting(&self) {
+        if let Some(info) = &self.info {
+            self.observers.tell(&ClientEvent::Connecting(info));
+        }
     }
 
     /// Tells the machine that there is a stream.
@@ -82,12 +89,18 @@ impl Exchange {
             self.observers.tell(&ClientEvent::Received(info, &message));
         }
         let ReceivedResponse {
-            response,
+            mut response,
             unreadable,
         } = read_response(self.mode, message, &self.limits)?;
-        let delivery = self
-            .shared
-            .change_of_stream(|state, now| state.machine.handle_response(self.id, response, now));
+        let of_set = match &response {
+            Response::Sotw(response) => Some(response.version.clone()),
+            Response::Delta(_) => None,
+        };
+        let (delivery, known) = self.shared.change_of_stream(|state, now| {
+            let known = state.values.recognize(&mut response);
+            let delivery = state.machine.handle_response(self.id, response, now);
+            (delivery, known)
+        });
         let delivery = match delivery {
             Ok(delivery) => delivery,
             // The machine has said what is to be said to the server, if
@@ -98,23 +111,28 @@ impl Exchange {
             }
         };
 
-        let judgement = self.shared.judge.judge(&delivery, unreadable).await;
+        let judgement = self.shared.judge.judge(&delivery, unreadable, &known).await;
         if let Some(info) = &self.info {
             self.observers.tell(&ClientEvent::Judged {
-                server: &info.server,
+                stream: info,
                 delivery: &delivery,
                 verdict: &judgement.verdict,
                 unused: &judgement.reports,
             });
         }
         let (url, nonce) = (&delivery.type_url, &delivery.nonce);
-        let outcome = self.shared.change(|state, now| {
-            for (resource, value) in judgement.values {
-                state.values.insert(&resource, value);
-            }
+        let outcome = self.shared.change_for_others(self.id, |state, now| {
             let verdict = judgement.verdict;
+            state.rejections.note(&delivery, &verdict, of_set.as_ref());
             let machine = &mut state.machine;
-            machine.handle_verdict(self.id, url, nonce, verdict, now)
+            let outcome = machine.handle_verdict(self.id, url, nonce, verdict, now);
+            // After the verdict: what it replaced is not found any more.
+            for (resource, message) in judgement.messages {
+                state
+                    .values
+                    .insert(url, &resource, message, of_set.as_ref());
+            }
+            outcome
         });
         if let Err(error) = outcome {
             self.note_fault(&error);
@@ -126,8 +144,7 @@ impl Exchange {
         if let Some(info) = &self.info
             && error.blame() == Blame::Peer
         {
-            self.observers
-                .tell(&ClientEvent::Fault(&info.server, error));
+            self.observers.tell(&ClientEvent::Fault(info, error));
         }
     }
 }

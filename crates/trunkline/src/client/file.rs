@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trunkline_core::client::SourceId;
-use trunkline_core::message::{Locator, Request};
+use trunkline_core::message::{Locators, Request};
 
 use super::exchange::Exchange;
 use super::transport::PathWatch;
@@ -20,7 +20,7 @@ impl FileTask {
     /// watchers see.
     pub(super) async fn run(mut self) {
         self.exchange.connected();
-        let mut names = Vec::new();
+        let mut names = Locators::default();
         let mut last: Option<Bytes> = None;
         loop {
             let is_asked = self.drain_requests(&mut names);
@@ -49,7 +49,7 @@ impl FileTask {
 
     /// Takes the requests, which nobody reads. Returns whether they ask for
     /// other names than before.
-    fn drain_requests(&self, names: &mut Vec<Locator>) -> bool {
+    fn drain_requests(&self, names: &mut Locators) -> bool {
         let mut is_asked = false;
         while let Some(Request::Sotw(request)) = self.exchange.next_request() {
             is_asked |= request.names != *names;

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use trunkline_core::client::{ServerId, SourceId, WatchId, Watched};
+use trunkline_core::client::{Origin, ServerId, SourceId, WatchId, Watched};
 use trunkline_core::message::Mode;
 use trunkline_core::name::Selector;
 use trunkline_core::sink;
@@ -144,12 +144,18 @@ impl Client {
     ) -> Result<Subscription<T>, SourceError> {
         let query = query.into();
         let running = &self.running;
-        let named = query.source.as_ref();
         let settings = &running.settings;
-        let source = settings.source_of(&query.type_url, &query.selector, named)?;
+        let selector = settings.selector_of(&query.type_url, query.selector.clone());
+        let named = match &query.source {
+            Some(source) if source.specifier == Specifier::SelfSource => {
+                Some(running.source_of_parent(query.parent)?)
+            }
+            named => named.clone(),
+        };
+        let source = settings.source_of(&query.type_url, &selector, named.as_ref())?;
         let subscription = sink::Subscription {
-            params: query.params(&settings.params_of(&query.selector)),
-            selector: query.selector,
+            params: query.params(&settings.params_of(&query.type_url, &selector)),
+            selector,
         };
         let lease = running.lease(&source, query.type_url, subscription)?;
         Ok(Subscription::new(lease))
@@ -177,7 +183,7 @@ impl Client {
         Watched {
             type_url: query.type_url.clone(),
             selector: query.selector.clone(),
-            params: query.params(&settings.params_of(&query.selector)),
+            params: query.params(&settings.params_of(&query.type_url, &query.selector)),
             source: None,
         }
     }
@@ -232,6 +238,15 @@ impl Running {
             type_url,
             subscription,
         })
+    }
+
+    /// The source that `self` means in a resource of this origin (C14).
+    fn source_of_parent(&self, parent: Option<Origin>) -> Result<ConfigSource, SourceError> {
+        let source = match parent {
+            Some(Origin::Source(id)) => lock(&self.sources).config_source(id),
+            Some(Origin::Static) | None => None,
+        };
+        source.ok_or(SourceError::NoParent)
     }
 
     /// Adds a watch of one name.
@@ -395,6 +410,11 @@ impl Running {
     /// Where sources are, for people.
     pub(super) fn places(&self) -> BTreeMap<SourceId, String> {
         lock(&self.sources).places()
+    }
+
+    /// The name of the client in metrics and CSDS.
+    pub(super) fn target(&self) -> &str {
+        &self.settings.target
     }
 
     /// The node of the client.

@@ -8,7 +8,7 @@ use trunkline_core::sink::{Delivery, Rejection, Verdict};
 use trunkline_proto::acceptance::{Policy, Report, Types};
 
 use super::raw::Raw;
-use super::state::ErasedValue;
+use super::values::{Known, Message};
 
 /// How many bodies are decoded before other tasks have their turn.
 const TURN: usize = 256;
@@ -25,14 +25,20 @@ pub(super) struct Judge {
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
     /// The messages of the good resources.
-    pub(super) values: Vec<(Arc<Resource>, ErasedValue)>,
+    pub(super) messages: Vec<(Arc<Resource>, Message)>,
     /// What is set in good resources and not used (C57).
     pub(super) reports: Vec<(Arc<Resource>, Report)>,
 }
 
 impl Judge {
-    /// Judges a delivery; `unreadable` is what could not even be read of it.
-    pub(super) async fn judge(&self, delivery: &Delivery, unreadable: Vec<Rejection>) -> Judgement {
+    /// Judges a delivery; `unreadable` is what could not even be read of it, and
+    /// `known` has what was judged before.
+    pub(super) async fn judge(
+        &self,
+        delivery: &Delivery,
+        unreadable: Vec<Rejection>,
+        known: &Known,
+    ) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::reject(unreadable),
             ..Judgement::default()
@@ -41,12 +47,17 @@ impl Judge {
             if done % TURN == TURN - 1 {
                 tokio::task::yield_now().await;
             }
-            match self.decode(&delivery.type_url, resource) {
-                Ok((value, report)) => {
-                    judgement.values.push((Arc::clone(resource), value));
-                    if let Some(report) = report.filter(|report| !report.is_empty()) {
+            let judged = match resource.body.as_ref().and_then(|body| known.get(body)) {
+                Some(message) => Ok(message.clone()),
+                None => self.decode(&delivery.type_url, resource),
+            };
+            match judged {
+                Ok(message) => {
+                    if let Some(report) = &message.report {
+                        let report = Report::clone(report);
                         judgement.reports.push((Arc::clone(resource), report));
                     }
+                    judgement.messages.push((Arc::clone(resource), message));
                 }
                 Err(rejection) => judgement.verdict.rejected.push(rejection),
             }
@@ -59,14 +70,23 @@ impl Judge {
         &self,
         type_url: &TypeUrl,
         resource: &Resource,
-    ) -> Result<(ErasedValue, Option<Report>), Rejection> {
+    ) -> Result<Message, Rejection> {
         if !self.types.contains(type_url.as_str()) {
-            return Ok((Arc::new(Raw), None));
+            return Ok(Message {
+                value: Arc::new(Raw),
+                report: None,
+            });
         }
         let body = resource.body.clone().unwrap_or_default();
         let accepted = self.types.accept(type_url.as_str(), &body, &self.policy);
         match accepted {
-            Ok(accepted) => Ok((accepted.message, Some(accepted.report))),
+            Ok(accepted) => {
+                let report = Some(accepted.report).filter(|report| !report.is_empty());
+                Ok(Message {
+                    value: accepted.message,
+                    report: report.map(Arc::new),
+                })
+            }
             Err(rejection) => Err(Rejection::of(&resource.name, rejection.to_string())),
         }
     }

@@ -16,6 +16,8 @@ pub struct Sample {
     pub value: u64,
 }
 
+/// The label of [`super::ClientBuilder::target`].
+pub(super) const TARGET: &str = "grpc.target";
 /// `grpc.xds_client.connected`.
 pub(super) const CONNECTED: &str = "grpc.xds_client.connected";
 /// `grpc.xds_client.server_failure`.
@@ -36,14 +38,17 @@ impl Counters {
     pub(super) fn count(&self, event: &ClientEvent<'_>) {
         match event {
             ClientEvent::Judged {
-                server,
+                stream,
                 delivery,
                 verdict,
                 ..
             } => {
                 let invalid = verdict.rejected.len() as u64;
                 let total = delivery.resources.len() as u64;
-                let (server, url) = (server.address.to_string(), delivery.type_url.to_string());
+                let (server, url) = (
+                    stream.server.address.to_string(),
+                    delivery.type_url.to_string(),
+                );
                 self.add(
                     VALID,
                     server.clone(),

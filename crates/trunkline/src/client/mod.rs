@@ -7,7 +7,8 @@
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
 //! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
-//! | `events`, `metrics`, `dump`, `csds` | what happens, and what is held, for those who log, count, record or look |
+//! | `events`, `metrics`, `dump`, `rejections`, `csds` | what happens, and what is held, for those who log, count, record or look |
+//! | `calls` | what becomes of an error in the calls of an application |
 //! | [`transport`] | connections and streams of bytes |
 //!
 //! Everything is decided by [`trunkline_core::client`]; this module has sockets,
@@ -16,6 +17,7 @@
 mod address;
 mod bootstrap;
 mod builder;
+mod calls;
 mod config_source;
 mod control_plane;
 mod csds;
@@ -30,6 +32,7 @@ mod metrics;
 mod poll;
 mod query;
 mod raw;
+mod rejections;
 mod settings;
 mod shared;
 mod sources;
@@ -57,6 +60,7 @@ pub use handle::Client;
 pub use metrics::Sample;
 pub use query::Query;
 pub use raw::Raw;
+pub use rejections::RejectedUpdate;
 pub use settings::SourceError;
 pub use state::{Loaded, State};
 pub use subscription::Subscription;

@@ -36,6 +36,7 @@ impl PollTask {
     /// Polls until a poll fails, which the machine is told. It says when to try
     /// again.
     pub(super) async fn run(self) {
+        self.exchange.connecting();
         loop {
             self.exchange.connected();
             if let Err(end) = self.poll().await {

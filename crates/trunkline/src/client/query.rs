@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use trunkline_core::client::Origin;
 use trunkline_core::name::{Name, NameError, Selector};
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
@@ -9,6 +10,7 @@ use trunkline_proto::acceptance::ResourceType;
 
 use super::config_source::ConfigSource;
 use super::raw::Raw;
+use super::state::Loaded;
 
 /// The longest name that is asked for.
 const NAME_BYTES: usize = 4096;
@@ -31,6 +33,8 @@ pub struct Query<T> {
     pub(super) selector: Selector,
     pub(super) params: Vec<(String, String)>,
     pub(super) source: Option<ConfigSource>,
+    /// The origin of the resource that names this one.
+    pub(super) parent: Option<Origin>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -76,6 +80,7 @@ impl<T> Query<T> {
             selector,
             params: Vec::new(),
             source: None,
+            parent: None,
             of: PhantomData,
         }
     }
@@ -93,6 +98,28 @@ impl<T> Query<T> {
     #[must_use]
     pub fn from_source(mut self, source: ConfigSource) -> Self {
         self.source = Some(source);
+        self
+    }
+
+    /// Tells which resource names this one, so that the config source `self`
+    /// means that resource's own (C14).
+    ///
+    /// ```no_run
+    /// use trunkline::client::{Client, ConfigSource, Loaded, Query, SourceError, Specifier};
+    /// use trunkline::envoy::config::cluster::v3::Cluster;
+    /// use trunkline::envoy::config::endpoint::v3::ClusterLoadAssignment;
+    ///
+    /// # fn run(client: &Client, cluster: &Loaded<Cluster>) -> Result<(), SourceError> {
+    /// let endpoints = Query::<ClusterLoadAssignment>::name(&cluster.name)
+    ///     .from_source(ConfigSource::from(Specifier::SelfSource))
+    ///     .with_parent(cluster);
+    /// let subscription = client.subscribe(endpoints)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_parent<P>(mut self, parent: &Loaded<P>) -> Self {
+        self.parent = Some(parent.origin());
         self
     }
 

@@ -1,35 +1,27 @@
 //! Where a client asks for what: config sources by type and by authority.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
 use trunkline_core::kind;
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
 
-use super::bootstrap::{Authority, AuthoritySource};
+use super::bootstrap::Bootstrap;
 use super::config_source::{ConfigSource, Specifier};
 
 /// Where a client asks for what.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    /// The aggregated stream.
+    /// Control planes that were added by hand. They stand in the place of the
+    /// bootstrap's aggregated stream.
     pub(super) ads: Option<ConfigSource>,
-    /// Sources of single types: those of listeners and clusters in Envoy's
-    /// bootstrap.
-    pub(super) by_type: BTreeMap<TypeUrl, ConfigSource>,
-    /// Sources of authorities of structured names (C8, E13).
-    pub(super) authorities: BTreeMap<String, AuthoritySettings>,
-    /// Dynamic parameters of every subscription (TP2).
+    pub(super) bootstrap: Option<Arc<Bootstrap>>,
+    /// Dynamic parameters of every subscription, over those of the bootstrap
+    /// (TP2).
     pub(super) params: Params,
-}
-
-/// What is particular to the names of an authority.
-#[derive(Clone, Debug)]
-pub(super) struct AuthoritySettings {
-    pub(super) source: Option<ConfigSource>,
-    pub(super) params: Params,
+    /// The name of the client in metrics and CSDS (C50).
+    pub(super) target: String,
 }
 
 /// Why there is no source for a subscription.
@@ -49,60 +41,19 @@ pub enum SourceError {
         "the config source is `ads`, and the bootstrap has no aggregated stream; add `ads_config`"
     )]
     NoAds,
-    /// `self` was named by somebody who is no resource.
-    #[error("the config source is `self`, which only a resource can say; name another")]
+    /// `self` was named, and no resource that came from a control plane or a
+    /// file names this one.
+    #[error(
+        "the config source is `self`, which means that of the resource that names this one, and \
+         there is none; name another source, or the parent"
+    )]
     NoParent,
     /// The streams of the source carry another type only.
     #[error(transparent)]
     Stream(#[from] trunkline_core::sink::SinkError),
 }
 
-/// How long a name of an authority waits for its first response (C32).
-const FETCH_TIMEOUT: Duration = Duration::from_secs(15);
-
 impl Settings {
-    /// Takes the sources of a bootstrap: the aggregated one, that of listeners,
-    /// that of clusters; those of authorities, gRPC's and Envoy's (E13).
-    pub(super) fn of_bootstrap(
-        (ads, lds, cds): (
-            Option<ConfigSource>,
-            Option<ConfigSource>,
-            Option<ConfigSource>,
-        ),
-        authorities: BTreeMap<String, Authority>,
-        config_sources: Vec<AuthoritySource>,
-        params: Params,
-    ) -> Self {
-        let by_type = [(kind::LDS, lds), (kind::CDS, cds)];
-        let by_type = by_type
-            .into_iter()
-            .filter_map(|(url, source)| Some((url.into(), source?)));
-        let named = authorities.into_iter().map(|(name, authority)| {
-            let source = authority.servers.map(|api| ConfigSource {
-                specifier: Specifier::Api(api),
-                initial_fetch_timeout: Some(FETCH_TIMEOUT),
-            });
-            let params = authority.parameters.unwrap_or_else(|| params.clone());
-            (name, AuthoritySettings { source, params })
-        });
-        let mut settings = Self {
-            ads,
-            by_type: by_type.collect(),
-            authorities: named.collect(),
-            params: params.clone(),
-        };
-        for of in config_sources {
-            for name in of.authorities {
-                // The first that matches counts (E13).
-                let source = Some(of.source.clone());
-                let params = params.clone();
-                let new = AuthoritySettings { source, params };
-                settings.authorities.entry(name).or_insert(new);
-            }
-        }
-        settings
-    }
-
     /// The source of a selector: the one that was named, else that of the
     /// authority, else that of the type, else the aggregated stream.
     pub(super) fn source_of(
@@ -112,49 +63,89 @@ impl Settings {
         named: Option<&ConfigSource>,
     ) -> Result<ConfigSource, SourceError> {
         let source = match named {
-            Some(source) => source,
-            None => match self.authority_of(selector)? {
-                Some(AuthoritySettings {
-                    source: Some(source),
-                    ..
-                }) => source,
-                _ => {
-                    let of_type = self.by_type.get(type_url).or(self.ads.as_ref());
-                    of_type.ok_or_else(|| SourceError::NoSource(type_url.clone()))?
-                }
-            },
+            Some(source) => Some(source.clone()),
+            None => self.source_of_authority(selector)?,
         };
+        let source = source.or_else(|| self.source_of_type(type_url));
+        let source = source.ok_or_else(|| SourceError::NoSource(type_url.clone()))?;
         match source.specifier {
-            Specifier::Ads => self.ads.clone().ok_or(SourceError::NoAds),
+            Specifier::Ads => self.ads().cloned().ok_or(SourceError::NoAds),
             Specifier::SelfSource => Err(SourceError::NoParent),
-            _ => Ok(source.clone()),
+            _ => Ok(source),
         }
+    }
+
+    /// The aggregated stream.
+    fn ads(&self) -> Option<&ConfigSource> {
+        let of_bootstrap = self.bootstrap.as_ref();
+        let of_bootstrap = of_bootstrap.and_then(|bootstrap| bootstrap.ads.as_ref());
+        self.ads.as_ref().or(of_bootstrap)
+    }
+
+    /// The source of the authority that a structured name has (C8, E13). Names
+    /// without an authority have none.
+    fn source_of_authority(
+        &self,
+        selector: &Selector,
+    ) -> Result<Option<ConfigSource>, SourceError> {
+        let (Some(bootstrap), Some(authority)) = (&self.bootstrap, authority_of(selector)) else {
+            return Ok(None);
+        };
+        let source = bootstrap.source_of_authority(&authority);
+        // A bootstrap that knows no authority at all means its other sources.
+        match source.is_none() && !authority.is_empty() && bootstrap.has_authorities() {
+            true => Err(SourceError::NoAuthority(authority)),
+            false => Ok(source),
+        }
+    }
+
+    /// The source of listeners or clusters in Envoy's bootstrap, or the
+    /// aggregated stream.
+    fn source_of_type(&self, type_url: &TypeUrl) -> Option<ConfigSource> {
+        let bootstrap = self.bootstrap.as_ref();
+        let of_type = bootstrap.and_then(|bootstrap| match type_url.as_str() {
+            kind::LDS => bootstrap.lds.as_ref(),
+            kind::CDS => bootstrap.cds.as_ref(),
+            _ => None,
+        });
+        of_type.or(self.ads()).cloned()
+    }
+
+    /// What is subscribed to for a selector: all listeners, or all clusters, are
+    /// a collection if the bootstrap names one.
+    pub(super) fn selector_of(&self, type_url: &TypeUrl, selector: Selector) -> Selector {
+        let bootstrap = self.bootstrap.as_ref();
+        let collection = bootstrap.and_then(|bootstrap| match (type_url.as_str(), &selector) {
+            (kind::LDS, Selector::Wildcard) => bootstrap.lds_locator.clone(),
+            (kind::CDS, Selector::Wildcard) => bootstrap.cds_locator.clone(),
+            _ => None,
+        });
+        collection.map_or(selector, Selector::Glob)
     }
 
     /// The parameters of a selector, before its own (TP2).
-    pub(super) fn params_of(&self, selector: &Selector) -> Params {
-        let authority = self.authority_of(selector).ok().flatten();
-        let own = authority.map(|authority| &authority.params);
-        let all = self
-            .params
-            .iter()
-            .chain(own.into_iter().flat_map(Params::iter));
+    pub(super) fn params_of(&self, type_url: &TypeUrl, selector: &Selector) -> Params {
+        let Some(bootstrap) = &self.bootstrap else {
+            return self.params.clone();
+        };
+        let name = Name::new(selector.as_str());
+        let of_bootstrap = bootstrap.params_of(type_url.as_str(), &name);
+        let all = of_bootstrap.iter().chain(self.params.iter());
         Params::new(all).unwrap_or_else(|_| self.params.clone())
     }
 
-    /// The settings of the authority that a structured name has (C8). Names
-    /// without an authority have none.
-    fn authority_of(&self, selector: &Selector) -> Result<Option<&AuthoritySettings>, SourceError> {
-        let text = selector.as_str();
-        let Some(name) = Name::new(text).xdstp() else {
-            return Ok(None);
-        };
-        match (self.authorities.get(name.authority()), name.authority()) {
-            (Some(found), _) => Ok(Some(found)),
-            (None, "") => Ok(None),
-            // Envoy's bootstraps may have none, and mean the default source.
-            (None, _) if self.authorities.is_empty() => Ok(None),
-            (None, missing) => Err(SourceError::NoAuthority(missing.to_owned())),
-        }
+    /// The parameters that servers are told in the node, for all names (TP2).
+    pub(super) fn params_of_node(&self) -> Params {
+        let bootstrap = self.bootstrap.as_ref();
+        let all = bootstrap.map(|bootstrap| &bootstrap.parameters.all);
+        let all = all.into_iter().flat_map(Params::iter);
+        let all = Params::new(all.chain(self.params.iter()));
+        all.unwrap_or_else(|_| self.params.clone())
     }
+}
+
+/// The authority of a structured name; empty if it has none.
+fn authority_of(selector: &Selector) -> Option<String> {
+    let name = Name::new(selector.as_str());
+    name.xdstp().map(|name| name.authority().to_owned())
 }

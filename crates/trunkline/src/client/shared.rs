@@ -14,6 +14,7 @@ use trunkline_core::Moment;
 use trunkline_core::client::{self as machine, ServerId, WatchId};
 
 use super::judge::Judge;
+use super::rejections::Rejections;
 use super::state::{ErasedState, ErasedValue};
 use super::values::Values;
 
@@ -32,6 +33,7 @@ pub(super) struct Shared {
 pub(super) struct ClientState {
     pub(super) machine: machine::Client,
     pub(super) values: Values,
+    pub(super) rejections: Rejections,
     pub(super) cells: HashMap<WatchId, Cell>,
     /// Woken when a request may be due.
     pub(super) wakers: HashMap<ServerId, Arc<Notify>>,
@@ -54,6 +56,7 @@ impl Shared {
             state: Mutex::new(ClientState {
                 machine,
                 values: Values::default(),
+                rejections: Rejections::default(),
                 cells: HashMap::new(),
                 wakers: HashMap::new(),
                 order: 0,
@@ -90,6 +93,20 @@ impl Shared {
         result
     }
 
+    /// Changes the machine for a stream that goes on by itself: wakes all other
+    /// tasks, which may have something to do.
+    pub(super) fn change_for_others<R>(
+        &self,
+        own: ServerId,
+        change: impl FnOnce(&mut ClientState, Moment) -> R,
+    ) -> R {
+        let result = self.change_of_stream(change);
+        let state = self.lock();
+        let others = state.wakers.iter().filter(|(id, _)| **id != own);
+        others.for_each(|(_, waker)| waker.notify_one());
+        result
+    }
+
     /// Changes the machine for a stream that goes on by itself: tells watches
     /// and the driver, and wakes no stream.
     pub(super) fn change_of_stream<R>(
@@ -113,8 +130,8 @@ impl Shared {
 
     /// Wakes all streams: requests may be due.
     pub(super) fn wake_streams(&self) {
-        let wakers: Vec<_> = self.lock().wakers.values().cloned().collect();
-        wakers.iter().for_each(|waker| waker.notify_one());
+        let state = self.lock();
+        state.wakers.values().for_each(|waker| waker.notify_one());
     }
 
     /// Reads the machine, or takes from it what nobody else waits for.
@@ -158,8 +175,9 @@ impl ClientState {
             let value: ErasedValue = match kept {
                 Some(value) => value,
                 None => {
-                    let (value, _) = judge.decode(type_url, &resource).ok()?;
-                    self.values.insert(&resource, Arc::clone(&value));
+                    let message = judge.decode(type_url, &resource).ok()?;
+                    let value = Arc::clone(&message.value);
+                    self.values.insert(type_url, &resource, message, None);
                     value
                 }
             };

@@ -17,7 +17,7 @@ use trunkline_core::sink::{
 };
 use trunkline_proto::discovery::Node;
 
-use super::config_source::{ApiSource, PathSource, Transport};
+use super::config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transport};
 use super::control_plane::ControlPlane;
 
 /// How a source is told from others. A source that has a stream for each type
@@ -134,6 +134,18 @@ impl Sources {
         };
         self.info.insert(server, info);
         id
+    }
+
+    /// The config source that a source was made from.
+    pub(super) fn config_source(&self, id: SourceId) -> Option<ConfigSource> {
+        let (key, _) = self.ids.iter().find(|(_, of)| **of == id)?;
+        Some(match key {
+            SourceKey::Api(api, initial_fetch_timeout, _) => ConfigSource {
+                specifier: Specifier::Api(Arc::clone(api)),
+                initial_fetch_timeout: *initial_fetch_timeout,
+            },
+            SourceKey::Path(path, _) => Specifier::Path(path.clone()).into(),
+        })
     }
 
     /// Where each source is, for people.

@@ -102,8 +102,8 @@ impl<T> Loaded<T> {
         &self.resource
     }
 
-    /// The version that the control plane gave it; in state of the world that
-    /// of the response.
+    /// The version of the resource: the control plane's, or one made from the
+    /// bytes in state of the world, where only whole responses have versions.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.resource.version

@@ -2,12 +2,19 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::{Instant, timeout};
 use trunkline_proto::discovery::DecodeError;
 
 use super::control_plane::ControlPlane;
 use super::exchange::Exchange;
 use super::transport::{Connector, Stream, StreamError};
+
+/// How long a stream waits for one more subscription before it sends those that
+/// were made, and how long in all.
+const PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// What a stream needs.
 pub(super) struct StreamTask {
@@ -32,6 +39,7 @@ impl StreamTask {
     /// Opens the stream and carries messages until it ends, which the machine
     /// is told.
     pub(super) async fn run(self) {
+        self.exchange.connecting();
         let reason = match self.connector.open(&self.server, &self.path).await {
             Err(error) => error.to_string(),
             Ok(stream) => {
@@ -48,16 +56,43 @@ impl StreamTask {
     async fn carry(&self, mut stream: Stream) -> Result<Infallible, End> {
         let mut writer = self.exchange.writer();
         loop {
-            stream.ready().await?;
+            if stream.ready().await.is_err() {
+                return self.drain(stream).await;
+            }
             if let Some(request) = self.exchange.next_request() {
                 stream.send(self.exchange.write(request, &mut writer));
                 continue;
             }
             let message = tokio::select! {
                 biased;
-                () = self.exchange.waker.notified() => continue,
+                () = self.exchange.waker.notified() => {
+                    self.gather().await;
+                    continue;
+                }
                 message = stream.next() => message?.ok_or(End::Closed)?,
             };
+            self.exchange.take(message).await?;
+        }
+    }
+
+    /// Waits until subscriptions that are made one after the other have been
+    /// made: one request for each would list, in state of the world, all names
+    /// that were there before, and its response would repeat their resources.
+    async fn gather(&self) {
+        let deadline = Instant::now() + LONGEST_PAUSE;
+        while Instant::now() < deadline {
+            let more = timeout(PAUSE, self.exchange.waker.notified()).await;
+            if more.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Receives what is left of a stream that takes no more requests. Its end
+    /// says why: a server that refuses a stream may reset it after its status.
+    async fn drain(&self, mut stream: Stream) -> Result<Infallible, End> {
+        loop {
+            let message = stream.next().await?.ok_or(End::Closed)?;
             self.exchange.take(message).await?;
         }
     }

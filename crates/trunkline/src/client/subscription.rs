@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::client::{SourceId, Watched};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::sink;
+use trunkline_core::sink::{self, WatchError};
 
 use super::handle::Running;
 use super::watch::{Watch, WatchMany};
@@ -62,15 +62,38 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// Waits until the source has spoken of all of it: each name that is
     /// covered has a state.
     pub async fn complete(&self) {
+        self.until(|is_answered, _| is_answered.then_some(())).await;
+    }
+
+    /// Waits for the same, but not for control planes that cannot be reached.
+    ///
+    /// # Errors
+    /// No server of the source can be reached (C49).
+    pub async fn answered(&self) -> Result<(), WatchError> {
+        let answer = self.until(|is_answered, error| match is_answered {
+            true => Some(Ok(())),
+            false => error.cloned().map(Err),
+        });
+        answer.await
+    }
+
+    /// Waits until `check` returns something. It is told whether the source has
+    /// spoken of all of it, and why its servers cannot be reached.
+    async fn until<R>(&self, check: impl Fn(bool, Option<&WatchError>) -> Option<R>) -> R {
         let lease = &self.lease;
         let mut news = lease.client.shared.progress.subscribe();
         loop {
-            let is_answered = lease.client.shared.read(|state, _| {
-                let (source, url) = (lease.source, &lease.type_url);
-                state.machine.is_answered(source, url, &lease.subscription)
+            let checked = lease.client.shared.read(|state, _| {
+                let (machine, source) = (&mut state.machine, lease.source);
+                let is_answered = machine.is_answered(source, &lease.type_url, &lease.subscription);
+                check(is_answered, machine.unreachable(source))
             });
-            if is_answered || news.changed().await.is_err() {
-                return;
+            if let Some(checked) = checked {
+                return checked;
+            }
+            if news.changed().await.is_err() {
+                // The sender lives as long as the subscription.
+                std::future::pending::<()>().await;
             }
         }
     }

@@ -1,14 +1,25 @@
 //! The decoded messages of the resources that a client holds.
 //!
 //! A body is decoded once, when it is judged; whoever watches it later gets the
-//! same message. An entry lives as long as the resource: a dead one is swept
-//! when the table has doubled.
+//! same message, and so does the same body in another response: in state of the
+//! world, a response repeats every resource that has not changed. An entry lives
+//! as long as the resource: a dead one is swept when the table has doubled.
+//!
+//! Bodies share the bytes of the message that they came in. One of them would
+//! keep all of it, so where a response brings little that is new, the known
+//! bodies go on sharing the message that they came in first, and the new ones
+//! are copied.
 
+use std::hash::BuildHasher as _;
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use hashbrown::HashMap;
-use trunkline_core::resource::Resource;
+use bytes::Bytes;
+use hashbrown::{DefaultHashBuilder, HashMap};
+use trunkline_core::message::{Response, WireResource};
+use trunkline_core::resource::{Resource, TypeUrl, Version};
+use trunkline_core::resource_list::ResourceList;
+use trunkline_proto::acceptance::Report;
 
 use super::state::ErasedValue;
 
@@ -21,6 +32,9 @@ pub(super) struct Values {
     /// By the address of the resource, which the weak reference keeps from
     /// being used again.
     entries: HashMap<usize, Entry>,
+    /// The address of a resource with a body, by the hash of type and body.
+    by_body: HashMap<u64, usize>,
+    hasher: DefaultHashBuilder,
     /// The number of entries at which dead ones are swept.
     sweep_at: usize,
 }
@@ -28,36 +42,151 @@ pub(super) struct Values {
 /// A decoded message.
 struct Entry {
     of: Weak<Resource>,
-    value: ErasedValue,
-    accepted: SystemTime,
+    type_url: TypeUrl,
+    message: Message,
+    receipt: Receipt,
+}
+
+/// How a resource was received.
+#[derive(Clone, Debug)]
+pub(super) struct Receipt {
+    /// The version that the control plane gave it; in state of the world that
+    /// of the response.
+    pub(super) version: Version,
+    /// When it was accepted.
+    pub(super) accepted: SystemTime,
+}
+
+/// A decoded message, and what was found when it was checked.
+#[derive(Clone)]
+pub(super) struct Message {
+    pub(super) value: ErasedValue,
+    /// What is set and not used; `None` if that is nothing.
+    pub(super) report: Option<Arc<Report>>,
 }
 
 impl Values {
-    /// Keeps the message of a resource.
-    pub(super) fn insert(&mut self, resource: &Arc<Resource>, value: ErasedValue) {
+    /// Keeps the message of a resource; `of_set` is the version of the response,
+    /// where resources have none of their own.
+    pub(super) fn insert(
+        &mut self,
+        type_url: &TypeUrl,
+        resource: &Arc<Resource>,
+        message: Message,
+        of_set: Option<&Version>,
+    ) {
         if self.entries.len() >= self.sweep_at.max(SWEEP_FROM) {
-            self.entries.retain(|_, entry| entry.of.strong_count() > 0);
-            self.sweep_at = self.entries.len() * 2;
+            self.sweep();
+        }
+        if let Some(body) = &resource.body {
+            let hash = self.hash(type_url, body);
+            // Of two that live, either will do.
+            if self.find(hash, type_url, body).is_none() {
+                self.by_body.insert(hash, address(resource));
+            }
         }
         let entry = Entry {
             of: Arc::downgrade(resource),
-            value,
-            accepted: SystemTime::now(),
+            type_url: type_url.clone(),
+            message,
+            receipt: Receipt {
+                version: of_set.unwrap_or(&resource.version).clone(),
+                accepted: SystemTime::now(),
+            },
         };
         self.entries.insert(address(resource), entry);
+    }
+
+    fn sweep(&mut self) {
+        self.entries.retain(|_, entry| entry.of.strong_count() > 0);
+        let entries = &self.entries;
+        self.by_body
+            .retain(|_, address| entries.contains_key(address));
+        self.sweep_at = self.entries.len() * 2;
     }
 
     /// The message of a resource, if it was kept.
     pub(super) fn get(&self, resource: &Arc<Resource>) -> Option<ErasedValue> {
         let entry = self.entries.get(&address(resource))?;
-        Some(Arc::clone(&entry.value))
+        Some(Arc::clone(&entry.message.value))
     }
 
-    /// When a resource was accepted.
-    pub(super) fn accepted(&self, resource: &Arc<Resource>) -> Option<SystemTime> {
+    /// How a resource was received.
+    pub(super) fn receipt(&self, resource: &Arc<Resource>) -> Option<&Receipt> {
         let entry = self.entries.get(&address(resource))?;
-        Some(entry.accepted)
+        Some(&entry.receipt)
     }
+
+    /// Finds the bodies of a response that are known, and frees the message
+    /// that they came in where little of it is new. Returns the decoded
+    /// messages of those that are known, by the address of the body.
+    pub(super) fn recognize(&self, response: &mut Response) -> Known {
+        let mut known = Known::default();
+        if self.by_body.is_empty() {
+            return known;
+        }
+        let (type_url, list) = match response {
+            Response::Sotw(response) => (&response.type_url, &mut response.resources),
+            Response::Delta(response) => (&response.type_url, &mut response.resources),
+        };
+        let ResourceList::Own(list) = list else {
+            return known;
+        };
+        let (mut old_bytes, mut new_bytes) = (0, 0);
+        let mut new = Vec::new();
+        for (place, one) in list.iter_mut().enumerate() {
+            let Some(body) = body_mut(one) else { continue };
+            match self.find(self.hash(type_url, body), type_url, body) {
+                Some((held, message)) => {
+                    old_bytes += body.len();
+                    *body = held;
+                    known.0.insert(body.as_ptr() as usize, message.clone());
+                }
+                None => {
+                    new_bytes += body.len();
+                    new.push(place);
+                }
+            }
+        }
+        if new_bytes < old_bytes {
+            for place in new {
+                if let Some(body) = list.get_mut(place).and_then(body_mut) {
+                    *body = Bytes::copy_from_slice(body);
+                }
+            }
+        }
+        known
+    }
+
+    fn hash(&self, type_url: &TypeUrl, body: &Bytes) -> u64 {
+        self.hasher.hash_one((type_url.as_str(), &body[..]))
+    }
+
+    /// A body that lives and equals this one, and its message.
+    fn find(&self, hash: u64, type_url: &TypeUrl, body: &Bytes) -> Option<(Bytes, &Message)> {
+        let entry = self.entries.get(self.by_body.get(&hash)?)?;
+        let held = entry.of.upgrade()?.body.clone()?;
+        (entry.type_url == *type_url && held == *body).then_some((held, &entry.message))
+    }
+}
+
+/// The messages of the bodies of a response that are known.
+#[derive(Default)]
+pub(super) struct Known(HashMap<usize, Message>);
+
+impl Known {
+    /// The message of a body.
+    pub(super) fn get(&self, body: &Bytes) -> Option<&Message> {
+        let address = (!body.is_empty()).then(|| body.as_ptr() as usize);
+        self.0.get(&address?)
+    }
+}
+
+/// The body of a resource that nobody shares yet.
+fn body_mut(one: &mut WireResource) -> Option<&mut Bytes> {
+    let body = Arc::get_mut(&mut one.resource)?.body.as_mut();
+    // An empty one has no address of its own.
+    body.filter(|body| !body.is_empty())
 }
 
 fn address(resource: &Arc<Resource>) -> usize {
@@ -67,16 +196,60 @@ fn address(resource: &Arc<Resource>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_core::message::{Form, SotwResponse};
 
-    fn resource(name: &str) -> Arc<Resource> {
-        Arc::new(Resource::new(name.into(), "body".into()))
+    fn resource(name: &str, body: &Bytes) -> Arc<Resource> {
+        Arc::new(Resource::new(name.into(), body.clone()))
+    }
+
+    fn message(number: u32) -> Message {
+        Message {
+            value: Arc::new(number),
+            report: None,
+        }
+    }
+
+    /// A response with these bodies, all of which share one message.
+    fn response(bodies: &[Bytes]) -> Response {
+        let one = |body: &Bytes| WireResource {
+            resource: resource("name", body),
+            form: Form::Full,
+        };
+        let list: Vec<WireResource> = bodies.iter().map(one).collect();
+        SotwResponse {
+            type_url: "t".into(),
+            version: "1".into(),
+            nonce: "1".into(),
+            resources: list.into(),
+            errors: Vec::new(),
+            removed: Vec::new(),
+        }
+        .into()
+    }
+
+    fn bodies(response: &Response) -> Vec<Bytes> {
+        let Response::Sotw(response) = response else {
+            panic!("state of the world");
+        };
+        let bodies = response
+            .resources
+            .iter()
+            .map(|one| one.resource.body.clone());
+        bodies.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Parts of one message.
+    fn parts(of: &'static str, lengths: &[usize]) -> Vec<Bytes> {
+        let mut all = Bytes::copy_from_slice(of.as_bytes());
+        lengths.iter().map(|length| all.split_to(*length)).collect()
     }
 
     #[test]
     fn a_value_is_found_by_its_resource_alone() {
         let mut values = Values::default();
-        let (one, other) = (resource("one"), resource("one"));
-        values.insert(&one, Arc::new(1_u32));
+        let body = Bytes::from_static(b"body");
+        let (one, other) = (resource("one", &body), resource("one", &body));
+        values.insert(&"t".into(), &one, message(1), None);
         let found = values.get(&one).unwrap().downcast::<u32>().unwrap();
         assert_eq!(*found, 1);
         assert!(values.get(&other).is_none());
@@ -85,12 +258,64 @@ mod tests {
     #[test]
     fn values_of_resources_that_are_gone_are_swept() {
         let mut values = Values::default();
-        let kept = resource("kept");
-        values.insert(&kept, Arc::new(0_u32));
+        let kept = resource("kept", &Bytes::from_static(b"kept"));
+        values.insert(&"t".into(), &kept, message(0), None);
         for round in 0..10 * SWEEP_FROM as u32 {
-            values.insert(&resource("short-lived"), Arc::new(round));
+            let body = Bytes::from(round.to_be_bytes().to_vec());
+            let short_lived = resource("short-lived", &body);
+            values.insert(&"t".into(), &short_lived, message(round), None);
         }
         assert!(values.entries.len() <= SWEEP_FROM + 1);
+        assert!(values.by_body.len() <= SWEEP_FROM + 1);
         assert!(values.get(&kept).is_some());
+    }
+
+    #[test]
+    fn a_known_body_keeps_the_bytes_that_it_came_with() {
+        let mut values = Values::default();
+        let first = parts("aaaabbbb", &[4, 4]);
+        let held: Vec<_> = first.iter().map(|body| resource("name", body)).collect();
+        for (number, resource) in (0..).zip(&held) {
+            values.insert(&"t".into(), resource, message(number), None);
+        }
+        // Most of the second response is known: nothing keeps its bytes.
+        let second = parts("aaaabbbbcc", &[4, 4, 2]);
+        let mut again = response(&second);
+        let known = values.recognize(&mut again);
+        let taken = bodies(&again);
+        assert_eq!(taken, second);
+        assert_eq!(
+            [taken[0].as_ptr(), taken[1].as_ptr()],
+            [first[0].as_ptr(), first[1].as_ptr()]
+        );
+        assert_ne!(taken[2].as_ptr(), second[2].as_ptr());
+        let number = |body: &Bytes| known.get(body).map(|message| message.value.clone());
+        let number = |body: &Bytes| *number(body).unwrap().downcast::<u32>().unwrap();
+        assert_eq!([number(&taken[0]), number(&taken[1])], [0, 1]);
+        assert!(known.get(&taken[2]).is_none());
+    }
+
+    #[test]
+    fn new_bodies_share_the_bytes_of_their_response() {
+        let mut values = Values::default();
+        let held = resource("name", &Bytes::from_static(b"a"));
+        values.insert(&"t".into(), &held, message(1), None);
+        let first = parts("abbbbcccc", &[1, 4, 4]);
+        let mut new = response(&first);
+        values.recognize(&mut new);
+        let taken = bodies(&new);
+        assert_eq!(taken[1].as_ptr(), first[1].as_ptr());
+        assert_eq!(taken[2].as_ptr(), first[2].as_ptr());
+    }
+
+    #[test]
+    fn the_same_bytes_of_another_type_are_another_message() {
+        let mut values = Values::default();
+        let body = Bytes::from_static(b"body");
+        let held = resource("name", &body);
+        values.insert(&"other".into(), &held, message(1), None);
+        let mut new = response(&[body]);
+        let known = values.recognize(&mut new);
+        assert!(known.get(&bodies(&new)[0]).is_none());
     }
 }

@@ -86,8 +86,11 @@ impl Nodes {
         let is_fresh = |at: Instant| at.elapsed() <= keep;
         node.clusters.retain(|_, cluster| {
             cluster.localities.retain(|(at, _)| is_fresh(*at));
+            cluster.localities.shrink_to_fit();
             is_fresh(cluster.at)
         });
+        // Weights are those of tables that are not much larger than they need be.
+        node.clusters.shrink_to_fit();
         let old_bytes = node.bytes;
         let new_bytes = match node.clusters.is_empty() {
             true => 0,
@@ -97,6 +100,9 @@ impl Nodes {
         self.bytes = (self.bytes + new_bytes).saturating_sub(old_bytes);
         if new_bytes == 0 {
             self.by_id.remove(id);
+            if self.by_id.len() < self.by_id.capacity() / 4 {
+                self.by_id.shrink_to_fit();
+            }
         }
     }
 

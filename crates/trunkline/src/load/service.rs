@@ -49,6 +49,14 @@ struct Shared {
 }
 
 impl Shared {
+    /// The most bytes that a message may have.
+    fn message_bytes(&self) -> usize {
+        match self.settings.borrow().endpoint_granularity {
+            true => LOAD_ENDPOINT_MESSAGE,
+            false => LOAD_MESSAGE,
+        }
+    }
+
     /// Returns the encoded settings for a client.
     fn response(&self, settings: &LoadSettings, understands_all: bool) -> Bytes {
         if !settings.needs_names(understands_all) {
@@ -122,6 +130,11 @@ impl Load {
         self.shared.streams.load(Ordering::Relaxed)
     }
 
+    /// The most bytes that a message may have.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.shared.message_bytes()
+    }
+
     /// Whether one more stream would be refused.
     pub(crate) fn is_full(&self) -> bool {
         self.streams() >= self.shared.reports.limits().streams
@@ -176,10 +189,7 @@ where
                 let status = Status::unimplemented(format!("no method {path}"));
                 return Ok(status.into_http());
             }
-            let limit = match open.0.settings.borrow().endpoint_granularity {
-                true => LOAD_ENDPOINT_MESSAGE,
-                false => LOAD_MESSAGE,
-            };
+            let limit = open.0.message_bytes();
             let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(limit);
             Ok(grpc.streaming(open, request).await)
         })
@@ -234,6 +244,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        self.0.reports.drop_old_later();
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@
 //! One lock holds for one cluster, or for one client: no report, however long,
 //! makes another client wait for all of it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -72,6 +72,8 @@ struct Inner {
     refused: AtomicU64,
     /// When old reports were last dropped.
     swept: Mutex<Instant>,
+    /// Whether a task waits for reports to become old.
+    is_waiting: AtomicBool,
 }
 
 impl LoadReports {
@@ -84,6 +86,7 @@ impl LoadReports {
                 nodes: Mutex::default(),
                 refused: AtomicU64::new(0),
                 swept: Mutex::new(Instant::now()),
+                is_waiting: AtomicBool::new(false),
             }),
         }
     }
@@ -147,6 +150,29 @@ impl LoadReports {
         for id in ids {
             self.lock().drop_old(&id, self.inner.limits.keep);
         }
+    }
+
+    /// Drops reports when they are old, until none is left: clients that have
+    /// left renew nothing, and nobody may be reading. One task does it for all.
+    pub(super) fn drop_old_later(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.inner.is_waiting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let reports = self.clone();
+        runtime.spawn(async move {
+            while reports.bytes() > 0 {
+                tokio::time::sleep(reports.inner.limits.keep / 2).await;
+                reports.drop_old();
+            }
+            reports.inner.is_waiting.store(false, Ordering::Release);
+            if reports.bytes() > 0 {
+                // A report came in between, and its client saw a task.
+                reports.drop_old_later();
+            }
+        });
     }
 
     /// Drops old reports, if that was last done long ago. Reading does so too,

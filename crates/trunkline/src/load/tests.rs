@@ -294,6 +294,21 @@ async fn a_stream_that_does_not_say_whose_it_is_ends() {
     assert_eq!(status.code(), Code::DeadlineExceeded);
 }
 
+#[tokio::test(start_paused = true)]
+async fn reports_of_clients_that_left_are_dropped_although_nobody_asks() {
+    let load = load(LoadClusters::All);
+    let mut client = Client::open(&load, node(&[SENDS_ALL])).await;
+    client.told().await;
+    client.report(vec![stats("c", Vec::new())]).await;
+    until(&load, |all| !all.is_empty()).await;
+    drop(client);
+    let keep = LoadLimits::default().keep;
+    tokio::time::sleep(keep / 2).await;
+    assert!(load.reports().bytes() > 0);
+    tokio::time::sleep(2 * keep).await;
+    assert_eq!((load.streams(), load.reports().bytes()), (0, 0));
+}
+
 #[tokio::test]
 async fn one_stream_too_many_is_refused() {
     let limits = LoadLimits {

@@ -98,7 +98,7 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
         request: SotwRequest {
             node: Some(core_node),
             type_url: Some(TypeUrl::new(kind)),
-            names,
+            names: names.into(),
             version: version.map(Version::new),
             nonce: None,
             error: None,

@@ -69,6 +69,7 @@ mod status;
 mod stream;
 mod stream_state;
 mod unfinished;
+mod whole_messages;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

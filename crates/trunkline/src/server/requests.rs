@@ -31,7 +31,7 @@ use crate::listen::{Activity, BoxError};
 
 /// The bytes that gRPC puts before a message: one that says whether the message
 /// is compressed, and four of its length.
-const PREFIX: usize = 5;
+pub(super) const PREFIX: usize = 5;
 
 /// How long a message waits for its share before it tries again: at first, and
 /// at most.
@@ -43,6 +43,8 @@ pub(super) struct Requests<B> {
     body: B,
     shared: Arc<Shared>,
     connection: Arc<Activity>,
+    /// The most bytes that a message may have.
+    limit: usize,
     arrived: Arrived,
     state: State,
     /// The share of the message that was taken last, until the next one is
@@ -74,12 +76,24 @@ impl<B> Requests<B>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// The requests of a stream on a connection.
+    /// The requests of a discovery stream on a connection.
     pub(super) fn new(body: B, shared: Arc<Shared>, connection: Arc<Activity>) -> Self {
+        let limit = shared.options.request_bytes;
+        Self::with_limit(body, shared, connection, limit)
+    }
+
+    /// The messages of a stream on a connection, of so many bytes at most each.
+    pub(super) fn with_limit(
+        body: B,
+        shared: Arc<Shared>,
+        connection: Arc<Activity>,
+        limit: usize,
+    ) -> Self {
         Self {
             body,
             shared,
             connection,
+            limit,
             arrived: Arrived::default(),
             state: State::New,
             taken: None,
@@ -169,7 +183,7 @@ where
     /// keep all that arrived with it.
     fn next_message(&mut self) -> Result<Option<Bytes>, Status> {
         let arrived = self.arrived.as_slice();
-        let Some(length) = message_length(arrived, self.shared.options.request_bytes)? else {
+        let Some(length) = message_length(arrived, self.limit)? else {
             self.arrived.copy();
             return Ok(None);
         };

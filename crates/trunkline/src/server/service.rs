@@ -90,11 +90,7 @@ where
 {
     let call = Call::of(&request);
     let closing = request.extensions().get::<Closing>().cloned();
-    let connection = request.extensions().get::<Arc<Activity>>().cloned();
-    let connection = connection.unwrap_or_else(|| {
-        // Another server accepted it: each stream counts as a connection.
-        Activity::new(call.connection.peer.map(ClientAddress::of))
-    });
+    let connection = connection_of(&request);
     let body = request.into_body();
     let requests = Requests::new(body, Arc::clone(&shared), Arc::clone(&connection));
     let driver = start_driver(shared, stream_form, call, closing, connection, requests);
@@ -103,6 +99,16 @@ where
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
+}
+
+/// The connection of a request. Each request counts as one if another server
+/// accepted it.
+pub(super) fn connection_of<B>(request: &Request<B>) -> Arc<Activity> {
+    let connection = request.extensions().get::<Arc<Activity>>().cloned();
+    connection.unwrap_or_else(|| {
+        let peer = Call::of(request).connection.peer;
+        Activity::new(peer.map(ClientAddress::of))
+    })
 }
 
 /// Admits a stream and returns its driver, or the status that refuses it.

@@ -10,7 +10,8 @@ use tower_service::Service;
 
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
-use super::{Server, poll};
+use super::whole_messages::WholeMessages;
+use super::{Server, poll, service};
 use crate::questions::Asked;
 use crate::reflection::Reflection;
 use crate::status::csds;
@@ -64,7 +65,11 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
             if shared.load.is_full() {
                 shared.hooks.limited(Limit::LoadStreams);
             }
-            shared.load.service().call(request).await
+            let connection = service::connection_of(&request);
+            let limit = shared.load.message_bytes();
+            let service = shared.load.service();
+            let whole = |body| Body::new(WholeMessages::new(body, shared, connection, limit));
+            service.clone().call(request.map(whole)).await
         }
         STATUS => {
             let clients = Arc::new(Server { shared });

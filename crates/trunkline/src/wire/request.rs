@@ -207,7 +207,7 @@ impl Reader {
         let request = SotwRequest {
             node: node.as_ref().map(core_node),
             type_url: self.intern_type(&message.type_url),
-            names,
+            names: names.into(),
             version: non_empty(&message.version_info).map(Version::new),
             nonce: non_empty(&message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(read_error),

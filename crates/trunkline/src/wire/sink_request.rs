@@ -3,11 +3,12 @@
 //! A server reads requests in [`super::request`].
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
 
 use bytes::Bytes;
 use prost::Message as _;
 use trunkline_core::kind;
-use trunkline_core::message::{self, DeltaRequest, ErrorDetail, Locator, SotwRequest};
+use trunkline_core::message::{self, DeltaRequest, ErrorDetail, Locator, Locators, SotwRequest};
 use trunkline_core::params::Params;
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_core::sink::Request;
@@ -24,6 +25,18 @@ pub struct RequestWriter {
     about: Node,
     /// The node that was written last: streams change, and the node stays.
     written: Option<(message::Node, Bytes)>,
+    /// The names that were written last, by type: most requests of a type
+    /// repeat them (C17).
+    listed: HashMap<TypeUrl, WrittenNames>,
+}
+
+/// The names of a state-of-the-world request, and their bytes.
+#[derive(Debug)]
+struct WrittenNames {
+    of: Locators,
+    /// Those without parameters, and those with them.
+    plain: Bytes,
+    located: Bytes,
 }
 
 impl RequestWriter {
@@ -48,17 +61,36 @@ impl RequestWriter {
 
     /// Writes a state-of-the-world request.
     fn write_sotw(&mut self, request: SotwRequest) -> Bytes {
-        let (resource_names, resource_locators) = split_locators(request.names);
-        let message = DiscoveryRequest {
+        // Fields in order, around the names, whose bytes are used again.
+        let head = DiscoveryRequest {
             version_info: or_empty(request.version.as_ref().map(Version::as_str)),
             node: request.node.map(|node| self.encode_node(node)),
-            resource_names,
+            ..DiscoveryRequest::default()
+        };
+        let tail = DiscoveryRequest {
             type_url: or_empty(request.type_url.as_ref().map(TypeUrl::as_str)),
             response_nonce: or_empty(request.nonce.as_ref().map(Nonce::as_str)),
             error_detail: request.error.map(write_status),
-            resource_locators,
+            ..DiscoveryRequest::default()
         };
-        message.encode_to_vec().into()
+        let (head, tail) = (head.encode_to_vec(), tail.encode_to_vec());
+        let names = self.encode_names(request.type_url, request.names);
+        let parts: [&[u8]; 4] = [&head, &names.plain, &tail, &names.located];
+        parts.concat().into()
+    }
+
+    /// Encodes the names of a type. The bytes of the list that was written last
+    /// are used again.
+    fn encode_names(&mut self, type_url: Option<TypeUrl>, names: Locators) -> &WrittenNames {
+        let type_url = type_url.unwrap_or_else(|| TypeUrl::new(""));
+        match self.listed.entry(type_url) {
+            Entry::Occupied(entry) if entry.get().of.is_shared_with(&names) => entry.into_mut(),
+            Entry::Occupied(mut entry) => {
+                entry.insert(WrittenNames::new(names));
+                entry.into_mut()
+            }
+            Entry::Vacant(entry) => entry.insert(WrittenNames::new(names)),
+        }
     }
 
     /// Writes a delta request.
@@ -109,8 +141,29 @@ impl RequestWriter {
     }
 }
 
+impl WrittenNames {
+    fn new(of: Locators) -> Self {
+        let (resource_names, resource_locators) = split_locators(of.iter().cloned());
+        let plain = DiscoveryRequest {
+            resource_names,
+            ..DiscoveryRequest::default()
+        };
+        let located = DiscoveryRequest {
+            resource_locators,
+            ..DiscoveryRequest::default()
+        };
+        Self {
+            of,
+            plain: plain.encode_to_vec().into(),
+            located: located.encode_to_vec().into(),
+        }
+    }
+}
+
 /// Splits names into those without parameters and those with them (TP2).
-fn split_locators(locators: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
+fn split_locators(
+    locators: impl IntoIterator<Item = Locator>,
+) -> (Vec<String>, Vec<ResourceLocator>) {
     let (mut plain, mut located) = (Vec::new(), Vec::new());
     for Locator { name, params } in locators {
         match &params {
@@ -179,7 +232,7 @@ mod tests {
         let sotw = SotwRequest {
             node: Some(node()),
             type_url: Some("t".into()),
-            names: vec!["a".into(), "b".into()],
+            names: vec!["a".into(), "b".into()].into(),
             version: Some("v".into()),
             nonce: Some("7".into()),
             error: Some(ErrorDetail {

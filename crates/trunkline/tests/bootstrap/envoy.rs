@@ -185,3 +185,31 @@ fn a_slip_hides_what_follows_from_it_and_nothing_else() {
     );
     assert!(all[1].contains("unknown field \"nam\""), "{all:#?}");
 }
+
+#[test]
+fn a_token_without_tls_is_warned_of_unless_it_stays_on_this_machine() {
+    let warnings = |target: &str| {
+        let service = format!(
+            "{{google_grpc: {{target_uri: '{target}', stat_prefix: s}}, \
+             initial_metadata: [{{key: Authorization, value: Bearer x}}]}}"
+        );
+        let ads = format!(
+            "ads_config: {{api_type: GRPC, transport_api_version: V3, grpc_services: [{service}]}}"
+        );
+        let warnings = read(&with(&ads, "")).warnings.into_iter();
+        let shown = warnings.map(|warning| warning.to_string());
+        shown
+            .filter(|text| text.contains("TLS"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warnings("xds.example.com:1"),
+        [
+            "b.yaml:2:93: dynamic_resources.ads_config.grpc_services[0]: the token of the control \
+          plane is sent without TLS, and anybody on the way can read it; use TLS, or a control \
+          plane on this machine"
+        ]
+    );
+    assert_eq!(warnings("127.0.0.1:1"), [""; 0]);
+    assert_eq!(warnings("unix:/run/xds.sock"), [""; 0]);
+}

@@ -8,8 +8,11 @@
 mod chaos;
 mod gate;
 mod hostile;
+mod scopes;
 mod scripted;
 mod server;
+mod sources;
+mod status;
 mod streams;
 
 use std::time::Duration;

@@ -93,6 +93,26 @@ async fn a_wildcard_brings_all_and_is_complete() {
 }
 
 #[tokio::test]
+async fn c49_a_wildcard_hears_that_no_server_is_reached() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = nobody.local_addr().unwrap().to_string();
+    drop(nobody);
+    let client = Client::builder().server(&address).unwrap().build();
+    let subscription = client.subscribe(Query::<Cluster>::all()).unwrap();
+    let answered = tokio::time::timeout(super::PATIENCE, subscription.answered());
+    let error = answered.await.unwrap().unwrap_err();
+    assert_eq!(error.cause, Cause::Unreachable);
+
+    let serving = Serving::start();
+    serving.set(&[("a", 1)]);
+    let address = serving.address.to_string();
+    let client = Client::builder().server(&address).unwrap().build();
+    let subscription = client.subscribe(Query::<Cluster>::all()).unwrap();
+    let answered = tokio::time::timeout(super::PATIENCE, subscription.answered());
+    assert_eq!(answered.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
 async fn a_type_that_is_known_can_be_watched_as_bytes() {
     let serving = Serving::start();
     serving.set(&[("a", 1)]);

@@ -205,3 +205,131 @@ fn c48_what_a_better_server_denied_before_it_is_used_again_is_gone_then() {
     assert_eq!(rig.state(a), "a@best");
     assert_eq!(rig.state(b), "! Deleted");
 }
+
+#[test]
+fn c48_what_a_source_has_stays_until_the_server_in_use_has_spoken_of_it() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    for name in ["a", "b", "c"] {
+        rig.subscribe(source, name);
+    }
+    let watches = ["a", "b", "c"].map(|name| rig.watch(Some(source), name));
+    let states = |rig: &Rig| watches.map(|watch| rig.state(watch));
+    rig.actions();
+    rig.fail(servers[0]);
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@other", "b@other", "c@other"]);
+
+    rig.wait(60_000);
+    rig.connect(servers[0]);
+    rig.send(servers[0], &["a@best"]);
+    assert_eq!(states(&rig), ["a@best", "b@other", "c@other"]);
+    rig.send_all(servers[0], &[], &["b"]);
+    assert_eq!(states(&rig), ["a@best", "! Deleted", "c@other"]);
+    rig.wait(15_000);
+    assert_eq!(states(&rig), ["a@best", "! Deleted", "! Silent"]);
+}
+
+#[test]
+fn c33_a_server_that_says_nothing_takes_nothing_away() {
+    let mut rig = Rig::new();
+    let (shared, other) = (rig.server(Mode::Delta), rig.server(Mode::Delta));
+    let one = rig
+        .client
+        .add_source(vec![shared, other], FallbackPolicy::Grpc);
+    let two = rig.client.add_source(vec![shared], FallbackPolicy::Grpc);
+    rig.subscribe(two, "a");
+    let watch = rig.watch(Some(two), "a");
+    rig.connect(shared);
+    rig.send(shared, &["a@1"]);
+    rig.fail(shared);
+    rig.wait(60_000);
+    rig.actions();
+    rig.fail(shared);
+    rig.subscribe(one, "b");
+    rig.wait(60_000);
+
+    // The server starts anew for the first source, and is asked for all.
+    rig.connect(shared);
+    rig.wait(60_000);
+    assert_eq!(rig.state(watch), "a@1 ~ Unreachable");
+    rig.send(shared, &["b@1"]);
+    assert_eq!(rig.state(watch), "a@1");
+    rig.send(shared, &["a@2"]);
+    assert_eq!(rig.state(watch), "a@2");
+}
+
+#[test]
+fn c25_what_one_source_ends_another_keeps() {
+    let mut rig = Rig::new();
+    let shared = rig.server(Mode::Delta);
+    let one = rig.client.add_source(vec![shared], FallbackPolicy::Grpc);
+    let two = rig.client.add_source(vec![shared], FallbackPolicy::Grpc);
+    let watches = [one, two].map(|source| {
+        rig.subscribe(source, "a");
+        rig.watch(Some(source), "a")
+    });
+    rig.connect(shared);
+    rig.send(shared, &["a@1"]);
+    rig.unsubscribe(one, "a");
+    assert_eq!(watches.map(|watch| rig.state(watch)), ["-", "a@1"]);
+}
+
+#[test]
+fn e10_a_ttl_runs_out_whichever_server_is_used() {
+    let mut rig = Rig::new();
+    let (source, servers) = rig.source(2);
+    rig.subscribe(source, "a");
+    let watch = rig.watch(Some(source), "a");
+    rig.connect(servers[0]);
+    let mut mortal = Arc::unwrap_or_clone(resource("a@1"));
+    mortal.ttl = Some(std::time::Duration::from_secs(74));
+    let response = DeltaResponse {
+        type_url: cds(),
+        nonce: "n".into(),
+        resources: vec![WireResource::full(Arc::new(mortal))].into(),
+        removed: Vec::new(),
+        removed_variants: Vec::new(),
+        errors: Vec::new(),
+    };
+    rig.judge(servers[0], response, Verdict::accept());
+    rig.fail(servers[0]);
+    rig.wait(60_000);
+    rig.actions();
+    rig.fail(servers[0]);
+    rig.subscribe(source, "b");
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["b@1"]);
+    assert_eq!(rig.state(watch), "a@1");
+    rig.wait(13_000);
+    assert_eq!(rig.state(watch), "a@1", "the other server may be slow");
+    rig.wait(1_000);
+    assert_eq!(rig.state(watch), "! Expired");
+}
+
+#[test]
+fn e11_envoy_uses_the_second_server_in_place_of_the_first() {
+    let mut rig = Rig::new();
+    let servers = [rig.server(Mode::Delta), rig.server(Mode::Delta)];
+    let source = rig
+        .client
+        .add_source(servers.to_vec(), FallbackPolicy::Envoy);
+    rig.subscribe(source, "a");
+    let watch = rig.watch(Some(source), "a");
+    for _ in 0..2 {
+        rig.wait(60_000);
+        assert_eq!(rig.actions(), [Action::Connect(servers[0])]);
+        rig.fail(servers[0]);
+    }
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["a@second"]);
+    rig.fail(servers[1]);
+    rig.wait(60_000);
+    assert_eq!(rig.actions(), [Action::Connect(servers[1])]);
+    rig.fail(servers[1]);
+    rig.wait(60_000);
+    rig.connect(servers[0]);
+    assert_eq!(rig.state(watch), "a@second ~ Unreachable");
+    rig.send(servers[0], &["a@first"]);
+    assert_eq!(rig.state(watch), "a@first");
+}

@@ -170,9 +170,7 @@ impl Rig {
     }
 
     fn check(&mut self) {
-        for source in self.client.sources.values_mut() {
-            source.contents.check();
-        }
+        self.client.check().unwrap();
     }
 }
 

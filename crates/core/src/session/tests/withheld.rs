@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::facts::RareFacts;
-use crate::message::SotwRequest;
+use crate::message::{Locator, SotwRequest};
 use crate::resource::{Nonce, Version};
 
 /// A client that is subscribed to all clusters.
@@ -52,14 +52,14 @@ impl Client {
 
     fn request(&mut self, names: &[&str], ack: Option<(Nonce, Option<Version>)>) {
         let type_url = Some(kind::CDS.into());
-        let names = names.iter().map(|name| (*name).into()).collect();
+        let names: Vec<Locator> = names.iter().map(|name| (*name).into()).collect();
         let (nonce, version) = ack.map_or((None, None), |(nonce, version)| (Some(nonce), version));
         let (db, now) = (&mut self.db, Moment::START);
         match self.mode {
             Mode::Sotw => {
                 let request = SotwRequest {
                     type_url,
-                    names,
+                    names: names.into(),
                     nonce,
                     version,
                     ..SotwRequest::default()
@@ -256,12 +256,12 @@ fn drive(client: &mut Client, listed: &[&str], seed: &mut u64) {
             return;
         }
         let (db, now, type_url) = (&mut client.db, Moment::START, Some(kind::CDS.into()));
-        let names = listed.iter().map(|name| (*name).into()).collect();
+        let names: Vec<Locator> = listed.iter().map(|name| (*name).into()).collect();
         match client.mode {
             Mode::Sotw => {
                 let request = SotwRequest {
                     type_url,
-                    names,
+                    names: names.into(),
                     nonce: Some(nonce),
                     version,
                     error,

@@ -246,3 +246,34 @@ fn c25_names_are_forgotten_when_the_server_was_told() {
     );
     assert_eq!(bench.forgotten(), ["cds xdstp://x/T/d/1"]);
 }
+
+#[test]
+fn e9_members_of_a_glob_that_are_not_sent_again_are_gone() {
+    let glob = "eds xdstp://x/T/d/*";
+    let (one, two) = ("xdstp://x/T/d/1@1", "xdstp://x/T/d/2@1");
+    let second = Duration::from_secs(1);
+    let bench = Bench::new(Mode::Delta, |config| config.silence = second);
+    let mut bench = bench.up(&[glob]);
+    bench.accept(delta("eds", "n1", &[one, two], &[]));
+    bench.requests();
+    bench.wait(2_000);
+    bench.down("gone");
+    bench.sink.handle_connected();
+    assert_eq!(bench.requests(), ["node:n eds +xdstp://x/T/d/*"]);
+    bench.accept(delta("eds", "n2", &[one], &[]));
+    assert_eq!(bench.states().len(), 2, "more may come");
+    bench.wait(2_000);
+    assert_eq!(bench.states(), ["eds xdstp://x/T/d/1 Acked 1"]);
+}
+
+#[test]
+fn e9_a_name_that_a_wildcard_covers_outlives_a_subscription_of_its_own() {
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds *", "cds a"]);
+    bench.accept(delta("cds", "n1", &["a@1"], &[]));
+    bench.requests();
+    bench.down("gone");
+    bench.unsub("cds a");
+    assert_eq!(bench.forgotten(), [""; 0]);
+    bench.sink.handle_connected();
+    assert_eq!(bench.requests(), ["node:n cds held=a@1"]);
+}

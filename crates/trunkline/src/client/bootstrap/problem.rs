@@ -104,6 +104,12 @@ pub enum Problem {
          add a validation_context with a trusted_ca, or with system_root_certs: {{}}"
     )]
     NoCa,
+    /// A token that anybody on the way can read. A warning.
+    #[error(
+        "the token of the control plane is sent without TLS, and anybody on the way can read it; \
+         use TLS, or a control plane on this machine"
+    )]
+    PlainToken,
     /// A static secret that the bootstrap does not have, or of another kind.
     #[error("no static secret {name:?} holds a {kind}; add it to static_resources.secrets")]
     UnknownSecret {

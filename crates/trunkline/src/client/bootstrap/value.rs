@@ -180,6 +180,12 @@ impl Bootstrap {
         source.or(self.default_config_source.as_ref()).cloned()
     }
 
+    /// Whether any authority has a source of its own. If none has, names with an
+    /// authority come from where others do.
+    pub(crate) fn has_authorities(&self) -> bool {
+        !self.authorities.is_empty() || !self.config_sources.is_empty()
+    }
+
     /// The dynamic parameters with which a name of a type is subscribed to
     /// (TP2).
     #[must_use]

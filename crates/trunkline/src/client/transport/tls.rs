@@ -122,7 +122,10 @@ impl TlsClients {
         };
         let config = match (build(options), last) {
             (Ok(config), _) => Arc::new(config),
-            (Err(_), Some(last)) => return Ok(last),
+            (Err(error), Some(last)) => {
+                tracing::warn!(%error, "TLS files have changed and cannot be used; the last good ones are");
+                return Ok(last);
+            }
             (Err(error), None) => return Err(error),
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -37,6 +37,9 @@ impl Resolver<'_> {
         let backoff = backoff(retry.0, &retry.1);
         let mut server = server?;
         server.metadata.extend(metadata?);
+        if server.sends_token_in_plaintext() {
+            scope.warn(Problem::PlainToken);
+        }
         Some((server, backoff?))
     }
 

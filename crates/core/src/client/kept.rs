@@ -1,0 +1,184 @@
+//! What a source keeps of servers that it used before.
+//!
+//! When a source changes to another server, whatever it has stays in use until
+//! the new server has its own word on it: nothing is taken away before its
+//! successor is there, or before the server says that there is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::contents::Key;
+use super::subscriptions::{Subscriptions, TypedSubscription};
+use super::watch::State;
+use crate::Moment;
+use crate::name::Name;
+use crate::params::{Constraints, Params};
+use crate::resource::{Resource, TypeUrl};
+use crate::sink::WatchError;
+use crate::timer::Timers;
+
+/// Names with the last word of an earlier server. Each is subscribed to, and
+/// the server in use has not spoken of it.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    names: BTreeMap<Key, KeptName>,
+    /// Wildcards and globs of which all names are known.
+    complete: BTreeSet<TypedSubscription>,
+    /// Nobody renews the TTLs any more (E10).
+    timers: Timers<(Key, Option<Constraints>)>,
+}
+
+/// The last word of an earlier server on a name.
+#[derive(Debug, Default)]
+struct KeptName {
+    /// The resource, or its variants; the first that is for a client counts.
+    held: Vec<Arc<Resource>>,
+    error: Option<WatchError>,
+}
+
+impl Kept {
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.complete.is_empty()
+    }
+
+    /// Keeps the resources that a server has of a name, and the error of the
+    /// name. Variants that are kept already stay, behind those with other
+    /// constraints (TP2). `expires_at` tells when the TTL of a resource runs
+    /// out.
+    pub(super) fn keep(
+        &mut self,
+        key: &Key,
+        held: Vec<Arc<Resource>>,
+        error: Option<WatchError>,
+        expires_at: impl Fn(&Resource) -> Option<Moment>,
+    ) {
+        for new in &held {
+            let timer = (key.clone(), new.constraints.clone());
+            match expires_at(new) {
+                Some(at) => self.timers.set(timer, at),
+                None => _ = self.timers.cancel(&timer),
+            }
+        }
+        let name = self.names.entry(key.clone()).or_default();
+        let is_new =
+            |old: &Arc<Resource>| held.iter().any(|new| new.constraints == old.constraints);
+        name.held.retain(|old| !is_new(old));
+        name.held.splice(..0, held);
+        name.error = error;
+        if name.held.is_empty() && name.error.is_none() {
+            self.names.remove(key);
+        }
+    }
+
+    /// Keeps that all names of a wildcard or a glob are known.
+    pub(super) fn keep_complete(&mut self, scope: TypedSubscription) {
+        self.complete.insert(scope);
+    }
+
+    pub(super) fn is_complete(&self, scope: &TypedSubscription) -> bool {
+        self.complete.contains(scope)
+    }
+
+    /// Forgets that a wildcard or a glob is complete: the server in use is to
+    /// tell from now on.
+    pub(super) fn drop_complete(&mut self, scope: &TypedSubscription) {
+        self.complete.remove(scope);
+    }
+
+    /// Drops a name.
+    pub(super) fn drop_name(&mut self, key: &Key) {
+        let Some(name) = self.names.remove(key) else {
+            return;
+        };
+        for held in name.held {
+            self.timers.cancel(&(key.clone(), held.constraints.clone()));
+        }
+    }
+
+    /// Drops the variants of a name that are for these parameters.
+    pub(super) fn drop_variants(&mut self, key: &Key, params: &Params) {
+        let Some(name) = self.names.get_mut(key) else {
+            return;
+        };
+        let is_for = |held: &Arc<Resource>| is_for(held, params);
+        for held in name.held.extract_if(.., |held| is_for(held)) {
+            self.timers.cancel(&(key.clone(), held.constraints.clone()));
+        }
+        if name.held.is_empty() {
+            self.names.remove(key);
+        }
+    }
+
+    /// Drops all that is not subscribed to (C25).
+    pub(super) fn drop_unsubscribed(&mut self, subscriptions: &Subscriptions) {
+        let is_left = |key: &Key| !subscriptions.covers(&key.0, &key.1);
+        let left: Vec<_> = self.names.keys().filter(|key| is_left(key)).collect();
+        let left: Vec<Key> = left.into_iter().cloned().collect();
+        left.iter().for_each(|key| self.drop_name(key));
+        self.complete
+            .retain(|scope| subscriptions.iter().any(|one| one == scope));
+    }
+
+    /// The names.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.names.keys()
+    }
+
+    /// The names of one type.
+    pub(super) fn names(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Name> {
+        let of_type = self.names.keys().filter(move |(url, _)| url == type_url);
+        of_type.map(|(_, name)| name)
+    }
+
+    /// The resource of a name, or its variants.
+    pub(super) fn held(&self, key: &Key) -> &[Arc<Resource>] {
+        self.names.get(key).map_or(&[], |name| &name.held)
+    }
+
+    /// The state of a name for these parameters; one without an entry does not
+    /// exist if it would be listed.
+    pub(super) fn state(&self, key: &Key, params: &Params) -> State {
+        let Some(name) = self.names.get(key) else {
+            let mut complete = self.complete.iter();
+            let is_listed = |(url, one): &TypedSubscription| {
+                *url == key.0 && one.params == *params && one.selector.covers(&key.1)
+            };
+            return State {
+                error: complete.any(is_listed).then(WatchError::deleted),
+                ..State::default()
+            };
+        };
+        let value = name.held.iter().find(|held| is_for(held, params));
+        State {
+            value: value.cloned(),
+            error: name.error.clone(),
+            origin: None,
+        }
+    }
+
+    /// The next moment at which a TTL runs out.
+    pub(super) fn poll_timeout(&self) -> Option<Moment> {
+        self.timers.next()
+    }
+
+    /// Drops the resources whose TTL ran out (E10). Returns their names.
+    pub(super) fn expire(&mut self, now: Moment) -> Vec<Key> {
+        let mut expired = Vec::new();
+        for (key, constraints) in self.timers.expire(now) {
+            if let Some(name) = self.names.get_mut(&key) {
+                name.held.retain(|held| held.constraints != constraints);
+                if name.held.is_empty() {
+                    name.error = Some(WatchError::expired());
+                }
+            }
+            expired.push(key);
+        }
+        expired
+    }
+}
+
+/// Returns whether a variant is for these parameters (TP2).
+fn is_for(resource: &Resource, params: &Params) -> bool {
+    let constraints = resource.constraints.as_ref();
+    constraints.is_none_or(|only| only.matches(params))
+}

@@ -1,0 +1,98 @@
+//! The versions that a client has rejected, and when: what CSDS tells beside
+//! the reason (C65).
+
+use std::time::SystemTime;
+
+use hashbrown::{HashMap, HashSet};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{TypeUrl, Version};
+use trunkline_core::sink::{Delivery, Verdict};
+
+/// How many names are remembered. Beyond it the older half is forgotten: their
+/// reasons stay, without version and time.
+const MOST: usize = 4096;
+
+/// The last rejection of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedUpdate {
+    /// The version that was rejected.
+    pub version: Version,
+    /// When that was.
+    pub at: SystemTime,
+}
+
+/// The last rejection of each name.
+#[derive(Debug, Default)]
+pub(super) struct Rejections(HashMap<(TypeUrl, Name), RejectedUpdate>);
+
+impl Rejections {
+    /// Notes the names that a verdict rejects; `of_set` is the version of the
+    /// response, where resources have none of their own.
+    pub(super) fn note(
+        &mut self,
+        delivery: &Delivery,
+        verdict: &Verdict,
+        of_set: Option<&Version>,
+    ) {
+        if verdict.rejected.is_empty() {
+            return;
+        }
+        let rejected = verdict.rejected.iter().filter_map(|of| of.name.as_ref());
+        let rejected: HashSet<&Name> = rejected.collect();
+        let at = SystemTime::now();
+        let resources = delivery.resources.iter();
+        for resource in resources.filter(|resource| rejected.contains(&resource.name)) {
+            self.make_room();
+            let version = of_set.unwrap_or(&resource.version).clone();
+            let key = (delivery.type_url.clone(), resource.name.clone());
+            self.0.insert(key, RejectedUpdate { version, at });
+        }
+    }
+
+    /// The last rejection of a name.
+    pub(super) fn get(&self, type_url: &TypeUrl, name: &Name) -> Option<&RejectedUpdate> {
+        self.0.get(&(type_url.clone(), name.clone()))
+    }
+
+    fn make_room(&mut self) {
+        if self.0.len() < MOST {
+            return;
+        }
+        let mut times: Vec<_> = self.0.values().map(|update| update.at).collect();
+        times.sort_unstable();
+        let middle = times[times.len() / 2];
+        self.0.retain(|_, update| update.at > middle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use trunkline_core::resource::Resource;
+    use trunkline_core::sink::Rejection;
+
+    #[test]
+    fn rejections_are_bounded_and_the_newest_stay() {
+        let mut rejections = Rejections::default();
+        let name_of = |number: usize| Name::new(&format!("name-{number}"));
+        for number in 0..3 * MOST {
+            let resource = Resource::new(name_of(number), "bad".into());
+            let delivery = Delivery {
+                type_url: "type".into(),
+                nonce: "1".into(),
+                resources: vec![Arc::new(resource)],
+                heartbeats: Vec::new(),
+                removed: Vec::new(),
+                removed_variants: Vec::new(),
+                errors: Vec::new(),
+            };
+            let verdict = Verdict::reject(vec![Rejection::of(&name_of(number), "bad")]);
+            rejections.note(&delivery, &verdict, None);
+        }
+        assert!(rejections.0.len() <= MOST);
+        let newest = name_of(3 * MOST - 1);
+        assert!(rejections.get(&"type".into(), &newest).is_some());
+    }
+}
