@@ -1,12 +1,13 @@
 //! The program `trunkline`.
 //!
 //! Each command is a file in `command`. The others are parts that commands
-//! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `runtimes` (its threads), `bounds` (what it bounds), `admin`
+//! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `runtimes` (its threads),
+//! `collector` (memory that goes back), `bounds` (what it bounds), `admin`
 //! (the HTTP API) and `client` (its user), `metrics`, `audit` and `journal`
-//! (hooks), `demo`, `envoy`. Wiring only: the server is in the crate `trunkline`, the
+//! (hooks), `recording` (exchanges of `watch --record`), `demo`, `envoy`. Wiring only: the server is in the crate `trunkline`, the
 //! rules of the protocol in `trunkline-core`. Rule numbers such as S12 or TP2
 //! are explained in `docs/rules.md` of the repository.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,11 +15,13 @@
 )]
 
 mod admin;
+mod allocator;
 mod applied;
 mod audit;
 mod bounds;
 mod cli;
 mod client;
+mod collector;
 mod color;
 mod command;
 mod contents;
@@ -33,6 +36,7 @@ mod log;
 mod metrics;
 mod output;
 mod plaintext;
+mod recording;
 mod report;
 mod running;
 mod runtimes;
@@ -45,11 +49,6 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use self::color::{Palette, Style};
-
-/// The allocator: it gives the memory of a burst back to the system, whichever
-/// C library the program is built for.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Runs the command of the command line. A failure is printed to standard
 /// error, and decides the exit code.

@@ -4,13 +4,13 @@
 
 mod support;
 
-use std::io::{self, BufRead as _, BufReader};
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::Value;
+use support::program::Program;
 use support::{CLUSTER, Server, bad, good, run, until};
 
 fn apply(server: &Server, text: &str) {
@@ -65,63 +65,17 @@ impl Relay {
     }
 }
 
-/// A command that watches; it is ended when it is dropped.
-struct Program {
-    child: Child,
-    /// What it prints, while somebody reads it.
-    lines: Option<io::Lines<BufReader<ChildStdout>>>,
-    errors: Arc<Mutex<String>>,
-}
-
-impl Program {
-    fn start(admin: SocketAddr, flags: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
-            .args(flags)
-            .args(["--admin", &admin.to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let errors = Arc::<Mutex<String>>::default();
-        let kept = Arc::clone(&errors);
-        thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                *kept.lock().unwrap() += &(line + "\n");
-            }
-        });
-        Self {
-            child,
-            lines: Some(BufReader::new(stdout).lines()),
-            errors,
-        }
-    }
-
-    fn line(&mut self) -> String {
-        self.lines.as_mut().unwrap().next().unwrap().unwrap()
-    }
-
-    fn said(&self, text: &str) {
-        until(text, || {
-            let errors = self.errors.lock().unwrap();
-            errors.contains(text).then_some(())
-        });
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts a command that watches a server.
+fn start(admin: SocketAddr, flags: &[&str]) -> Program {
+    let admin = admin.to_string();
+    Program::start(&[flags, &["--admin", &admin]].concat())
 }
 
 #[test]
 fn the_program_goes_on_after_a_cut_and_says_what_it_missed() {
     let server = Server::start(&[]);
     let relay = Relay::start(server.admin);
-    let mut program = Program::start(relay.address, &["watch", "--json"]);
+    let mut program = start(relay.address, &["watch", "--json"]);
     assert!(program.line().contains("bookmark"));
     apply(&server, CLUSTER);
     let mut seen = vec![program.line()];
@@ -150,7 +104,7 @@ fn the_program_prints_a_line_for_people() {
     let server = Server::start(&[]);
     apply(&server, CLUSTER);
     apply_timeout(&server, 2);
-    let mut program = Program::start(server.admin, &["watch", "--from", "1", "--type", "cds"]);
+    let mut program = start(server.admin, &["watch", "--from", "1", "--type", "cds"]);
     let line = program.line();
     let what = "changed      revision 2 by api 127.0.0.1: cds/backend changed";
     assert!(line.ends_with(what), "{line}");
@@ -172,7 +126,7 @@ fn the_program_prints_a_line_for_people() {
 #[test]
 fn the_program_ends_when_nobody_reads_what_it_prints() {
     let server = Server::start(&[]);
-    let mut program = Program::start(server.admin, &["watch", "--json"]);
+    let mut program = start(server.admin, &["watch", "--json"]);
     assert!(program.line().contains("bookmark"));
     program.lines = None;
     apply(&server, CLUSTER);
@@ -191,11 +145,11 @@ fn get_goes_on_with_each_change_of_what_was_selected() {
     let server = Server::start(&[]);
     apply(&server, CLUSTER);
     let relay = Relay::start(server.admin);
-    let program = Program::start(relay.address, &["get", "cds/backend", "cds/other", "-w"]);
+    let program = start(relay.address, &["get", "cds/backend", "cds/other", "-w"]);
     program.said("there is no cds \"other\"");
     apply(&server, &CLUSTER.replace("backend", "other"));
 
-    let mut program = Program::start(relay.address, &["get", "cds/backend", "cds/other", "-w"]);
+    let mut program = start(relay.address, &["get", "cds/backend", "cds/other", "-w"]);
     let head: Vec<String> = (0..3).map(|_| program.line()).collect();
     assert!(head[0].starts_with("NAME"), "{head:?}");
     assert!(
@@ -246,10 +200,10 @@ fn get_goes_on_with_each_change_of_what_was_selected() {
 #[test]
 fn get_watches_in_every_form() {
     let server = Server::start(&[]);
-    let mut names = Program::start(server.admin, &["get", "cds", "--watch", "-o", "name"]);
-    let mut json = Program::start(server.admin, &["get", "cds", "--watch", "-o", "json"]);
+    let mut names = start(server.admin, &["get", "cds", "--watch", "-o", "name"]);
+    let mut json = start(server.admin, &["get", "cds", "--watch", "-o", "json"]);
     apply(&server, CLUSTER);
-    let mut yaml = Program::start(server.admin, &["get", "cds", "--watch", "-o", "yaml"]);
+    let mut yaml = start(server.admin, &["get", "cds", "--watch", "-o", "yaml"]);
     assert_eq!(names.line(), "cds/backend");
     let event: Value = serde_json::from_str(&json.line()).unwrap();
     // It may have begun after the change.

@@ -1,5 +1,5 @@
 //! As much of an HTTP/1.1 client as tests need: GETs, on a connection for each
-//! or on one that is kept.
+//! or on one that is kept, and PUTs.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -72,6 +72,22 @@ pub fn ask_as(address: SocketAddr, host: &str, path: &str) -> io::Result<Asked> 
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     Ok(Asked(stream))
+}
+
+/// Puts a body at a path.
+///
+/// # Errors
+///
+/// As for [`get`].
+pub fn put(address: SocketAddr, path: &str, body: &[u8]) -> io::Result<Response> {
+    let mut stream = connect(address)?;
+    let length = body.len();
+    let head = format!(
+        "PUT {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\n\
+         connection: close\r\n\r\n"
+    );
+    stream.write_all(&[head.as_bytes(), body].concat())?;
+    Asked(stream).answer()
 }
 
 /// A connection for one request after another.

@@ -6,7 +6,10 @@ use super::{Finding, numbered};
 const LONGEST: usize = 500;
 
 /// Files that may hold `unsafe`, each with the reason.
-const UNSAFE_ALLOWED: &[(&str, &str)] = &[];
+const UNSAFE_ALLOWED: &[(&str, &str)] = &[(
+    "crates/cli/src/allocator.rs",
+    "declares a function of the allocator that its crate does not",
+)];
 
 /// What is half done, written so that this file does not hold what it looks
 /// for.

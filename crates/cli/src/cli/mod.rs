@@ -1,17 +1,19 @@
 //! The command line: names, flags and defaults are a contract.
 //!
 //! The commands and their examples are here; the flags of those that talk to a
-//! server are in `remote`, `show` and `change`.
+//! server are in `remote`, `show`, `watch` and `change`.
 
 mod change;
 mod remote;
 mod show;
+mod watch;
 
 pub(crate) use self::change::{
     Apply, Change, Confirm, Delete, Diff, Edit, LeaseTime, Wait, WaitFor,
 };
 pub(crate) use self::remote::Remote;
-pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput, Watch};
+pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput};
+pub(crate) use self::watch::{Plane, Replay, Watch, WatchOutput};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -184,16 +186,46 @@ pub(crate) enum Command {
         same, with 1 if not, and with 2 or more if something is wrong. Resources of the Envoy's\n\
         bootstrap, and of types that it does not ask this server for, are no difference.")]
     Status(Status),
-    /// Shows changes, ACKs, NACKs and clients that come and go, as it happens
-    #[command(after_help = "Examples:\n  \
+    /// Shows what happens: in a Trunkline server, or in what any control plane sends
+    #[command(
+        after_help = "Examples of events, of the Trunkline server at --admin:\n  \
         trunkline watch\n  \
         trunkline watch --event nacked\n  \
         trunkline watch --node sidecar-7 --type cds --type eds\n  \
         trunkline watch --from 12 --json\n\n\
-        Runs until it is stopped. If the connection is lost, it goes on after the last event that\n\
-        it got. Events that are forgotten by then, or of a server that has started again, are\n\
-        said to be missed. What --json prints is described in docs/admin-api.md.")]
-    Watch(Watch),
+        Examples of resources, as any control plane sends them to a client:\n  \
+        trunkline watch cds --server 127.0.0.1:18000\n  \
+        trunkline watch cds backend --server 127.0.0.1:18000 --sotw --node sidecar-7\n  \
+        trunkline watch cds/backend eds/backend --server 127.0.0.1:18000 --once -o yaml\n  \
+        trunkline watch rds shop --server 127.0.0.1:18000 --param env=prod -o json\n  \
+        trunkline watch clusters --bootstrap envoy-ads.yaml\n  \
+        trunkline watch cds --server https://xds.test:443 --tls-ca ca.pem --tls-cert c.pem --tls-key k.pem\n  \
+        trunkline watch cds --server 127.0.0.1:18000 --once --record bug.jsonl\n\n\
+        Without --server and --bootstrap: changes, ACKs, NACKs and clients that come and go. If\n\
+        the connection is lost, it goes on after the last event that it got. Events that are\n\
+        forgotten by then, or of a server that has started again, are said to be missed. What\n\
+        --json prints is described in docs/admin-api.md.\n\n\
+        With one of them, the program is an xDS client: it subscribes to the names, or to all of\n\
+        the type, and tells what is added, changed and removed, what it rejects (NACK) and why,\n\
+        and what does not exist. Connections are told on standard error. Secrets are shown as\n\
+        [redacted]. What -o yaml prints with --once can be given to `validate` and `apply`.\n\
+        With --once: 0 all was found, 1 it was not, 3 no server was reached, or none answered.\n\
+        docs/client.md has the forms, and what a recording holds.\n\n\
+        Both run until they are stopped, and end when nobody reads what they print."
+    )]
+    Watch(Box<Watch>),
+    /// Serves what `watch --record` has recorded again, to any client
+    #[command(after_help = "Examples:\n  \
+        trunkline replay recording.jsonl\n  \
+        trunkline replay recording.jsonl --listen 0.0.0.0:18000 --speed 10\n  \
+        trunkline replay recording.jsonl --stream 1\n\n\
+        A client that asks for a type gets the recorded responses of that type in their order, with\n\
+        their bytes, whatever names it asks for; each after it has answered the one before. Only\n\
+        nonces are new. A stream of delta gets responses of delta, one of state of the world those\n\
+        of state of the world. Every stream begins at the beginning, and stays open at the end.\n\
+        What clients ask and answer is told on standard error, with the reason of each NACK.\n\n\
+        Whoever reaches the address gets what was recorded, with its secrets.")]
+    Replay(Replay),
     /// Tells which variant of a resource a client gets, or which virtual host on demand, and why
     #[command(after_help = "Examples:\n  \
         trunkline explain rds routes --node sidecar-7\n  \

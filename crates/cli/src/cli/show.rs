@@ -84,31 +84,6 @@ impl Status {
     }
 }
 
-/// Flags of `watch`.
-#[derive(Debug, Args)]
-pub(crate) struct Watch {
-    /// Begin after the change that made this revision, such as 12, and not now
-    #[arg(long, value_name = "REVISION")]
-    pub(crate) from: Option<u64>,
-    /// Begin after the event with this id, which --json shows
-    #[arg(long, value_name = "ID", conflicts_with = "from")]
-    pub(crate) after: Option<String>,
-    /// Only what is about this type, such as cds; may be repeated
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) types: Vec<String>,
-    /// Only changed, acked, nacked, connected or disconnected; may be repeated
-    #[arg(long = "event", value_name = "EVENT")]
-    pub(crate) events: Vec<String>,
-    /// Only clients with this node id, such as sidecar-7, beside changes; may be repeated
-    #[arg(long = "node", value_name = "ID")]
-    pub(crate) nodes: Vec<String>,
-    /// Print events as the server sends them, one line of JSON each
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {

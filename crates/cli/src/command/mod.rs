@@ -18,6 +18,7 @@ mod get;
 mod get_watch;
 mod overview;
 mod places;
+mod replay;
 mod selected;
 mod serve;
 mod settings;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Edit(args) => edit::run(&args),
         Command::Confirm(args) => confirm::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Replay(args) => replay::run(&args, cli.global),
         Command::Explain(args) => explain::run(&args),
         Command::Bench(options) => bench::run(*options),
         Command::Demo(args) => demo::run(&args, cli.global),

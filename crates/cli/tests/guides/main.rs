@@ -290,6 +290,16 @@ fn the_client_library() {
             ),
             DOCTEST,
             DOCTEST,
+            SERVE,
+            ("trunkline watch cds --server", Starts("added")),
+            (
+                "connecting to",
+                Of(
+                    "trunkline watch cds --server",
+                    &["2026-11-18T09:30:00.459Z"],
+                ),
+            ),
+            ("trunkline replay", Starts("replaying")),
         ],
     );
 }

@@ -13,11 +13,24 @@ pub(crate) struct Example {
 }
 
 impl Example {
+    /// What one that goes on prints when it is at work.
+    pub(crate) fn expected(&self) -> &'static str {
+        let asks_control_plane = ["--server", "--bootstrap"];
+        let has = |flag: &&str| self.text.contains(*flag);
+        match self.text.contains("trunkline watch") && asks_control_plane.iter().any(has) {
+            true => "added",
+            false => "\n",
+        }
+    }
+
     /// Returns whether it goes on until it is stopped.
     pub(crate) fn is_endless(&self) -> bool {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         let flags = ["--watch", "-w", "--lease"];
-        let commands = ["serve", "watch", "demo"];
+        let commands = ["serve", "watch", "replay", "demo"];
+        if words.contains(&"--once") {
+            return false;
+        }
         let runs = |command: &&str| self.text.contains(&format!("trunkline {command}"));
         words.iter().any(|word| flags.contains(word)) || commands.iter().any(runs)
     }

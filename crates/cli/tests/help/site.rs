@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::examples::Example;
 use crate::started::Started;
 use crate::support::envoy_admin::EnvoyAdmin;
-use crate::support::{Server, run};
+use crate::support::{Server, good, run};
 
 /// All contents of the server, and of the files that examples apply.
 const CONTENTS: &str = r#"resources:
@@ -41,6 +41,25 @@ const CONTENTS: &str = r#"resources:
     name: shop
     virtual_hosts: [{name: all, domains: ["*"]}]
 "#;
+
+/// A bootstrap of Envoy whose control plane is the server.
+const ENVOY_ADS: &str = "\
+node: {id: sidecar-8, cluster: shop}
+dynamic_resources:
+  ads_config:
+    api_type: DELTA_GRPC
+    transport_api_version: V3
+    grpc_services: [{envoy_grpc: {cluster_name: xds}}]
+static_resources:
+  clusters:
+  - name: xds
+    http2_protocol_options: {}
+    load_assignment:
+      cluster_name: xds
+      endpoints:
+      - lb_endpoints:
+        - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: PORT}}}
+";
 
 /// An editor that changes a resource.
 const EDITOR: &str = "#!/bin/sh\nsed -i 's/connect_timeout: 1s/connect_timeout: 2s/; \
@@ -104,11 +123,44 @@ impl Site {
             "--admin-tls-client-ca",
             &ca,
         ]);
-        Self {
-            server: Server::start(&[]),
+        let server = Server::start(&[]);
+        let site = Self {
+            server,
             dir,
             secure,
-        }
+        };
+        site.prepare_control_plane();
+        site
+    }
+
+    /// Writes a bootstrap of the server, a recording of what it sends, and its
+    /// contents into the server with TLS.
+    fn prepare_control_plane(&self) {
+        self.prepare();
+        let port = self.server.listen.port().to_string();
+        let path = |name: &str| self.dir.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(path("envoy-ads.yaml"), ENVOY_ADS.replace("PORT", &port)).unwrap();
+        let (server, file) = (self.server.listen.to_string(), path("recording.jsonl"));
+        let args = [
+            "watch", "cds", "--once", "--server", &server, "--record", &file,
+        ];
+        good(&run(&args));
+        let secure = format!("https://{}", self.secure.admin);
+        let (clusters, ca) = (path("clusters.yaml"), path("ca.pem"));
+        let (cert, key) = (path("c.pem"), path("k.pem"));
+        good(&run(&[
+            "apply",
+            "-f",
+            &clusters,
+            "--admin",
+            &secure,
+            "--tls-ca",
+            &ca,
+            "--tls-cert",
+            &cert,
+            "--tls-key",
+            &key,
+        ]));
     }
 
     /// Runs an example. One that is endless has to print something, and is
@@ -125,7 +177,7 @@ impl Site {
         let line = line.replace("127.0.0.1:9901", &envoy.address.to_string());
         let mut running = Started::start(self, &line);
         let result = match example.is_endless() {
-            true => running.stop_when_seen(|round| self.change(round)),
+            true => running.stop_when_seen(example.expected(), |round| self.change(round)),
             false => running.wait(example),
         };
         drop(client);
@@ -183,6 +235,9 @@ impl Site {
                 false => " --listen 127.0.0.1:0",
             };
             line.push_str(&format!("{listen} --admin 127.0.0.1:0"));
+        }
+        if line.contains("trunkline replay") && !line.contains("--listen") {
+            line.push_str(" --listen 127.0.0.1:0");
         }
         if line.contains("trunkline bench") {
             line = smaller(&line);

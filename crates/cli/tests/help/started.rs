@@ -70,15 +70,20 @@ impl Started {
         }
     }
 
-    /// Waits until something is printed that is no mistake, and stops it.
-    pub(crate) fn stop_when_seen(&mut self, mut change: impl FnMut(usize)) -> Result<(), String> {
+    /// Waits until a text is printed, and nothing that is a mistake, and stops
+    /// it.
+    pub(crate) fn stop_when_seen(
+        &mut self,
+        text: &str,
+        mut change: impl FnMut(usize),
+    ) -> Result<(), String> {
         let mut round = 0;
         let seen = until("output", || {
             round += 1;
             if let Some(status) = self.shell.try_wait().unwrap() {
                 return Some(Err(format!("{status}: {}", self.output())));
             }
-            match self.output().contains('\n') {
+            match self.output().contains(text) {
                 true => Some(Ok(())),
                 false => {
                     change(round);

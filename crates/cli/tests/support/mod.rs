@@ -3,6 +3,7 @@
 
 pub mod envoy_admin;
 pub mod peer;
+pub mod program;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,12 +1,12 @@
-//! `trunkline watch`: events of a server, as they happen.
+//! `trunkline watch` without a control plane: events of a server, as they happen.
 
 use http::StatusCode;
 
-use super::event_line::event_line;
-use super::events::{Events, RETRY, parse_event, print_line};
-use super::{encode_url, run_request};
 use crate::cli;
 use crate::client::{Client, OpenResponse, Opening};
+use crate::command::event_line::event_line;
+use crate::command::events::{Events, RETRY, parse_event, print_line};
+use crate::command::{encode_url, run_request};
 use crate::failure::Result;
 
 /// Prints events until the program is stopped, or nobody reads them.
@@ -102,7 +102,7 @@ impl Watching<'_> {
     /// what is printed.
     fn print_event(&mut self, line: &[u8]) -> Result<bool> {
         let event = parse_event(line)?;
-        let is_read = match self.args.json {
+        let is_read = match self.args.events.json {
             true => print_line(&[line, b"\n"].concat())?,
             false => match event_line(&event) {
                 Some(text) => print_line(text.as_bytes())?,
@@ -124,7 +124,7 @@ impl Watching<'_> {
 
 /// Writes where the flags say to begin, as a parameter.
 fn first_start(args: &cli::Watch) -> String {
-    match (args.from, &args.after) {
+    match (args.events.from, &args.events.after) {
         (Some(revision), _) => format!("from={revision}"),
         (None, Some(id)) => format!("after={}", encode_url(id)),
         (None, None) => String::new(),
@@ -134,8 +134,8 @@ fn first_start(args: &cli::Watch) -> String {
 /// Writes the filter of the flags as parameters.
 fn filter_query(args: &cli::Watch) -> String {
     let filters = [
-        ("type", &args.types),
-        ("event", &args.events),
+        ("type", &args.events.of_types),
+        ("event", &args.events.of_events),
         ("node", &args.nodes),
     ];
     let mut query = String::new();

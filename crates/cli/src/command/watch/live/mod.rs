@@ -1,0 +1,236 @@
+//! `trunkline watch TYPE --server ADDR`: what a control plane sends to a client.
+//!
+//! ```text
+//! flags ── connect ──▶ Client ── follow, one task a type ──▶ Live ── seen, form ──▶ output
+//!                        └────── observers: notices, Recorder ──▶ standard error, a file
+//! ```
+
+mod connect;
+mod follow;
+mod form;
+mod notices;
+mod seen;
+mod select;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use trunkline::client::{Cause, Client, Raw, State};
+use trunkline::{Name, TypeUrl};
+
+use self::follow::{News, follow};
+use self::notices::{Connections, Notice, notices};
+use self::seen::{Known, What};
+use self::select::{Wanted, select};
+use crate::cli;
+use crate::command::events::print_line;
+use crate::command::run_request;
+use crate::descriptors;
+use crate::failure::{Failure, Result};
+use crate::recording::Recorder;
+use crate::signals::Ends;
+
+/// How many batches of news wait for the printer. Beyond it states are skipped,
+/// and the newest is told.
+const WAITING: usize = 16;
+
+/// Prints what the control plane sends until the program is stopped, nobody
+/// reads it, or with `--once` it has answered.
+pub(super) fn run(args: &cli::Watch) -> Result<()> {
+    descriptors::load(&args.types.descriptors)?;
+    let wanted = select(args)?;
+    let (builder, servers) = connect::builder(args)?;
+    let (narrator, notices) = notices();
+    let mut builder = builder.observer(Arc::new(narrator));
+    let mut record_failed = None;
+    if let Some(path) = &args.plane.record {
+        let shown = path.display();
+        let (recorder, failed) = Recorder::create(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::usage(format!(
+                "--record {shown}: there is such a file, and it is not overwritten; remove it, or \
+                 name another"
+            )),
+            _ => Failure::usage(format!("--record {shown}: {error}")),
+        })?;
+        eprintln!("warning: {shown} will hold secrets as they are received");
+        builder = builder.observer(Arc::new(recorder));
+        record_failed = Some(failed);
+    }
+    run_request(async {
+        let client = builder.build();
+        let (sender, news) = mpsc::channel(WAITING);
+        let mut live = Live {
+            args,
+            known: wanted.iter().map(Known::new).collect(),
+            unanswered: wanted.len(),
+            connections: Connections::new(servers, args.plane.once),
+        };
+        for (index, one) in wanted.iter().enumerate() {
+            let task = subscribe(&client, one)?;
+            tokio::spawn(follow(index, task, sender.clone()));
+        }
+        live.run(news, notices, record_failed).await
+    })
+}
+
+/// Subscribes to what is wanted of a type.
+fn subscribe(client: &Client, wanted: &Wanted) -> Result<follow::Followed> {
+    let mut subscriptions = Vec::new();
+    for query in wanted.queries()? {
+        subscriptions.push(client.subscribe(query).map_err(Failure::usage)?);
+    }
+    let (scopes, names) = subscriptions
+        .into_iter()
+        .zip(&wanted.selectors)
+        .partition::<Vec<_>, _>(|(_, selector)| selector.is_scope);
+    Ok(follow::Followed {
+        watch: client.watch_many(wanted.all()?),
+        scopes: scopes.into_iter().map(|(one, _)| one).collect(),
+        _names: names.into_iter().map(|(one, _)| one).collect(),
+        is_doubtful: wanted.is_doubtful(),
+    })
+}
+
+/// The state of the command.
+struct Live<'a> {
+    args: &'a cli::Watch,
+    /// What was told, by type.
+    known: Vec<Known>,
+    /// Types whose wildcards and collections have no full answer yet.
+    unanswered: usize,
+    connections: Connections,
+}
+
+/// Why the command goes on no further.
+enum End {
+    /// It was stopped, or nobody reads what is printed.
+    Stopped,
+    /// All is answered, and that was asked for.
+    Answered,
+}
+
+impl Live<'_> {
+    async fn run(
+        &mut self,
+        mut news: mpsc::Receiver<(usize, News)>,
+        mut notices: mpsc::Receiver<Notice>,
+        record_failed: Option<oneshot::Receiver<io::Error>>,
+    ) -> Result<()> {
+        let mut ends = Ends::new()?;
+        let mut record_failed = std::pin::pin!(fails(record_failed));
+        let once = self.args.plane.once;
+        let mut deadline = std::pin::pin!(tokio::time::sleep(self.args.plane.timeout));
+        loop {
+            let end = tokio::select! {
+                biased;
+                () = ends.next() => return Ok(()),
+                error = &mut record_failed => return Err(self.record_failure(&error)),
+                Some(notice) = notices.recv() => {
+                    if let Some(sentence) = self.connections.tell(notice) {
+                        eprintln!("{sentence}");
+                    }
+                    None
+                }
+                Some((index, news)) = news.recv() => self.take(index, news)?,
+                () = &mut deadline, if once => return Err(self.timed_out()),
+            };
+            match end {
+                None => {}
+                Some(End::Stopped) => return Ok(()),
+                Some(End::Answered) => return self.outcome(),
+            }
+        }
+    }
+
+    /// Prints news of a type. Returns whether the command ends with it.
+    fn take(&mut self, index: usize, news: News) -> Result<Option<End>> {
+        match news {
+            News::Changes(changes) => {
+                for (name, state) in changes {
+                    if !self.take_state(index, &name, &state)? {
+                        return Ok(Some(End::Stopped));
+                    }
+                }
+            }
+            News::Answered => self.unanswered -= 1,
+            News::Unreachable if self.args.plane.once => return Err(self.unreachable()),
+            News::Unreachable => {}
+            News::Silent => eprintln!(
+                "nothing is received of {}; many control planes send all of a type for listeners \
+                 and clusters only: name the resources",
+                self.known[index].short()
+            ),
+        }
+        let is_answered = self.unanswered == 0 && self.known.iter().all(Known::is_answered);
+        Ok((self.args.plane.once && is_answered).then_some(End::Answered))
+    }
+
+    /// Prints what a state tells of a name. Returns whether somebody reads it.
+    fn take_state(&mut self, index: usize, name: &Name, state: &State<Raw>) -> Result<bool> {
+        let once = self.args.plane.once;
+        for what in self.known[index].tell(name, state) {
+            if once && matches!(what, What::Failed(Cause::Unreachable, _)) {
+                return Err(self.unreachable());
+            }
+            let type_url: &TypeUrl = &self.known[index].type_url;
+            let text = form::write(self.args.plane.output, type_url, name, &what, state)?;
+            if !print_line(text.as_bytes())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What `--once` has found.
+    fn outcome(&self) -> Result<()> {
+        let missing: Vec<String> = self.known.iter().flat_map(Known::missing).collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::wrong(format!("not found: {}", missing.join(", ")))),
+        }
+    }
+
+    /// The failure of a client that reaches no server; why was told of each.
+    fn unreachable(&self) -> Failure {
+        let servers = self.connections.servers();
+        let hint = self.connections.hint();
+        Failure::unreachable(format!("no control plane is reached at {servers}; {hint}"))
+    }
+
+    fn timed_out(&self) -> Failure {
+        let waiting: Vec<String> = self.known.iter().flat_map(Known::unanswered).collect();
+        let seconds = self.args.plane.timeout.as_secs_f64();
+        let servers = self.connections.servers();
+        let what = match waiting.is_empty() {
+            true => "all that was asked for".to_owned(),
+            false => waiting.join(", "),
+        };
+        Failure::timed_out(format!(
+            "{servers} has not answered {what} in {seconds} s; wait longer with --timeout, or name \
+             the resources: many control planes send all of a type for listeners and clusters only"
+        ))
+    }
+
+    fn record_failure(&self, error: &io::Error) -> Failure {
+        let path = self.args.plane.record.as_deref().unwrap_or("".as_ref());
+        Failure::wrong(format!(
+            "--record {}: {error}; what is there can be replayed but for its last line",
+            path.display()
+        ))
+    }
+}
+
+/// Waits for the error of a recording; for ever without one.
+async fn fails(failed: Option<oneshot::Receiver<io::Error>>) -> io::Error {
+    if let Some(failed) = failed
+        && let Ok(error) = failed.await
+    {
+        return error;
+    }
+    std::future::pending().await
+}
+
+/// What is known of each name, in order.
+type ByName<T> = BTreeMap<Name, T>;

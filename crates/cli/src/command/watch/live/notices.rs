@@ -1,0 +1,188 @@
+//! What happens to connections, in sentences.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc;
+use trunkline::client::{ClientEvent, Observer, StreamInfo};
+use trunkline_proto::redact;
+
+use super::connect::Servers;
+
+/// How many notices wait to be told.
+const WAITING: usize = 1024;
+
+/// Something that happened to a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    Connecting(String),
+    Connected(String),
+    Disconnected(String, String),
+    /// A server has sent what could not be used, or even read; why.
+    Bad(String, String),
+}
+
+/// An observer that puts notices into a queue. One that has no room is left
+/// out: an observer does not wait.
+pub(super) struct Narrator(mpsc::Sender<Notice>);
+
+/// Makes a narrator and its queue.
+pub(super) fn notices() -> (Narrator, mpsc::Receiver<Notice>) {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    (Narrator(sender), receiver)
+}
+
+impl Observer for Narrator {
+    fn observe(&self, event: &ClientEvent<'_>) {
+        let server = |stream: &StreamInfo| stream.server.address.to_string();
+        let notice = match event {
+            ClientEvent::Connecting(stream) => Notice::Connecting(server(stream)),
+            ClientEvent::Connected(stream) => Notice::Connected(server(stream)),
+            ClientEvent::Disconnected(stream, reason) => {
+                Notice::Disconnected(server(stream), (*reason).to_owned())
+            }
+            ClientEvent::Fault(stream, error) => Notice::Bad(server(stream), error.to_string()),
+            ClientEvent::Judged {
+                stream, verdict, ..
+            } => {
+                // Those with names are told with their names.
+                let mut rejected = verdict.rejected.iter();
+                let Some(unnamed) = rejected.find(|one| one.name.is_none()) else {
+                    return;
+                };
+                let reason = redact::quoted(&unnamed.reason);
+                let what = format!("a resource without a name was rejected: {reason}");
+                Notice::Bad(server(stream), what)
+            }
+            _ => return,
+        };
+        // Without room it is left out.
+        let _ = self.0.try_send(notice);
+    }
+}
+
+/// How the connection to a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    New,
+    Up,
+    /// It was lost, or was never there; that was told.
+    Down,
+}
+
+/// The connections to all servers, as they were told.
+pub(super) struct Connections {
+    given: Servers,
+    /// The first answer is the last: nothing is tried again.
+    once: bool,
+    links: BTreeMap<String, Link>,
+}
+
+impl Connections {
+    /// Of the servers that were given, none is connected to.
+    pub(super) fn new(given: Servers, once: bool) -> Self {
+        Self {
+            given,
+            once,
+            links: BTreeMap::new(),
+        }
+    }
+
+    /// The servers that were given, for people.
+    pub(super) fn servers(&self) -> &str {
+        &self.given.shown
+    }
+
+    /// What to look at if no server can be reached.
+    pub(super) fn hint(&self) -> &'static str {
+        self.given.hint
+    }
+
+    /// Takes a notice. Returns what is worth telling: an attempt that fails like
+    /// the one before is not.
+    pub(super) fn tell(&mut self, notice: Notice) -> Option<String> {
+        match notice {
+            Notice::Connecting(server) => {
+                if self.links.contains_key(&server) {
+                    return None;
+                }
+                let is_down = |link: &Link| *link == Link::Down;
+                let is_fallback = self.links.values().any(is_down);
+                let sentence = match is_fallback {
+                    true => format!("falling back to {server}"),
+                    false => format!("connecting to {server}"),
+                };
+                self.links.insert(server, Link::New);
+                Some(sentence)
+            }
+            Notice::Connected(server) => {
+                let before = self.links.insert(server.clone(), Link::Up);
+                match before {
+                    Some(Link::Up) => None,
+                    Some(Link::Down) => Some(format!("connected to {server} again")),
+                    Some(Link::New) | None => Some(format!("connected to {server}")),
+                }
+            }
+            Notice::Disconnected(server, reason) => {
+                let before = self.links.insert(server.clone(), Link::Down);
+                let what = match before {
+                    Some(Link::Down) => return None,
+                    Some(Link::Up) => "the connection is lost",
+                    Some(Link::New) | None => "no connection",
+                };
+                Some(match (self.once, before) {
+                    (true, _) => format!("{server}: {what}: {reason}"),
+                    (false, Some(Link::Up)) => {
+                        format!("{server}: {what}, trying again: {reason}")
+                    }
+                    (false, _) => {
+                        let hint = self.given.hint;
+                        format!("{server}: {what}, trying again: {reason} ({hint})")
+                    }
+                })
+            }
+            Notice::Bad(server, what) => Some(format!("warning: {server}: {what}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connections(once: bool) -> Connections {
+        let given = Servers {
+            shown: "a, b".into(),
+            hint: "look there",
+        };
+        Connections::new(given, once)
+    }
+
+    #[test]
+    fn each_change_of_a_connection_is_told_once() {
+        let mut all = connections(false);
+        let lost = || Notice::Disconnected("a".into(), "refused".into());
+        let mut tell = |notice| all.tell(notice).unwrap_or_default();
+        assert_eq!(tell(Notice::Connecting("a".into())), "connecting to a");
+        assert_eq!(
+            tell(lost()),
+            "a: no connection, trying again: refused (look there)"
+        );
+        assert_eq!(tell(Notice::Connecting("a".into())), "");
+        assert_eq!(tell(lost()), "");
+        assert_eq!(tell(Notice::Connecting("b".into())), "falling back to b");
+        assert_eq!(tell(Notice::Connected("b".into())), "connected to b");
+        assert_eq!(tell(Notice::Connected("a".into())), "connected to a again");
+        assert_eq!(tell(Notice::Connected("a".into())), "");
+        assert_eq!(
+            tell(lost()),
+            "a: the connection is lost, trying again: refused"
+        );
+    }
+
+    #[test]
+    fn what_is_tried_once_is_not_tried_again() {
+        let mut all = connections(true);
+        let lost = Notice::Disconnected("a".into(), "refused".into());
+        assert_eq!(all.tell(lost).as_deref(), Some("a: no connection: refused"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What the words of the command line subscribe to.
+
+use trunkline::TypeUrl;
+use trunkline::client::{Query, Raw};
+use trunkline::kind::Kind;
+use trunkline_core::name::Selector as Selects;
+
+use crate::cli;
+use crate::command::selected::parse_words;
+use crate::failure::{Failure, Result};
+use crate::kinds;
+
+/// The longest name.
+const NAME_BYTES: usize = 4096;
+const ALL: &str = "*";
+
+/// What is wanted of one type.
+pub(super) struct Wanted {
+    pub(super) type_url: TypeUrl,
+    pub(super) selectors: Vec<Selector>,
+}
+
+/// One name, collection or wildcard.
+pub(super) struct Selector {
+    pub(super) text: String,
+    /// It stands for many names.
+    pub(super) is_scope: bool,
+}
+
+impl Wanted {
+    /// A query for each selector.
+    pub(super) fn queries(&self) -> Result<Vec<Query<Raw>>> {
+        let texts = self.selectors.iter().map(|one| one.text.as_str());
+        texts.map(|text| self.query(text)).collect()
+    }
+
+    /// The query of everything, for the watch.
+    pub(super) fn all(&self) -> Result<Query<Raw>> {
+        self.query(ALL)
+    }
+
+    fn query(&self, text: &str) -> Result<Query<Raw>> {
+        let wrong = |error| Failure::usage(format!("{text:?}: {error}"));
+        Query::raw(self.type_url.as_str(), text).map_err(wrong)
+    }
+
+    /// Whether all of a type is wanted that many control planes send by name
+    /// only.
+    pub(super) fn is_doubtful(&self) -> bool {
+        let is_all = self.selectors.iter().any(|one| one.text == ALL);
+        is_all && !Kind::of(&self.type_url).legacy_wildcard
+    }
+}
+
+/// Reads the words of the command line.
+///
+/// # Errors
+/// There are none, a type is not known, or has no wildcard.
+pub(super) fn select(args: &cli::Watch) -> Result<Vec<Wanted>> {
+    let selected = parse_words(&args.words)?;
+    if selected.is_empty() {
+        return Err(Failure::usage(
+            "which resources? Give a type, such as `trunkline watch cds --server ADDR`, and names \
+             if not all of it",
+        ));
+    }
+    let mut all = Vec::new();
+    for one in selected {
+        let names = match one.names.is_empty() {
+            true => vec![ALL.to_owned()],
+            false => one.names,
+        };
+        let selectors: Result<Vec<_>> = names.into_iter().map(parse).collect();
+        let wanted = Wanted {
+            type_url: one.type_url,
+            selectors: selectors?,
+        };
+        refuse_wildcard(&wanted)?;
+        all.push(wanted);
+    }
+    Ok(all)
+}
+
+fn parse(text: String) -> Result<Selector> {
+    let parsed = Selects::parse(&text, NAME_BYTES);
+    let parsed = parsed.map_err(|error| Failure::usage(format!("{text:?}: {error}")))?;
+    Ok(Selector {
+        is_scope: !matches!(parsed, Selects::Name(_)),
+        text,
+    })
+}
+
+/// Refuses the wildcard of a type whose resources are only sent by name (S66).
+fn refuse_wildcard(wanted: &Wanted) -> Result<()> {
+    let is_all = wanted.selectors.iter().any(|one| one.text == ALL);
+    if !is_all || !Kind::of(&wanted.type_url).on_demand {
+        return Ok(());
+    }
+    let short = kinds::short(&wanted.type_url);
+    Err(Failure::usage(format!(
+        "{short} are sent by name only; give names, such as `trunkline watch {short} \
+         routes/www.example.com --server ADDR`: the route configuration, a slash, the host"
+    )))
+}

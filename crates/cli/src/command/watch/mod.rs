@@ -1,0 +1,60 @@
+//! `trunkline watch`: events of a Trunkline server, or what any control plane
+//! sends to a client.
+
+mod live;
+mod server_events;
+
+use crate::cli::{self, WatchOutput};
+use crate::failure::{Failure, Result};
+
+/// Prints what happens until the program is stopped, or nobody reads it.
+pub(super) fn run(args: &cli::Watch) -> Result<()> {
+    check(args)?;
+    match args.plane.is_named() {
+        true => live::run(args),
+        false => server_events::run(args),
+    }
+}
+
+/// Finds flags that do not go together, where the command line cannot say it.
+fn check(args: &cli::Watch) -> Result<()> {
+    let cli::Plane {
+        delta,
+        sotw,
+        params,
+        once,
+        output,
+        record,
+        ..
+    } = &args.plane;
+    if args.plane.is_named() {
+        return match args.nodes.len() {
+            0 | 1 => Ok(()),
+            _ => Err(Failure::usage(
+                "--node is the id that this client has; give it once",
+            )),
+        };
+    }
+    if let Some(word) = args.words.first() {
+        return Err(Failure::usage(format!(
+            "{word:?}: which control plane? Give --server ADDR, such as 127.0.0.1:18000, or \
+             --bootstrap FILE. For events of a Trunkline server write `trunkline watch --type \
+             {word}`, and for its resources `trunkline get {word} --watch`"
+        )));
+    }
+    let needs_plane = [
+        ("--delta", *delta),
+        ("--sotw", *sotw),
+        ("--param", !params.is_empty()),
+        ("--once", *once),
+        ("--output", *output != WatchOutput::Summary),
+        ("--record", record.is_some()),
+    ];
+    match needs_plane.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag} is for resources of a control plane; give a type and --server ADDR, or \
+             --bootstrap FILE"
+        ))),
+    }
+}
