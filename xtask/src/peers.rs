@@ -1,4 +1,5 @@
-//! gRPC clients in Go and Java, whose servers change and restart under load.
+//! gRPC clients in Go and Java, whose servers change and restart under load;
+//! and Trunkline's client at a server of go-control-plane.
 //!
 //! They need toolchains and packages that a gate cannot count on, so they are
 //! beside it, and clients whose toolchain is not installed are left out. The
@@ -24,6 +25,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             "go-control-plane",
             go::build(workspace, GO, "./control", "peers/go-control")?,
         ),
+        (
+            "plane",
+            go::build(workspace, GO, "./plane", "peers/go-plane")?,
+        ),
         ("grpc-java", build_java(workspace)?),
     ];
     let mut cargo = workspace.cargo(&["run", "--package", "interop", "--bin", "peers", "--"]);
@@ -37,8 +42,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         return Err(Failure::new("neither Go nor Java with Maven is installed")
             .remedy("install one of them, so that `go`, or `java` and `mvn`, are on the PATH"));
     }
-    run_shown(&mut cargo)
-        .map_err(|_| Failure::new("clients lost calls, see above which, when and with what"))
+    run_shown(&mut cargo).map_err(|_| {
+        Failure::new("clients lost calls or held what they should not, see above which and when")
+    })
 }
 
 /// A folder of classes, and of all that they need.

@@ -26,6 +26,7 @@ mod report;
 mod run;
 mod serving;
 mod table;
+pub mod watching;
 
 pub use contents::Kind;
 pub use error::{Error, Result};

@@ -5,8 +5,9 @@
 //! are where requests end, and [`Flow`] sends them; [`Gate`] stands before a
 //! server, near or far; [`bootstrap`] holds the configurations that make Envoy
 //! a client of a server; [`Serving`] is that server, and its [`Journal`] the
-//! reports of it; [`Served`] is the program as a server; [`succession`] is contents that replace each other under
-//! load. Everything listens on loopback, waits a bounded time and ends when its
+//! reports of it; [`Served`] is the program as a server; [`succession`] is
+//! contents that replace each other under load; [`control_plane`] is the other
+//! way round, a server of go-control-plane for Trunkline's client. Everything listens on loopback, waits a bounded time and ends when its
 //! value is dropped.
 //!
 //! ```no_run
@@ -34,6 +35,7 @@
 
 mod backend;
 pub mod bootstrap;
+pub mod control_plane;
 mod envoy;
 mod flow;
 mod gate;

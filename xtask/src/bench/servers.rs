@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::figures::{Figure, Run, Server};
+use super::figures::{Figure, Run, Server, Watcher};
 use super::machine;
 use super::plan::{self, Choice, Step};
 use super::samples::{Samples, make};
@@ -19,6 +19,7 @@ use crate::workspace::{Workspace, capture, run, start};
 const LOOK: Duration = Duration::from_millis(20);
 
 const PEER: &str = "bench/peers/go-control-plane";
+const CLIENT: &str = "bench/peers/grpc-go";
 
 /// Runs what is chosen, and says which runs failed: one that does costs the
 /// others nothing.
@@ -129,8 +130,12 @@ fn finish(command: &mut Command, limit: Duration) -> Result<()> {
 struct Programs {
     tool: PathBuf,
     trunkline: PathBuf,
+    /// The tool for clients.
+    client_tool: PathBuf,
     /// The program around go-control-plane; none where Go is missing.
     peer: Option<PathBuf>,
+    /// The program around grpc-go's client; none where Go is missing.
+    grpc_go: Option<PathBuf>,
     /// None where it is not installed.
     envoy: Option<PathBuf>,
 }
@@ -149,7 +154,9 @@ impl Programs {
         let built = workspace.target().join(folder);
         Ok(Self {
             tool: built.join("trunkline-bench"),
+            client_tool: built.join("trunkline-client-bench"),
             trunkline: built.join("trunkline"),
+            grpc_go: go::build(workspace, CLIENT, ".", "bench/grpc-go-client")?,
             peer: go::build(workspace, PEER, ".", "bench/go-control-plane")?,
             envoy: find_envoy(workspace),
         })
@@ -159,6 +166,7 @@ impl Programs {
     fn can(&self, run: &Run) -> bool {
         match run.server {
             Server::Go(_) => self.peer.is_some(),
+            Server::Client(Watcher::GrpcGo) => self.grpc_go.is_some(),
             Server::Trial(trial) => !trial.needs_envoy() || self.envoy.is_some(),
             _ => true,
         }
@@ -177,6 +185,9 @@ impl Programs {
         one: &Run,
         quick: bool,
     ) -> Result<Command> {
+        if let Server::Client(watcher) = one.server {
+            return Ok(self.client_command(workspace, figure, watcher, quick));
+        }
         let mut command = match apart(workspace) {
             false => workspace.program(&self.tool),
             true => {
@@ -192,7 +203,8 @@ impl Programs {
         };
         command.args(flags.iter().flat_map(|flags| flags.split_whitespace()));
         match (one.server, &self.peer) {
-            (Server::Trunkline | Server::Trial(_), _) | (Server::Go(_), None) => {}
+            (Server::Trunkline | Server::Trial(_) | Server::Client(_), _)
+            | (Server::Go(_), None) => {}
             (Server::Apply, _) => {
                 let admin = trial::free()?;
                 let program = self.trunkline.display();
@@ -227,6 +239,42 @@ impl Programs {
             }
         }
         Ok(command)
+    }
+
+    /// The tool for clients on one core, with its server, and the client on
+    /// another, where there are two.
+    fn client_command(
+        &self,
+        workspace: &Workspace,
+        figure: &Figure,
+        watcher: Watcher,
+        quick: bool,
+    ) -> Command {
+        let flags = if quick { figure.quick } else { figure.flags };
+        let mut command = match apart(workspace) {
+            false => workspace.program(&self.client_tool),
+            true => {
+                let mut command = workspace.program("taskset");
+                command.args(["-c", "0"]).arg(&self.client_tool);
+                command
+            }
+        };
+        command.args(flags.split_whitespace());
+        if apart(workspace) {
+            command.args(["--client-cores", "1"]);
+        }
+        match (watcher, &self.grpc_go) {
+            (Watcher::Delta, _) => _ = command.args(["--mode", "delta"]),
+            (Watcher::GrpcGo, Some(program)) => {
+                let client = format!(
+                    "{} -address {{address}} -prefix {{prefix}} -resources {{resources}}",
+                    program.display()
+                );
+                command.args(["--client", &client]);
+            }
+            (Watcher::Sotw, _) | (Watcher::GrpcGo, None) => {}
+        }
+        command
     }
 }
 

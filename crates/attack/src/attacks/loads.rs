@@ -9,23 +9,18 @@ use crate::field::Field;
 use crate::peer::Peer;
 use crate::wire::{self, ClusterStats, LoadRequest, Node};
 
-/// Sends one message after another that is made of empty `ClusterStats`, two
-/// bytes each, just below the bound of 16 MiB.
-pub(super) async fn empty(field: Field) {
-    let size = field.pick(16_000_000, 1 << 20);
-    let mut message = BytesMut::new();
-    let node = wire::frame(&LoadRequest {
-        node: Node::new("loads"),
-        stats: Vec::new(),
-    });
-    message.extend_from_slice(&node[5..]);
-    message.extend(std::iter::repeat_n([0x12, 0x00], size / 2).flatten());
-    let message = [wire::head(0, message.len()), message.freeze()].concat();
-    let message = Bytes::from(message);
+/// The bound of a message of load reports.
+const BOUND: usize = 4 << 20;
 
+/// Sends one message after another that is made of empty `ClusterStats`, two
+/// bytes each. Half of the attackers stay just below the bound of a message, so
+/// that all of it is read; the others are beyond it.
+pub(super) async fn empty(field: Field) {
+    let below = empty_stats(field.pick(BOUND - 1000, 1 << 20));
+    let beyond = empty_stats(4 * BOUND);
     field
-        .crowd(2, |_, field| {
-            let message = message.clone();
+        .crowd(4, |index, field| {
+            let message = [&below, &beyond][index % 2].clone();
             async move {
                 // Whoever is turned away comes again.
                 while !field.is_over() {
@@ -35,6 +30,19 @@ pub(super) async fn empty(field: Field) {
             }
         })
         .await;
+}
+
+/// A message of about so many bytes: a node, and empty `ClusterStats`.
+fn empty_stats(size: usize) -> Bytes {
+    let node = wire::frame(&LoadRequest {
+        node: Node::new("loads"),
+        stats: Vec::new(),
+    });
+    let mut message = BytesMut::from(&node[5..]);
+    message.extend(std::iter::repeat_n([0x12, 0x00], size / 2).flatten());
+    [wire::head(0, message.len()), message.freeze()]
+        .concat()
+        .into()
 }
 
 /// Sends one message, and waits until the server has read it, or ended the

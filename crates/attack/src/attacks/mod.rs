@@ -62,7 +62,7 @@ attacks! {
     "1" "explain-huge" texts::huge, Setup::Plain, true, "questions to explain with 60 MB of YAML";
     "1" "explain-deep" texts::deep, Setup::Plain, true, "questions to explain whose YAML is nested 100 000 deep";
     "1" "explain-aliases" texts::aliases, Setup::Plain, true, "questions to explain whose aliases multiply to billions";
-    "2" "loads-empty" loads::empty, Setup::Plain, false, "load reports of 16 MiB, made of empty ClusterStats";
+    "2" "loads-empty" loads::empty, Setup::Plain, true, "load reports of 4 and of 16 MiB, made of empty ClusterStats";
     "2" "loads-random" loads::random, Setup::Plain, false, "load reports on clusters with random names";
     "3" "tiny-windows" readers::tiny_windows, Setup::Plain, false, "one connection with windows of one byte that subscribes to everything on many streams";
     "3" "never-read" readers::never_read, Setup::Plain, false, "300 connections that subscribe to everything and read nothing";

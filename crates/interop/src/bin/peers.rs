@@ -1,14 +1,15 @@
 //! gRPC clients in other languages, through the same successions as the tests
-//! of Envoy and of gRPC's C-core.
+//! of Envoy and of gRPC's C-core; and Trunkline's client at go-control-plane.
 //!
-//! `cargo xtask peers` builds the clients and says where they are:
+//! `cargo xtask peers` builds the programs and says where they are:
 //!
 //! ```text
-//! peers grpc-go=PROGRAM grpc-java=FOLDER go-control-plane=PROGRAM
+//! peers grpc-go=PROGRAM grpc-java=FOLDER go-control-plane=PROGRAM plane=PROGRAM
 //! ```
 //!
 //! Each is optional. It fails when a client loses a call with Trunkline that is
-//! not the client's own fault.
+//! not the client's own fault, and when Trunkline's client does not hold what a
+//! control plane has.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "what it prints is its result")]
 
@@ -17,6 +18,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use interop::control_plane::{self, Cache};
 use interop::succession::{
     By, Caller, Client, Control, Lost, Peer, Record, Scene, Stage, Step, play,
 };
@@ -71,10 +73,35 @@ fn main() -> ExitCode {
             }
         }
     }
+    if let Some(plane) = given.get("plane") {
+        sound &= subscribe(Path::new(plane));
+    }
     match sound {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Trunkline's client in all its ways, at all caches of go-control-plane.
+fn subscribe(plane: &Path) -> bool {
+    let mut sound = true;
+    for cache in [Cache::Snapshot, Cache::SnapshotAds, Cache::Linear] {
+        for (delta, aggregated) in [(false, true), (false, false), (true, true), (true, false)] {
+            for by in [control_plane::By::Name, control_plane::By::Wildcard] {
+                let case = control_plane::Case {
+                    cache,
+                    delta,
+                    aggregated,
+                    by,
+                };
+                let (wrong, nacks) = control_plane::play(plane, case);
+                println!("Trunkline's client, {case:?}: {nacks} NACKs in a second");
+                wrong.iter().for_each(|wrong| println!("  WRONG {wrong}"));
+                sound &= wrong.is_empty();
+            }
+        }
+    }
+    sound
 }
 
 /// Clients at all distances, through all rounds of a server.

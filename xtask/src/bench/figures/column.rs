@@ -90,6 +90,19 @@ impl Column {
         column(title, phase, What::At(of, Unit::Millis))
     }
 
+    /// Microseconds of a client's CPU for each resource that it delivers.
+    pub(super) const fn cpu_per_resource(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::At("/cpu_per_resource", Unit::Micros))
+    }
+
+    pub(super) const fn client_memory(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::At("/client/memory", Unit::Bytes))
+    }
+
+    pub(super) const fn client_peak(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::At("/client/peak", Unit::Bytes))
+    }
+
     pub(super) const fn received(phase: &'static str) -> Self {
         column("received", phase, What::At("/count/bytes", Unit::Bytes))
     }

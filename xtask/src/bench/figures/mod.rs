@@ -3,11 +3,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `clusters`, `hosts`, `variants` | the figures themselves |
+//! | `clusters`, `hosts`, `variants`, `clients` | the figures themselves |
 //! | `column` | which number of a report a column shows, and how |
 //! | `bar` | what a number should be, and whether it is |
 
 mod bar;
+mod clients;
 mod clusters;
 mod column;
 mod hosts;
@@ -33,6 +34,37 @@ pub(super) enum Server {
     Go(&'static str),
     /// What the tool does not measure.
     Trial(Trial),
+    /// None is measured but a client, by the tool for clients.
+    Client(Watcher),
+}
+
+/// Which client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watcher {
+    /// The library's own, in state of the world.
+    Sotw,
+    /// The same in delta.
+    Delta,
+    /// gRPC's in Go.
+    GrpcGo,
+}
+
+impl Watcher {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sotw => "Trunkline's client, state of the world",
+            Self::Delta => "Trunkline's client, delta",
+            Self::GrpcGo => "grpc-go's client, state of the world",
+        }
+    }
+
+    fn slug(self) -> &'static str {
+        match self {
+            Self::Sotw => "client-sotw",
+            Self::Delta => "client-delta",
+            Self::GrpcGo => "client-grpc-go",
+        }
+    }
 }
 
 impl Server {
@@ -44,6 +76,7 @@ impl Server {
             Self::Floor => "floor".to_owned(),
             Self::Go(cache) => format!("go-control-plane, {cache} cache"),
             Self::Trial(trial) => trial.name().to_owned(),
+            Self::Client(watcher) => watcher.name().to_owned(),
         }
     }
 
@@ -55,11 +88,12 @@ impl Server {
             Self::Apply => "apply".to_owned(),
             Self::Go(cache) => format!("go-{cache}"),
             Self::Trial(trial) => trial.slug().to_owned(),
+            Self::Client(watcher) => watcher.slug().to_owned(),
         }
     }
 
     pub(super) fn is_peer(self) -> bool {
-        matches!(self, Self::Go(_))
+        matches!(self, Self::Go(_) | Self::Client(Watcher::GrpcGo))
     }
 
     /// Whether it shows what Trunkline does.
@@ -68,6 +102,7 @@ impl Server {
             Self::Trunkline | Self::Files | Self::Apply => true,
             Self::Floor | Self::Go(_) => false,
             Self::Trial(trial) => trial.is_ours(),
+            Self::Client(watcher) => watcher != Watcher::GrpcGo,
         }
     }
 }
@@ -135,6 +170,7 @@ pub(super) const FIGURES: &[Figure] = &[
     hosts::ENVOY,
     hosts::LOADING,
     variants::CATEGORIES,
+    clients::DELIVERY,
 ];
 
 const fn run(server: Server, label: &'static str, seconds: u32, flags: &'static str) -> Run {
