@@ -279,7 +279,7 @@ impl Client {
                 let request = SotwRequest {
                     node,
                     type_url,
-                    names: Asked::all(&request.subscribe),
+                    names: Asked::all(&request.subscribe).into(),
                     version,
                     nonce,
                     error,

@@ -15,7 +15,7 @@
 //! | `services`, `poll` | the services beside discovery, and REST |
 //! | `admit`, `quotas` | admission of streams |
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
-//! | `requests`, `unfinished` | messages cut out of the request's body, and the memory that they take |
+//! | `requests`, `arrived`, `unfinished` | messages cut out of the request's body, and the memory that they take |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
 //! | `stream`, `stream_state`, `push`, `scrub`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
@@ -32,6 +32,7 @@
 
 mod admit;
 mod arrival;
+mod arrived;
 mod aside;
 mod body;
 mod builder;

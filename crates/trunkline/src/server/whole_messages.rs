@@ -15,7 +15,8 @@ use http_body::Frame;
 use tokio::time::Sleep;
 use tonic::Status;
 
-use super::requests::{PREFIX, Requests};
+use super::arrived::PREFIX;
+use super::requests::Requests;
 use super::shared::Shared;
 use crate::listen::{Activity, BoxError};
 

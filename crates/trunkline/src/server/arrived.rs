@@ -1,0 +1,79 @@
+//! The part of a request's body that arrived, until its messages are taken.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+/// The bytes that gRPC puts before a message: one that says whether the message
+/// is compressed, and four of its length.
+pub(super) const PREFIX: usize = 5;
+
+/// The bytes that arrived and belong to no message that was taken.
+#[derive(Debug)]
+pub(super) enum Arrived {
+    /// A slice of one piece of the body, or nothing.
+    Whole(Bytes),
+    /// A copy of several pieces, none of which holds the whole of a message.
+    Pieces(BytesMut),
+}
+
+impl Default for Arrived {
+    fn default() -> Self {
+        Self::Whole(Bytes::new())
+    }
+}
+
+impl Arrived {
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Whole(whole) => whole,
+            Self::Pieces(pieces) => pieces,
+        }
+    }
+
+    /// Keeps a copy of what arrived, in the place of a slice.
+    pub(super) fn copy(&mut self) {
+        if let Self::Whole(whole) = self
+            && !whole.is_empty()
+        {
+            *self = Self::Pieces(BytesMut::from(&whole[..]));
+        }
+    }
+
+    /// Adds a piece of the body. It is copied only if an incomplete message is
+    /// before it, into a buffer that doubles as it fills, up to `most` bytes if
+    /// no more are expected: never by what a client has only announced.
+    pub(super) fn add(&mut self, piece: Bytes, most: usize) {
+        let before = self.as_slice().len();
+        if before == 0 {
+            *self = Self::Whole(piece);
+            return;
+        }
+        let length = before + piece.len();
+        if let Self::Pieces(pieces) = self
+            && pieces.capacity() >= length
+        {
+            pieces.extend_from_slice(&piece);
+            return;
+        }
+        let capacity = (2 * before).min(most).max(length);
+        let mut pieces = BytesMut::with_capacity(capacity);
+        pieces.extend_from_slice(self.as_slice());
+        pieces.extend_from_slice(&piece);
+        *self = Self::Pieces(pieces);
+    }
+
+    /// Takes a message of this length off the front, without its prefix. Both
+    /// must have arrived.
+    pub(super) fn take_message(&mut self, length: usize) -> Bytes {
+        let mut rest = match std::mem::take(self) {
+            Self::Whole(whole) => whole,
+            Self::Pieces(pieces) => pieces.freeze(),
+        };
+        rest.advance(PREFIX);
+        let message = rest.split_to(length);
+        // An empty slice could keep the memory of the message alive.
+        if !rest.is_empty() {
+            *self = Self::Whole(rest);
+        }
+        message
+    }
+}
