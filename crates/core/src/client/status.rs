@@ -107,6 +107,12 @@ impl Client {
         source.is_some_and(|source| !View::new(source, &mut self.servers).is_missing(&key))
     }
 
+    /// The server that a source uses (C46-C48), if it has any.
+    #[must_use]
+    pub fn server_in_use(&self, source: SourceId) -> Option<ServerId> {
+        self.sources.get(&source)?.in_use()
+    }
+
     /// Why no server of a source can be reached, while that is so (C49).
     #[must_use]
     pub fn unreachable(&self, source: SourceId) -> Option<&WatchError> {

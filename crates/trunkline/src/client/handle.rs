@@ -21,13 +21,14 @@ use super::driver::drive;
 use super::events::{Observers, StreamInfo};
 use super::exchange::Exchange;
 use super::file::FileTask;
+use super::load::{LoadReporter, LoadTask, Reporting};
 use super::metrics::Sample;
 use super::poll::PollTask;
 use super::query::Query;
 use super::settings::{Settings, SourceError};
 use super::shared::{Cell, Shared};
 use super::sources::{Manners, ServerInfo, Sources};
-use super::state::ErasedState;
+use super::state::{ErasedState, Loaded};
 use super::stream::StreamTask;
 use super::subscription::{Lease, Subscription};
 use super::transport::{Connector, PathWatch};
@@ -77,6 +78,7 @@ pub(super) struct Running {
     tasks: Mutex<Tasks>,
     /// How many streams were opened, or tried.
     attempts: AtomicU64,
+    reporting: Reporting,
     runtime: Handle,
 }
 
@@ -125,6 +127,7 @@ impl Client {
             sources: Mutex::default(),
             tasks: Mutex::default(),
             attempts: AtomicU64::default(),
+            reporting: Reporting::default(),
             runtime: runtime.clone(),
         });
         let driver = runtime.spawn(drive(Arc::downgrade(&running)));
@@ -188,6 +191,26 @@ impl Client {
         }
     }
 
+    /// Reports load to the control plane that a resource came from: what
+    /// `lrs_server: {self: {}}` of a cluster means. The stream is opened with
+    /// the first reporter, and closed with the last (C62).
+    ///
+    /// # Errors
+    /// The resource is not from a control plane (C15).
+    pub fn load_reporter<T>(&self, of: &Loaded<T>) -> Result<LoadReporter, SourceError> {
+        let running = &self.running;
+        let server = running
+            .server_of(of.origin())
+            .ok_or(SourceError::NoParent)?;
+        let (reporter, opened) = running.reporting.reporter(&server);
+        if let Some(opened) = opened {
+            let node = envoy_node(running.node());
+            let task = LoadTask::new(running.connector.clone(), server, node, opened);
+            running.runtime.spawn(task.run());
+        }
+        Ok(reporter)
+    }
+
     /// The metrics of the client, with gRPC's names (C66).
     #[must_use]
     pub fn metrics(&self) -> Vec<Sample> {
@@ -247,6 +270,21 @@ impl Running {
             Some(Origin::Static) | None => None,
         };
         source.ok_or(SourceError::NoParent)
+    }
+
+    /// The control plane that a resource of this origin came from, if it came
+    /// from one.
+    fn server_of(&self, origin: Origin) -> Option<Arc<ControlPlane>> {
+        let Origin::Source(source) = origin else {
+            return None;
+        };
+        let id = self
+            .shared
+            .read(|state, _| state.machine.server_in_use(source))?;
+        match lock(&self.sources).info.get(&id)? {
+            ServerInfo::Api { control_plane, .. } => Some(Arc::clone(control_plane)),
+            ServerInfo::File { .. } => None,
+        }
     }
 
     /// Adds a watch of one name.
@@ -421,4 +459,9 @@ impl Running {
     pub(super) fn node(&self) -> &Node {
         &self.manners.node
     }
+}
+
+/// The node as Envoy's own message. Both are the same on the wire.
+fn envoy_node(node: &Node) -> trunkline_proto::envoy::envoy::config::core::v3::Node {
+    prost::Message::decode(prost::Message::encode_to_vec(node).as_slice()).unwrap_or_default()
 }

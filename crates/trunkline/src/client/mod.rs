@@ -8,6 +8,7 @@
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
 //! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
 //! | `events`, `metrics`, `dump`, `rejections`, `csds` | what happens, and what is held, for those who log, count, record or look |
+//! | [`load`] | load reports |
 //! | `calls` | what becomes of an error in the calls of an application |
 //! | [`transport`] | connections and streams of bytes |
 //!
@@ -28,6 +29,7 @@ mod exchange;
 mod file;
 mod handle;
 mod judge;
+pub mod load;
 mod metrics;
 mod poll;
 mod query;

@@ -8,6 +8,7 @@
 mod chaos;
 mod gate;
 mod hostile;
+mod load;
 mod scopes;
 mod scripted;
 mod server;

@@ -84,6 +84,11 @@ impl Stream {
         self.requests.send(message);
     }
 
+    /// See [`RequestSender::finish`].
+    pub fn finish(&mut self) {
+        self.requests.finish();
+    }
+
     /// See [`ResponseReceiver::next`].
     ///
     /// # Errors
@@ -137,6 +142,12 @@ impl RequestSender {
     /// is lost with it, as on any wire.
     pub fn send(&mut self, message: Bytes) {
         let _ = self.stream.send_data(framed(&message), false);
+    }
+
+    /// Tells the server that no message follows. Those that were sent arrive
+    /// before that; a stream that is dropped without it may lose them.
+    pub fn finish(&mut self) {
+        let _ = self.stream.send_data(Bytes::new(), true);
     }
 }
 

@@ -1,0 +1,198 @@
+//! The stream of load reports to one control plane (C62).
+//!
+//! ```text
+//!   open ── node ──▶ wait for what the server asks ── every interval ──▶ report
+//!     ▲                     ▲        │ another answer: other clusters, interval
+//!     │ back-off            └────────┘
+//!     └── the stream ends;      last reporter gone ──▶ last report, the end
+//! ```
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message as _;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use trunkline_core::sink::{Backoff, BackoffConfig};
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, LoadStatsResponse};
+
+use super::reporter::Opened;
+use super::store::{Store, Wanted};
+use crate::client::control_plane::ControlPlane;
+use crate::client::transport::{Connector, Stream, StreamError};
+
+const PATH: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
+
+/// The feature of a client that a server may ask for all clusters.
+const SENDS_ALL: &str = "envoy.lrs.supports_send_all_clusters";
+
+/// The shortest interval of reports, whatever a server asks for.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// How long the last report may take.
+const LAST: Duration = Duration::from_secs(1);
+
+/// What a stream of load reports needs.
+pub(in crate::client) struct LoadTask {
+    connector: Connector,
+    server: Arc<ControlPlane>,
+    node: Node,
+    store: Arc<Store>,
+    closed: oneshot::Receiver<()>,
+    backoff: Backoff,
+}
+
+/// What the server asks for.
+#[derive(Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) wanted: Wanted,
+    pub(super) interval: Duration,
+}
+
+/// Why a stream ended.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("the server ended the stream")]
+    Closed,
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("the server sent what is no answer to a load report: {0}")]
+    Garbage(#[from] prost::DecodeError),
+}
+
+/// What happens next on a stream.
+enum Next {
+    Answer(Asked),
+    Report,
+    LastReporterGone,
+}
+
+impl LoadTask {
+    pub(in crate::client) fn new(
+        connector: Connector,
+        server: Arc<ControlPlane>,
+        mut node: Node,
+        opened: Opened,
+    ) -> Self {
+        node.client_features.push(SENDS_ALL.to_owned());
+        Self {
+            connector,
+            server,
+            node,
+            store: opened.store,
+            closed: opened.closed,
+            backoff: Backoff::new(BackoffConfig::default(), RandomState::new().hash_one(0)),
+        }
+    }
+
+    /// Keeps a stream open until the last reporter is gone.
+    pub(in crate::client) async fn run(mut self) {
+        loop {
+            let mut was_answered = false;
+            match self.carry(&mut was_answered).await {
+                Ok(()) => return,
+                Err(end) => {
+                    let server = &self.server.address;
+                    tracing::debug!(%server, %end, "the stream of load reports ended");
+                }
+            }
+            let wait = self.backoff.after_stream(was_answered);
+            tokio::select! {
+                _ = &mut self.closed => return,
+                () = sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Opens a stream and reports, until the last reporter is gone.
+    async fn carry(&mut self, was_answered: &mut bool) -> Result<(), End> {
+        let mut stream = tokio::select! {
+            _ = &mut self.closed => return Ok(()),
+            stream = self.connector.open(&self.server, PATH) => stream?,
+        };
+        stream.ready().await?;
+        stream.send(self.introduction());
+        let mut asked: Option<Asked> = None;
+        let mut due = Instant::now();
+        loop {
+            let next = tokio::select! {
+                biased;
+                _ = &mut self.closed => Next::LastReporterGone,
+                message = stream.next() => Next::Answer(read(&message?.ok_or(End::Closed)?)?),
+                () = sleep_until(due), if asked.is_some() => Next::Report,
+            };
+            match next {
+                Next::Answer(answer) => {
+                    *was_answered = true;
+                    due = Instant::now() + answer.interval;
+                    asked = Some(answer);
+                }
+                Next::Report => {
+                    if let Some(asked) = &asked {
+                        self.report(&mut stream, &asked.wanted).await?;
+                        due = Instant::now() + asked.interval;
+                    }
+                }
+                Next::LastReporterGone => {
+                    // It is an attempt; a server that takes nothing loses it.
+                    let _ = timeout(LAST, self.finish(&mut stream, asked)).await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The first message: who reports, and nothing of loads.
+    fn introduction(&self) -> Bytes {
+        let request = LoadStatsRequest {
+            node: Some(self.node.clone()),
+            cluster_stats: Vec::new(),
+        };
+        request.encode_to_vec().into()
+    }
+
+    /// Sends a report. It is taken from the counters when the stream can have
+    /// it: one that ends before that loses nothing.
+    async fn report(&self, stream: &mut Stream, wanted: &Wanted) -> Result<(), StreamError> {
+        stream.ready().await?;
+        let request = LoadStatsRequest {
+            node: None,
+            cluster_stats: self.store.take(wanted, Instant::now()),
+        };
+        stream.send(request.encode_to_vec().into());
+        Ok(())
+    }
+
+    /// Sends the last report, when the server has said what it asks for, and
+    /// waits until the server has it.
+    async fn finish(&self, stream: &mut Stream, asked: Option<Asked>) -> Result<(), End> {
+        let asked = match asked {
+            Some(asked) => asked,
+            None => read(&stream.next().await?.ok_or(End::Closed)?)?,
+        };
+        self.report(stream, &asked.wanted).await?;
+        stream.finish();
+        while stream.next().await?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Reads what the server asks for. No cluster at all is none, unless it asks
+/// for all.
+pub(super) fn read(message: &[u8]) -> Result<Asked, prost::DecodeError> {
+    let answer = LoadStatsResponse::decode(message)?;
+    let interval = answer.load_reporting_interval.unwrap_or_default();
+    let seconds = u64::try_from(interval.seconds).unwrap_or(0);
+    let nanos = u32::try_from(interval.nanos).unwrap_or(0).min(999_999_999);
+    let interval = Duration::new(seconds, nanos);
+    Ok(Asked {
+        wanted: match answer.send_all_clusters {
+            true => Wanted::All,
+            false => Wanted::Named(answer.clusters),
+        },
+        interval: interval.max(SHORTEST),
+    })
+}
