@@ -9,6 +9,7 @@
 //! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
 //! | `events`, `metrics`, `dump`, `rejections`, `csds` | what happens, and what is held, for those who log, count, record or look |
 //! | [`load`] | load reports |
+//! | [`secrets`] | certificates and authorities of SDS, for rustls |
 //! | `calls` | what becomes of an error in the calls of an application |
 //! | [`transport`] | connections and streams of bytes |
 //!
@@ -35,6 +36,7 @@ mod poll;
 mod query;
 mod raw;
 mod rejections;
+pub mod secrets;
 mod settings;
 mod shared;
 mod sources;

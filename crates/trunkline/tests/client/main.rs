@@ -11,6 +11,7 @@ mod hostile;
 mod load;
 mod scopes;
 mod scripted;
+mod secrets;
 mod server;
 mod sources;
 mod status;

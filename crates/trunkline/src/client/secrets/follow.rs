@@ -1,0 +1,92 @@
+//! Follows a secret, and keeps the newest material that is good.
+
+use std::sync::{Arc, RwLock};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::Secret;
+
+use super::SecretError;
+use crate::client::{State, Watch};
+
+/// The newest good material of a secret. The task that follows the secret ends
+/// with it.
+pub(super) struct Followed<M> {
+    current: Arc<RwLock<Option<Arc<M>>>>,
+    /// What is wrong with the newest state of the secret; the first state is
+    /// not there yet while it is `None` and there is no material.
+    problem: watch::Receiver<Option<SecretError>>,
+    task: AbortHandle,
+}
+
+impl<M: Send + Sync + 'static> Followed<M> {
+    /// Follows a watch, in a task of the present runtime.
+    pub(super) fn start(
+        mut watched: Watch<Secret>,
+        read: impl Fn(&Secret) -> Result<M, SecretError> + Send + 'static,
+    ) -> Self {
+        let current: Arc<RwLock<Option<Arc<M>>>> = Arc::default();
+        let (told, problem) = watch::channel(None);
+        let newest = Arc::clone(&current);
+        let task = tokio::spawn(async move {
+            loop {
+                let read = match watched.changed().await {
+                    State::Pending => continue,
+                    State::Ready(secret) | State::Stale(secret, _) => read(&secret),
+                    State::Failed(error) => Err(SecretError::Missing(error)),
+                };
+                let problem = match read {
+                    Ok(material) => {
+                        *newest.write().unwrap_or_else(|e| e.into_inner()) = Some(material.into());
+                        None
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "a secret cannot be used; the last good one is, if any");
+                        Some(error)
+                    }
+                };
+                told.send_replace(problem);
+            }
+        });
+        Self {
+            current,
+            problem,
+            task: task.abort_handle(),
+        }
+    }
+
+    /// The newest good material.
+    pub(super) fn current(&self) -> Option<Arc<M>> {
+        self.current
+            .read()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone()
+    }
+
+    /// What is wrong with the newest state of the secret.
+    pub(super) fn problem(&self) -> Option<SecretError> {
+        self.problem.borrow().clone()
+    }
+
+    /// Waits until there is material.
+    pub(super) async fn ready(&self) -> Result<(), SecretError> {
+        let mut problem = self.problem.clone();
+        loop {
+            if self.current().is_some() {
+                return Ok(());
+            }
+            if let Some(error) = problem.borrow_and_update().clone() {
+                return Err(error);
+            }
+            if problem.changed().await.is_err() {
+                return Err(SecretError::Lacks("a client that follows it"));
+            }
+        }
+    }
+}
+
+impl<M> Drop for Followed<M> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

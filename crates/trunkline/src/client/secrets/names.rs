@@ -1,0 +1,122 @@
+//! The names that a peer's certificate may have: `match_typed_subject_alt_names`
+//! of a validation context.
+
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::SubjectAltNameMatcher;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::subject_alt_name_matcher::SanType;
+use trunkline_proto::envoy::envoy::r#type::matcher::v3::StringMatcher;
+use trunkline_proto::envoy::envoy::r#type::matcher::v3::string_matcher::MatchPattern;
+use webpki::EndEntityCert;
+
+use super::SecretError;
+
+/// Matchers, any of which is enough (C60). Without one, names are not matched
+/// here.
+#[derive(Debug, Default)]
+pub(super) struct Names(Vec<Matcher>);
+
+#[derive(Debug)]
+struct Matcher {
+    kind: Kind,
+    pattern: Pattern,
+    ignore_case: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Dns,
+    Uri,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    Exact(String),
+    Prefix(String),
+    Suffix(String),
+    Contains(String),
+}
+
+impl Names {
+    pub(super) fn read(matchers: &[SubjectAltNameMatcher]) -> Result<Self, SecretError> {
+        let all: Result<_, _> = matchers.iter().map(Matcher::read).collect();
+        all.map(Self)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a certificate has a name that is accepted.
+    pub(super) fn accept(&self, certificate: &EndEntityCert<'_>) -> bool {
+        self.0.iter().any(|matcher| match matcher.kind {
+            Kind::Dns => certificate
+                .valid_dns_names()
+                .any(|name| matcher.matches(name)),
+            Kind::Uri => certificate
+                .valid_uri_names()
+                .any(|name| matcher.matches(name)),
+        })
+    }
+}
+
+impl Matcher {
+    fn read(matcher: &SubjectAltNameMatcher) -> Result<Self, SecretError> {
+        let kind = match matcher.san_type() {
+            SanType::Dns => Kind::Dns,
+            SanType::Uri => Kind::Uri,
+            _ => return Err(SecretError::Unsupported("names that are no DNS or URI")),
+        };
+        let text = matcher.matcher.as_ref();
+        let text = text.ok_or(SecretError::Lacks("the matcher of a name"))?;
+        let pattern = Pattern::read(text)?;
+        Ok(match text.ignore_case {
+            true => Self {
+                kind,
+                pattern: pattern.lowercase(),
+                ignore_case: true,
+            },
+            false => Self {
+                kind,
+                pattern,
+                ignore_case: false,
+            },
+        })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self.ignore_case {
+            true => self.pattern.matches(&name.to_ascii_lowercase()),
+            false => self.pattern.matches(name),
+        }
+    }
+}
+
+impl Pattern {
+    fn read(matcher: &StringMatcher) -> Result<Self, SecretError> {
+        match &matcher.match_pattern {
+            Some(MatchPattern::Exact(text)) => Ok(Self::Exact(text.clone())),
+            Some(MatchPattern::Prefix(text)) => Ok(Self::Prefix(text.clone())),
+            Some(MatchPattern::Suffix(text)) => Ok(Self::Suffix(text.clone())),
+            Some(MatchPattern::Contains(text)) => Ok(Self::Contains(text.clone())),
+            Some(_) => Err(SecretError::Unsupported("names by regex")),
+            None => Err(SecretError::Lacks("the pattern of a name")),
+        }
+    }
+
+    fn lowercase(self) -> Self {
+        match self {
+            Self::Exact(text) => Self::Exact(text.to_ascii_lowercase()),
+            Self::Prefix(text) => Self::Prefix(text.to_ascii_lowercase()),
+            Self::Suffix(text) => Self::Suffix(text.to_ascii_lowercase()),
+            Self::Contains(text) => Self::Contains(text.to_ascii_lowercase()),
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Exact(text) => name == text,
+            Self::Prefix(text) => name.starts_with(text.as_str()),
+            Self::Suffix(text) => name.ends_with(text.as_str()),
+            Self::Contains(text) => name.contains(text.as_str()),
+        }
+    }
+}
