@@ -55,6 +55,20 @@ impl Workspace {
         command
     }
 
+    /// Builds the program and the tools that measure or attack it, and returns
+    /// where they are. Always all of them: another choice of packages would
+    /// have other features, and build everything below them again.
+    pub(crate) fn build_tools(&self, profile: &str) -> Result<PathBuf> {
+        let tools = ["trunkline-attack", "trunkline-bench", "trunkline-cli"];
+        let packages = tools.iter().flat_map(|package| ["--package", package]);
+        run(self.cargo(&["build", "--profile", profile]).args(packages))?;
+        let folder = match profile {
+            "dev" => "debug",
+            other => other,
+        };
+        Ok(self.target().join(folder))
+    }
+
     /// Every file of the tree that git knows or would add, sorted.
     pub(crate) fn files(&self) -> Result<Vec<String>> {
         let mut git = self.program("git");

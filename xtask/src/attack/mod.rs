@@ -88,20 +88,7 @@ struct Programs {
 
 impl Programs {
     fn build(workspace: &Workspace, profile: &str) -> Result<Self> {
-        let packages = [
-            "--package",
-            "trunkline-attack",
-            "--package",
-            "trunkline-cli",
-        ];
-        run(workspace
-            .cargo(&["build", "--profile", profile])
-            .args(packages))?;
-        let folder = match profile {
-            "dev" => "debug",
-            other => other,
-        };
-        let built = workspace.target().join(folder);
+        let built = workspace.build_tools(profile)?;
         Ok(Self {
             tool: built.join("trunkline-attack"),
             trunkline: built.join("trunkline"),

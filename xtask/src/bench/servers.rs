@@ -13,7 +13,7 @@ use super::samples::{Samples, make};
 use super::trial::{self, Lab};
 use crate::failure::{Failure, Result};
 use crate::go;
-use crate::workspace::{Workspace, capture, run, start};
+use crate::workspace::{Workspace, capture, start};
 
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -143,15 +143,7 @@ struct Programs {
 impl Programs {
     /// A quick look takes what tests have built already: its times mean nothing.
     fn build(workspace: &Workspace, quick: bool) -> Result<Self> {
-        let (profile, folder) = match quick {
-            true => ("dev", "debug"),
-            false => ("release", "release"),
-        };
-        let packages = ["--package", "trunkline-bench", "--package", "trunkline-cli"];
-        run(workspace
-            .cargo(&["build", "--profile", profile])
-            .args(packages))?;
-        let built = workspace.target().join(folder);
+        let built = workspace.build_tools(if quick { "dev" } else { "release" })?;
         Ok(Self {
             tool: built.join("trunkline-bench"),
             client_tool: built.join("trunkline-client-bench"),
