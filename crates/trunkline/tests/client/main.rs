@@ -8,12 +8,14 @@
 mod chaos;
 mod gate;
 mod hostile;
+mod resources;
 mod scopes;
 mod scripted;
 mod server;
 mod sources;
 mod status;
 mod streams;
+mod trees;
 
 use std::time::Duration;
 

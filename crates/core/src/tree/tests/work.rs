@@ -13,9 +13,9 @@ fn many_clusters() -> Owner {
     let names: Vec<_> = (0..CLUSTERS).map(|of| format!("cds/{of:04}")).collect();
     let children: Vec<_> = names.iter().map(String::as_str).collect();
     owner.value("rds/r", 1, &children);
-    for of in 0..CLUSTERS {
-        let endpoints = format!("eds/{of:04}");
-        let id = owner.nodes[&names[of]];
+    for name in &names {
+        let endpoints = name.replace("cds", "eds");
+        let id = owner.nodes[name];
         owner
             .tree
             .handle_update(id, super::value_of(1, &[&endpoints]));
