@@ -142,11 +142,120 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
             "--tls-ca none.pem: No such file",
         ),
         (&["cds", "--bootstrap", "none.yaml"], "none.yaml"),
+        (&["--tree"], "--tree is for resources"),
+        (
+            &["cds", "--server", "a:1", "--tree"],
+            "one listener or cluster",
+        ),
+        (
+            &["rds:r", "--server", "a:1", "--tree"],
+            "one listener or cluster",
+        ),
+        (&["cds", "--server", "a:1", "-o", "dot"], "add --tree"),
+        (
+            &["cluster:a", "--server", "a:1", "--tree", "-o", "yaml"],
+            "summary or dot",
+        ),
     ] {
         let args = [&["watch"], args].concat();
         let error = bad(&run(&args), 2);
         assert!(error.contains(remedy), "{args:?}: {error}");
     }
+}
+
+/// A listener whose routes come by RDS.
+const LISTENER: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
+  name: front
+  address: {socket_address: {address: 127.0.0.1, port_value: 80}}
+  filter_chains:
+  - filters:
+    - name: http
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+        stat_prefix: front
+        rds: {route_config_name: routes, config_source: {ads: {}, resource_api_version: V3}}
+        http_filters:
+        - name: router
+          typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
+"#;
+
+/// A cluster whose endpoints come by EDS.
+const EDS_CLUSTER: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: backend
+  type: EDS
+  eds_cluster_config: {eds_config: {ads: {}, resource_api_version: V3}}
+"#;
+
+fn endpoints(ports: &[u32]) -> String {
+    let endpoints = ports.iter().map(|port| {
+        format!("{{endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}}}}}")
+    });
+    let endpoints = endpoints.collect::<Vec<_>>().join(", ");
+    format!(
+        r#"resources:
+- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: backend
+  endpoints: [{{lb_endpoints: [{endpoints}]}}]
+"#
+    )
+}
+
+/// A line of a tree without its version.
+fn without_version(line: &str) -> String {
+    let Some((before, rest)) = line.split_once(" version \"") else {
+        return line.to_owned();
+    };
+    let (_, after) = rest.split_once('"').unwrap();
+    format!("{before}{after}")
+}
+
+#[test]
+fn c51_a_tree_is_printed_and_then_each_change_of_it() {
+    let server = Server::start(&[]);
+    for text in [EDS_CLUSTER, &endpoints(&[1]), ROUTES, LISTENER] {
+        apply(&server, text);
+    }
+    let mut program = watch(server.listen, &["listener:front", "--tree"]);
+    let tree: Vec<_> = (0..4).map(|_| without_version(&program.line())).collect();
+    let expected = [
+        "lds/front",
+        "  rds/routes",
+        "    cds/backend",
+        "      eds/backend, endpoints: 1",
+    ];
+    assert_eq!(tree, expected);
+
+    apply(&server, &endpoints(&[1, 2]));
+    assert!(program.line().ends_with(" changed"));
+    let path = "lds/front > rds/routes > cds/backend > eds/backend";
+    let change = without_version(&program.line());
+    assert_eq!(change, format!("~ {path}, endpoints: 2"));
+
+    apply(&server, CLUSTER);
+    assert!(program.line().ends_with(" changed"));
+    assert!(program.line().starts_with(&format!("- {path}")));
+    let change = without_version(&program.line());
+    assert_eq!(change, "~ lds/front > rds/routes > cds/backend");
+}
+
+#[test]
+fn a_tree_is_drawn_and_says_what_is_missing() {
+    let server = Server::start(&[]);
+    for text in [EDS_CLUSTER, &endpoints(&[1]), ROUTES, LISTENER] {
+        apply(&server, text);
+    }
+    let dot = good(&once(
+        server.listen,
+        &["listener:front", "--tree", "-o", "dot"],
+    ));
+    assert!(dot.starts_with("digraph tree {"), "{dot}");
+    assert!(dot.contains("\"rds/routes\" -> \"cds/backend\";"), "{dot}");
+    let cluster = good(&once(server.listen, &["cds/backend", "--tree", "--sotw"]));
+    assert!(cluster.contains("\n  eds/backend version"), "{cluster}");
+    let missing = once(server.listen, &["cluster:other", "--tree"]);
+    assert!(bad(&missing, 1).contains("not found: cds/other"));
 }
 
 #[test]

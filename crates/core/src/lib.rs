@@ -8,6 +8,8 @@
 //!   its cache holds, and what to send next.
 //! - [`sink`] is the client's side of a stream: it subscribes, receives, and
 //!   makes changes for the owner's database.
+//! - [`client`] joins sinks into the sources of a client and its watches;
+//!   [`tree`] joins single resources into snapshots of a listener or cluster.
 //! - [`name`], [`params`], [`resource`], [`facts`], [`kind`] and [`message`]
 //!   are the vocabulary of all of them.
 //!
@@ -46,5 +48,6 @@ pub mod session;
 pub mod sink;
 pub mod source;
 pub(crate) mod timer;
+pub mod tree;
 
 pub use moment::Moment;

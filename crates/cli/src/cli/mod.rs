@@ -200,7 +200,9 @@ pub(crate) enum Command {
         trunkline watch rds shop --server 127.0.0.1:18000 --param env=prod -o json\n  \
         trunkline watch clusters --bootstrap envoy-ads.yaml\n  \
         trunkline watch cds --server https://xds.test:443 --tls-ca ca.pem --tls-cert c.pem --tls-key k.pem\n  \
-        trunkline watch cds --server 127.0.0.1:18000 --once --record bug.jsonl\n\n\
+        trunkline watch cds --server 127.0.0.1:18000 --once --record bug.jsonl\n  \
+        trunkline watch listener:front --tree --server 127.0.0.1:18000\n  \
+        trunkline watch cluster:backend --tree --server 127.0.0.1:18000 --once -o dot\n\n\
         Without --server and --bootstrap: changes, ACKs, NACKs and clients that come and go. If\n\
         the connection is lost, it goes on after the last event that it got. Events that are\n\
         forgotten by then, or of a server that has started again, are said to be missed. What\n\
@@ -210,7 +212,9 @@ pub(crate) enum Command {
         and what does not exist. Connections are told on standard error. Secrets are shown as\n\
         [redacted]. What -o yaml prints with --once can be given to `validate` and `apply`.\n\
         With --once: 0 all was found, 1 it was not, 3 no server was reached, or none answered.\n\
-        docs/client.md has the forms, and what a recording holds.\n\n\
+        docs/client.md has the forms, and what a recording holds.\n\
+        With --tree: one listener or cluster, with everything that it refers to, each from the\n\
+        config source that its parent names; what is printed is always complete.\n\n\
         Both run until they are stopped, and end when nobody reads what they print."
     )]
     Watch(Box<Watch>),

@@ -92,6 +92,10 @@ pub(crate) struct Plane {
         requires = "once"
     )]
     pub(crate) timeout: Duration,
+    /// Follow one listener or cluster with everything below it, such as listener:front or
+    /// cluster:backend: routes, clusters, endpoints, secrets. Prints the tree, then each change
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// How changes are shown
     #[arg(short, long, value_name = "FORMAT", default_value = "summary")]
     pub(crate) output: WatchOutput,
@@ -134,6 +138,8 @@ pub(crate) enum WatchOutput {
     Yaml,
     /// One line of JSON each, with the resource.
     Json,
+    /// With --tree: a graph for Graphviz, anew with each change.
+    Dot,
 }
 
 /// Flags of `replay`.

@@ -94,6 +94,13 @@ impl Client {
         all
     }
 
+    /// Whether the bootstrap has a resource.
+    #[must_use]
+    pub fn has_static(&self, type_url: &str, name: &Name) -> bool {
+        let names = self.statics.get(&TypeUrl::from(type_url));
+        names.is_some_and(|names| names.contains_key(name))
+    }
+
     /// Whether a source has spoken of a subscription: with a value, or with an
     /// error that is definite.
     pub fn is_answered(

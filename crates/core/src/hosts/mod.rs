@@ -7,9 +7,11 @@
 //! the longest `prefix*`, else `*`.
 
 mod body;
+mod choose;
 mod domain;
 
 pub(crate) use body::{put_varint, rewrite_body};
+pub use choose::choose;
 pub use domain::{Domain, Domains};
 
 /// The two parts of the name of a virtual host or of a requested host.

@@ -79,6 +79,13 @@ impl Cause {
         }
     }
 
+    /// Returns whether the error is about the resource, and not about reaching
+    /// the server (C41).
+    #[must_use]
+    pub(crate) fn is_data_error(self) -> bool {
+        self.class() == ErrorClass::Data
+    }
+
     /// Returns whether the name is known to have no resource: the server said
     /// so, or was silent for too long. Otherwise it may have one.
     #[must_use]

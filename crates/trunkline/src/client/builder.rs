@@ -12,7 +12,7 @@ use trunkline_proto::acceptance::{Policy, ResourceType, Types};
 use trunkline_proto::discovery::{Limits, Node};
 
 use super::address::AddressError;
-use super::bootstrap::Bootstrap;
+use super::bootstrap::{Bootstrap, DataSourcePolicy};
 use super::config_source::{ApiSource, ConfigSource, Specifier, Transport};
 use super::control_plane::{Address, ControlPlane};
 use super::events::{Observer, Observers};
@@ -22,6 +22,7 @@ use super::settings::Settings;
 use super::shared::Shared;
 use super::sources::Manners;
 use super::transport::{Connector, TransportOptions};
+use super::tree::{Resolve, Resolver};
 
 /// C32: how long a name waits for its first response.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(15);
@@ -166,6 +167,22 @@ impl ClientBuilder {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Sets how the hosts of clusters are resolved, whose endpoints come by DNS.
+    /// Without it: by the system.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.settings.resolver = Resolver(resolver);
+        self
+    }
+
+    /// Sets which files and variables the config sources inside of resources
+    /// may name. Without it: none.
+    #[must_use]
+    pub fn data_sources(mut self, policy: DataSourcePolicy) -> Self {
+        self.settings.data_sources = policy;
         self
     }
 

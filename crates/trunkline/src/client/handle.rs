@@ -32,6 +32,7 @@ use super::state::{ErasedState, Loaded};
 use super::stream::StreamTask;
 use super::subscription::{Lease, Subscription};
 use super::transport::{Connector, PathWatch};
+use super::tree::{Trees, grow};
 use super::watch::{Watch, WatchMany, Watching};
 use crate::paths::path_of_stream;
 
@@ -68,7 +69,8 @@ pub struct Client {
 /// What runs behind the handles of one client.
 pub(super) struct Running {
     pub(super) shared: Arc<Shared>,
-    settings: Settings,
+    pub(super) trees: Trees,
+    pub(super) settings: Settings,
     manners: Manners,
     connector: Connector,
     limits: Limits,
@@ -79,19 +81,20 @@ pub(super) struct Running {
     /// How many streams were opened, or tried.
     attempts: AtomicU64,
     reporting: Reporting,
-    runtime: Handle,
+    pub(super) runtime: Handle,
 }
 
 #[derive(Default)]
 struct Tasks {
     servers: HashMap<ServerId, AbortHandle>,
-    driver: Option<AbortHandle>,
+    /// Those that run as long as the client.
+    of_client: Vec<AbortHandle>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         let tasks = lock(&self.tasks);
-        let all = tasks.servers.values().chain(&tasks.driver);
+        let all = tasks.servers.values().chain(&tasks.of_client);
         all.for_each(AbortHandle::abort);
     }
 }
@@ -119,6 +122,7 @@ impl Client {
         let runtime = Handle::current();
         let running = Arc::new(Running {
             shared,
+            trees: Trees::default(),
             settings,
             manners,
             connector,
@@ -131,7 +135,8 @@ impl Client {
             runtime: runtime.clone(),
         });
         let driver = runtime.spawn(drive(Arc::downgrade(&running)));
-        lock(&running.tasks).driver = Some(driver.abort_handle());
+        let trees = runtime.spawn(grow(Arc::downgrade(&running)));
+        lock(&running.tasks).of_client = vec![driver.abort_handle(), trees.abort_handle()];
         Self { running }
     }
 
@@ -230,7 +235,7 @@ impl std::fmt::Debug for Client {
 
 impl Running {
     /// Subscribes at a source, which is made if need be.
-    fn lease(
+    pub(super) fn lease(
         self: &Arc<Self>,
         source: &ConfigSource,
         type_url: trunkline_core::resource::TypeUrl,
@@ -264,7 +269,10 @@ impl Running {
     }
 
     /// The source that `self` means in a resource of this origin (C14).
-    fn source_of_parent(&self, parent: Option<Origin>) -> Result<ConfigSource, SourceError> {
+    pub(super) fn source_of_parent(
+        &self,
+        parent: Option<Origin>,
+    ) -> Result<ConfigSource, SourceError> {
         let source = match parent {
             Some(Origin::Source(id)) => lock(&self.sources).config_source(id),
             Some(Origin::Static) | None => None,
@@ -320,7 +328,7 @@ impl Running {
         WatchMany::new(news, type_url, Arc::new(inner))
     }
 
-    fn add_watch(&self, mut watched: Watched, cell: Cell) -> WatchId {
+    pub(super) fn add_watch(&self, mut watched: Watched, cell: Cell) -> WatchId {
         // A watch of one cell reads one name; of a wildcard there is none.
         if matches!(cell, Cell::Many(_))
             && let Selector::Name(name) = &watched.selector

@@ -7,6 +7,7 @@
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
 //! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
+//! | [`tree`] | listeners and clusters with everything below them, as snapshots |
 //! | `events`, `metrics`, `dump`, `rejections`, `csds` | what happens, and what is held, for those who log, count, record or look |
 //! | [`load`] | load reports |
 //! | [`secrets`] | certificates and authorities of SDS, for rustls |
@@ -44,6 +45,7 @@ mod state;
 mod stream;
 mod subscription;
 pub mod transport;
+pub mod tree;
 mod values;
 mod watch;
 

@@ -7,8 +7,9 @@ use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
 
-use super::bootstrap::Bootstrap;
+use super::bootstrap::{Bootstrap, DataSourcePolicy};
 use super::config_source::{ConfigSource, Specifier};
+use super::tree::Resolver;
 
 /// Where a client asks for what.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,10 @@ pub(super) struct Settings {
     /// Dynamic parameters of every subscription, over those of the bootstrap
     /// (TP2).
     pub(super) params: Params,
+    /// Which files resources may name.
+    pub(super) data_sources: DataSourcePolicy,
+    /// How hosts of clusters are resolved.
+    pub(super) resolver: Resolver,
     /// The name of the client in metrics and CSDS (C50).
     pub(super) target: String,
 }

@@ -12,10 +12,12 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use trunkline_core::Moment;
 use trunkline_core::client::{self as machine, ServerId, WatchId};
+use trunkline_core::tree::NodeId;
 
 use super::judge::Judge;
 use super::rejections::Rejections;
 use super::state::{ErasedState, ErasedValue};
+use super::tree::{Mailbox, News};
 use super::values::Values;
 
 /// What the tasks and the handles of one client share.
@@ -47,6 +49,10 @@ pub(super) enum Cell {
     One(watch::Sender<ErasedState>),
     /// That names have changed, which are taken by their reader.
     Many(Arc<Notify>),
+    /// The newest state of a node of a tree.
+    Node(NodeId, Arc<Mailbox>),
+    /// That names have changed, for a node of a tree that is a collection.
+    Collection(NodeId, Arc<Mailbox>),
 }
 
 impl Shared {
@@ -148,15 +154,22 @@ impl ClientState {
         while let Some(id) = self.machine.poll_watch() {
             self.order += 1;
             match self.cells.get(&id) {
-                Some(Cell::One(_)) => {
+                Some(Cell::One(_) | Cell::Node(..)) => {
                     let state = self.machine.state(id).cloned().unwrap_or_default();
                     let type_url = self.machine.watched(id).map(|w| w.type_url.clone());
                     let state = type_url.map(|type_url| self.erase(&type_url, state, judge));
-                    if let (Some(Cell::One(sender)), Some(state)) = (self.cells.get(&id), state) {
-                        sender.send_replace(state);
+                    match (self.cells.get(&id), state) {
+                        (Some(Cell::One(sender)), Some(state)) => {
+                            sender.send_replace(state);
+                        }
+                        (Some(Cell::Node(node, mailbox)), Some(state)) => {
+                            mailbox.put(*node, News::State(state));
+                        }
+                        _ => {}
                     }
                 }
                 Some(Cell::Many(notify)) => notify.notify_one(),
+                Some(Cell::Collection(node, mailbox)) => mailbox.put(*node, News::Names),
                 None => {}
             }
         }

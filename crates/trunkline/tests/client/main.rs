@@ -9,6 +9,7 @@ mod chaos;
 mod gate;
 mod hostile;
 mod load;
+mod resources;
 mod scopes;
 mod scripted;
 mod secrets;
@@ -16,6 +17,7 @@ mod server;
 mod sources;
 mod status;
 mod streams;
+mod trees;
 
 use std::time::Duration;
 

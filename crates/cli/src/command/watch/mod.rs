@@ -25,8 +25,12 @@ fn check(args: &cli::Watch) -> Result<()> {
         once,
         output,
         record,
+        tree,
         ..
     } = &args.plane;
+    if *output == WatchOutput::Dot && !tree {
+        return Err(Failure::usage("-o dot draws a tree; add --tree"));
+    }
     if args.plane.is_named() {
         return match args.nodes.len() {
             0 | 1 => Ok(()),
@@ -49,6 +53,7 @@ fn check(args: &cli::Watch) -> Result<()> {
         ("--once", *once),
         ("--output", *output != WatchOutput::Summary),
         ("--record", record.is_some()),
+        ("--tree", *tree),
     ];
     match needs_plane.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),

@@ -24,7 +24,8 @@ pub(super) fn write(
 ) -> Result<String> {
     let label = format!("{}/{name}", kinds::short(type_url));
     Ok(match output {
-        WatchOutput::Summary => {
+        // A graph is drawn of trees only, which are not written here.
+        WatchOutput::Summary | WatchOutput::Dot => {
             let now = timestamp(SystemTime::now());
             let (word, details) = (what.word(), details(what, state));
             printable(&format!("{now} {word:<12} {label}{details}")) + "\n"

@@ -11,13 +11,14 @@ mod form;
 mod notices;
 mod seen;
 mod select;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
-use trunkline::client::{Cause, Client, Raw, State};
+use trunkline::client::{Cause, Client, ClientBuilder, Raw, State};
 use trunkline::{Name, TypeUrl};
 
 use self::follow::{News, follow};
@@ -40,7 +41,37 @@ const WAITING: usize = 16;
 /// reads it, or with `--once` it has answered.
 pub(super) fn run(args: &cli::Watch) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
-    let wanted = select(args)?;
+    match args.plane.tree {
+        true => run_tree(args),
+        false => run_types(args),
+    }
+}
+
+/// Follows one listener or cluster with everything below it.
+fn run_tree(args: &cli::Watch) -> Result<()> {
+    let root = tree::Root::parse(args)?;
+    let prepared = prepare(args)?;
+    run_request(async {
+        let client = prepared.builder.build();
+        let connections = Connections::new(prepared.servers, args.plane.once);
+        let mut printer = tree::Printer::new(args, connections);
+        let record_failed = prepared.record_failed;
+        printer
+            .run(&client, root, prepared.notices, record_failed)
+            .await
+    })
+}
+
+/// A client, and what tells of it.
+struct Prepared {
+    builder: ClientBuilder,
+    servers: connect::Servers,
+    notices: mpsc::Receiver<Notice>,
+    record_failed: Option<oneshot::Receiver<io::Error>>,
+}
+
+/// Prepares the client of the flags, with its observers.
+fn prepare(args: &cli::Watch) -> Result<Prepared> {
     let (builder, servers) = connect::builder(args)?;
     let (narrator, notices) = notices();
     let mut builder = builder.observer(Arc::new(narrator));
@@ -58,19 +89,32 @@ pub(super) fn run(args: &cli::Watch) -> Result<()> {
         builder = builder.observer(Arc::new(recorder));
         record_failed = Some(failed);
     }
+    Ok(Prepared {
+        builder,
+        servers,
+        notices,
+        record_failed,
+    })
+}
+
+/// Follows resources by their types.
+fn run_types(args: &cli::Watch) -> Result<()> {
+    let wanted = select(args)?;
+    let prepared = prepare(args)?;
     run_request(async {
-        let client = builder.build();
+        let client = prepared.builder.build();
         let (sender, news) = mpsc::channel(WAITING);
         let mut live = Live {
             args,
             known: wanted.iter().map(Known::new).collect(),
             unanswered: wanted.len(),
-            connections: Connections::new(servers, args.plane.once),
+            connections: Connections::new(prepared.servers, args.plane.once),
         };
         for (index, one) in wanted.iter().enumerate() {
             let task = subscribe(&client, one)?;
             tokio::spawn(follow(index, task, sender.clone()));
         }
+        let (notices, record_failed) = (prepared.notices, prepared.record_failed);
         live.run(news, notices, record_failed).await
     })
 }
@@ -126,7 +170,7 @@ impl Live<'_> {
             let end = tokio::select! {
                 biased;
                 () = ends.next() => return Ok(()),
-                error = &mut record_failed => return Err(self.record_failure(&error)),
+                error = &mut record_failed => return Err(record_failure(self.args, &error)),
                 Some(notice) = notices.recv() => {
                     if let Some(sentence) = self.connections.tell(notice) {
                         eprintln!("{sentence}");
@@ -155,7 +199,9 @@ impl Live<'_> {
                 }
             }
             News::Answered => self.unanswered -= 1,
-            News::Unreachable if self.args.plane.once => return Err(self.unreachable()),
+            News::Unreachable if self.args.plane.once => {
+                return Err(unreachable(&self.connections));
+            }
             News::Unreachable => {}
             News::Silent => eprintln!(
                 "nothing is received of {}; many control planes send all of a type for listeners \
@@ -172,7 +218,7 @@ impl Live<'_> {
         let once = self.args.plane.once;
         for what in self.known[index].tell(name, state) {
             if once && matches!(what, What::Failed(Cause::Unreachable, _)) {
-                return Err(self.unreachable());
+                return Err(unreachable(&self.connections));
             }
             let type_url: &TypeUrl = &self.known[index].type_url;
             let text = form::write(self.args.plane.output, type_url, name, &what, state)?;
@@ -192,13 +238,6 @@ impl Live<'_> {
         }
     }
 
-    /// The failure of a client that reaches no server; why was told of each.
-    fn unreachable(&self) -> Failure {
-        let servers = self.connections.servers();
-        let hint = self.connections.hint();
-        Failure::unreachable(format!("no control plane is reached at {servers}; {hint}"))
-    }
-
     fn timed_out(&self) -> Failure {
         let waiting: Vec<String> = self.known.iter().flat_map(Known::unanswered).collect();
         let seconds = self.args.plane.timeout.as_secs_f64();
@@ -212,14 +251,21 @@ impl Live<'_> {
              the resources: many control planes send all of a type for listeners and clusters only"
         ))
     }
+}
 
-    fn record_failure(&self, error: &io::Error) -> Failure {
-        let path = self.args.plane.record.as_deref().unwrap_or("".as_ref());
-        Failure::wrong(format!(
-            "--record {}: {error}; what is there can be replayed but for its last line",
-            path.display()
-        ))
-    }
+/// The failure of a recording that cannot be written on.
+fn record_failure(args: &cli::Watch, error: &io::Error) -> Failure {
+    let path = args.plane.record.as_deref().unwrap_or("".as_ref());
+    Failure::wrong(format!(
+        "--record {}: {error}; what is there can be replayed but for its last line",
+        path.display()
+    ))
+}
+
+/// The failure of a client that reaches no server; why was told of each.
+fn unreachable(connections: &Connections) -> Failure {
+    let (servers, hint) = (connections.servers(), connections.hint());
+    Failure::unreachable(format!("no control plane is reached at {servers}; {hint}"))
 }
 
 /// Waits for the error of a recording; for ever without one.

@@ -1,0 +1,72 @@
+//! The virtual host of a host, among some.
+
+use super::domain::Domain;
+
+/// How well a domain matches: the greater, the better.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Match {
+    Any,
+    Prefix(usize),
+    Suffix(usize),
+    Exact,
+}
+
+/// Chooses the virtual host for a host, by Envoy's precedence: an exact domain,
+/// the longest suffix, the longest prefix, `*`. Of two that match as well, the
+/// first.
+pub fn choose<'a, V, D>(host: &str, virtual_hosts: impl IntoIterator<Item = (V, D)>) -> Option<V>
+where
+    D: IntoIterator<Item = &'a str>,
+{
+    let host = host.to_lowercase();
+    let mut best: Option<(Match, V)> = None;
+    for (virtual_host, domains) in virtual_hosts {
+        let matches = domains.into_iter().filter_map(|text| match_of(text, &host));
+        if let Some(found) = matches.max()
+            && best.as_ref().is_none_or(|(best, _)| found > *best)
+        {
+            best = Some((found, virtual_host));
+        }
+    }
+    best.map(|(_, virtual_host)| virtual_host)
+}
+
+fn match_of(text: &str, host: &str) -> Option<Match> {
+    let text = text.to_lowercase();
+    let domain = Domain::of(&text);
+    let kind = match domain {
+        Domain::Exact(_) => Match::Exact,
+        Domain::Suffix(suffix) => Match::Suffix(suffix.len()),
+        Domain::Prefix(prefix) => Match::Prefix(prefix.len()),
+        Domain::Any => Match::Any,
+    };
+    domain.matches(host).then_some(kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choose;
+
+    #[test]
+    fn c52_the_virtual_host_is_the_one_that_matches_best() {
+        let all: [(u8, &[&str]); 5] = [
+            (0, &["*"]),
+            (1, &["*.example.com", "foo.*"]),
+            (2, &["*.b.example.com"]),
+            (3, &["A.example.com", "other"]),
+            (4, &["a.example.com"]),
+        ];
+        for (host, expected) in [
+            ("a.example.com", Some(3)),
+            ("c.example.com", Some(1)),
+            ("x.b.example.com", Some(2)),
+            ("foo.net", Some(1)),
+            ("OTHER", Some(3)),
+            ("nobody", Some(0)),
+        ] {
+            let hosts = all.map(|(number, domains)| (number, domains.iter().copied()));
+            assert_eq!(choose(host, hosts), expected, "{host}");
+        }
+        assert_eq!(choose::<u8, Vec<&str>>("a", []), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! The children of a part: a list that never changes, of which another version
+//! shares all but what differs.
+//!
+//! ```text
+//!            root             replacing one child copies its leaf and the
+//!        ┌────┼────┐          branches above it, 32 entries each; every other
+//!      leaf leaf  leaf        leaf is shared with the list before
+//! ```
+
+use std::sync::Arc;
+
+use super::key::Key;
+use super::part::Part;
+use crate::name::Name;
+
+/// How many entries a leaf or a branch has.
+const WIDTH: usize = 32;
+
+/// The children of a part, in the order of their keys, each once.
+#[derive(Debug)]
+pub struct Children<S, V> {
+    top: Level<S, V>,
+    len: usize,
+    /// How many levels of branches there are above the leaves.
+    height: u32,
+}
+
+#[derive(Debug)]
+enum Level<S, V> {
+    Leaf(Arc<[Arc<Part<S, V>>]>),
+    Branch(Arc<[Level<S, V>]>),
+}
+
+impl<S, V> Clone for Level<S, V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Leaf(parts) => Self::Leaf(Arc::clone(parts)),
+            Self::Branch(levels) => Self::Branch(Arc::clone(levels)),
+        }
+    }
+}
+
+impl<S, V> Clone for Children<S, V> {
+    fn clone(&self) -> Self {
+        Self {
+            top: self.top.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<S, V> Default for Children<S, V> {
+    fn default() -> Self {
+        Self {
+            top: Level::Leaf(Arc::from([])),
+            len: 0,
+            height: 0,
+        }
+    }
+}
+
+impl<S, V> Children<S, V> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The child at a place in the order.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&Arc<Part<S, V>>> {
+        let mut level = &self.top;
+        let mut height = self.height;
+        loop {
+            match level {
+                Level::Leaf(parts) => return parts.get(index % WIDTH).filter(|_| index < self.len),
+                Level::Branch(levels) => {
+                    let entry = index / WIDTH.pow(height) % WIDTH;
+                    level = levels.get(entry)?;
+                    height -= 1;
+                }
+            }
+        }
+    }
+
+    /// The children in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Part<S, V>>> {
+        (0..self.len).filter_map(|index| self.get(index))
+    }
+
+    /// The children of a type, in the order of their names.
+    pub fn of_type(&self, type_url: &str) -> impl Iterator<Item = &Arc<Part<S, V>>> {
+        let start = self.partition(|key| key.type_url.as_str() < type_url);
+        let rest = (start..self.len).filter_map(|index| self.get(index));
+        rest.take_while(move |part| part.key.type_url.as_str() == type_url)
+    }
+
+    /// The first child of this type and name.
+    #[must_use]
+    pub fn find(&self, type_url: &str, name: &Name) -> Option<&Arc<Part<S, V>>> {
+        let index = self.partition(|key| (key.type_url.as_str(), &key.name) < (type_url, name));
+        let found = self.get(index)?;
+        (found.key.type_url.as_str() == type_url && found.key.name == *name).then_some(found)
+    }
+
+    /// How many children come before the first of which `is_before` is false.
+    fn partition(&self, is_before: impl Fn(&Key<S>) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.get(middle).is_some_and(|part| is_before(&part.key)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+}
+
+impl<S: Ord, V> Children<S, V> {
+    /// Makes a list of parts, which it puts into order.
+    pub(super) fn new(mut parts: Vec<Arc<Part<S, V>>>) -> Self {
+        parts.sort_by(|a, b| a.key.cmp(&b.key));
+        let len = parts.len();
+        let mut levels: Vec<_> = parts
+            .chunks(WIDTH)
+            .map(|parts| Level::Leaf(parts.into()))
+            .collect();
+        let mut height = 0;
+        while levels.len() > 1 {
+            levels = levels
+                .chunks(WIDTH)
+                .map(|levels| Level::Branch(levels.into()))
+                .collect();
+            height += 1;
+        }
+        let top = levels.pop();
+        top.map_or_else(Self::default, |top| Self { top, len, height })
+    }
+
+    /// Whether there is a child of this key.
+    #[must_use]
+    pub fn contains(&self, key: &Key<S>) -> bool {
+        let index = self.partition(|of| of < key);
+        self.get(index).is_some_and(|part| *part.key == *key)
+    }
+
+    /// The list with a part in place of the one of the same key, and how many
+    /// entries were copied for it. A key that is not in the list changes
+    /// nothing.
+    pub(super) fn replace(&self, part: Arc<Part<S, V>>) -> (Self, usize) {
+        let index = self.partition(|key| *key < *part.key);
+        if self.get(index).is_none_or(|old| old.key != part.key) {
+            return (self.clone(), 0);
+        }
+        let mut copied = 0;
+        let top = self.top.replace(index, self.height, part, &mut copied);
+        (Self { top, ..*self }, copied)
+    }
+}
+
+impl<S, V> Level<S, V> {
+    fn replace(
+        &self,
+        index: usize,
+        height: u32,
+        part: Arc<Part<S, V>>,
+        copied: &mut usize,
+    ) -> Self {
+        match self {
+            Self::Leaf(parts) => {
+                let mut parts: Vec<_> = parts.to_vec();
+                *copied += parts.len();
+                parts[index % WIDTH] = part;
+                Self::Leaf(parts.into())
+            }
+            Self::Branch(levels) => {
+                let mut levels: Vec<_> = levels.to_vec();
+                *copied += levels.len();
+                let entry = index / WIDTH.pow(height) % WIDTH;
+                levels[entry] = levels[entry].replace(index, height - 1, part, copied);
+                Self::Branch(levels.into())
+            }
+        }
+    }
+}

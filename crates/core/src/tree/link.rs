@@ -1,0 +1,203 @@
+//! References between nodes: made, counted and dropped.
+//!
+//! The nodes and the references that are followed have no cycles, so counting
+//! references finds everything that is not reached. A reference that would
+//! close a cycle, or that lies deeper than [`MAX_LEVELS`] of one type, is
+//! **cut**: it is not followed until it may be (C54).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::key::Key;
+use super::node::Node;
+use super::part::MAX_LEVELS;
+use super::{Action, NodeId, RootId, Tree};
+
+/// The references of a version: those that are followed, and those that are not.
+pub(super) type Links<S> = (BTreeSet<NodeId>, Vec<Arc<Key<S>>>);
+
+impl<S: Clone + Ord, V: Clone> Tree<S, V> {
+    /// The node of a key, which is made and subscribed to if there is none.
+    pub(super) fn node_of(&mut self, key: Arc<Key<S>>) -> NodeId {
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        let id = NodeId(self.take_id());
+        self.ids.insert(Arc::clone(&key), id);
+        self.nodes.insert(id, Node::new(Arc::clone(&key)));
+        self.actions.push_back(Action::Subscribe(id, key));
+        id
+    }
+
+    /// Makes a node refer to others once more.
+    pub(super) fn link(&mut self, id: NodeId, keys: Vec<Arc<Key<S>>>) -> Links<S> {
+        let keys: BTreeSet<_> = keys.into_iter().collect();
+        let (mut children, mut cut) = (BTreeSet::new(), Vec::new());
+        let mut limits = None;
+        for key in keys {
+            if !self.may_follow(id, &key, &mut limits) {
+                cut.push(key);
+                continue;
+            }
+            let child = self.node_of(key);
+            children.insert(child);
+            if let Some(node) = self.nodes.get_mut(&child) {
+                *node.parents.entry(id).or_default() += 1;
+            }
+        }
+        (children, cut)
+    }
+
+    /// Undoes one `link`, and drops what nobody refers to any more.
+    pub(super) fn unlink(&mut self, id: NodeId, children: &BTreeSet<NodeId>) {
+        self.is_relinked = true;
+        for child in children {
+            if let Some(node) = self.nodes.get_mut(child)
+                && let Some(count) = node.parents.get_mut(&id)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    node.parents.remove(&id);
+                }
+            }
+            self.drop_loose(*child);
+        }
+    }
+
+    /// Notes that a root does not show a node any more.
+    pub(super) fn drop_root(&mut self, root: RootId, id: NodeId) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.roots.remove(&root);
+        }
+        self.is_relinked = true;
+        self.drop_loose(id);
+    }
+
+    /// Drops a node to which nobody refers, and what only it refers to.
+    fn drop_loose(&mut self, id: NodeId) {
+        if !self.nodes.get(&id).is_some_and(Node::is_loose) {
+            return;
+        }
+        let Some(node) = self.nodes.remove(&id) else {
+            return;
+        };
+        self.ids.remove(&node.key);
+        self.dirty.remove(&id);
+        self.cut.remove(&id);
+        if let Some(deadline) = node.deadline {
+            self.deadlines.remove(&(deadline, id));
+        }
+        self.actions.push_back(Action::Unsubscribe(id));
+        for version in node.versions() {
+            self.unlink(id, &version.children);
+        }
+    }
+
+    /// Whether a node may refer to a key. The limits of the node are worked out
+    /// when they are first needed.
+    fn may_follow(&self, id: NodeId, key: &Key<S>, limits: &mut Option<Limits>) -> bool {
+        let Some(node) = self.nodes.get(&id) else {
+            return false;
+        };
+        let child = self.ids.get(key);
+        // A node without children is above nothing.
+        let is_parent = |child: &Node<S, V>| child.versions().any(|of| !of.children.is_empty());
+        let may_be_above = child
+            .and_then(|child| self.nodes.get(child))
+            .is_some_and(is_parent);
+        let is_nested = key.type_url == node.key.type_url;
+        if !may_be_above && !is_nested {
+            return true;
+        }
+        let limits = limits.get_or_insert_with(|| Limits {
+            above: self.above(id),
+            level: self.level(id),
+        });
+        let closes_cycle = child.is_some_and(|child| limits.above.contains(child));
+        let is_too_deep = is_nested && limits.level >= MAX_LEVELS;
+        !(closes_cycle || is_too_deep)
+    }
+
+    /// A node and the nodes that refer to it, directly or not.
+    fn above(&self, id: NodeId) -> BTreeSet<NodeId> {
+        let mut above = BTreeSet::from([id]);
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            let found = self.referrers(id).map(|(parent, _)| parent);
+            open.extend(found.filter(|parent| above.insert(*parent)));
+        }
+        above
+    }
+
+    /// How many nodes of its own type lead to a node, itself included, by the
+    /// shortest way; [`MAX_LEVELS`] at most.
+    fn level(&self, id: NodeId) -> usize {
+        let mut row = BTreeSet::from([id]);
+        for level in 1..MAX_LEVELS {
+            let mut above = BTreeSet::new();
+            for id in &row {
+                let Some(node) = self.nodes.get(id) else {
+                    continue;
+                };
+                if !node.roots.is_empty() {
+                    return level;
+                }
+                for (parent, of) in self.referrers(*id) {
+                    if of.key.type_url != node.key.type_url {
+                        return level;
+                    }
+                    above.insert(parent);
+                }
+            }
+            row = above;
+        }
+        MAX_LEVELS
+    }
+
+    /// The nodes that refer to a node by a version of today.
+    fn referrers(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node<S, V>)> {
+        let parents = self
+            .nodes
+            .get(&id)
+            .into_iter()
+            .flat_map(|of| of.parents.keys());
+        let parents = parents.filter_map(|parent| Some((*parent, self.nodes.get(parent)?)));
+        parents.filter(move |(_, of)| of.refers_to(id))
+    }
+
+    /// Follows references that were cut, if they may be followed now.
+    pub(super) fn follow_cut(&mut self) {
+        while std::mem::take(&mut self.is_relinked) {
+            let cut: Vec<_> = self.cut.iter().copied().collect();
+            for id in cut {
+                self.follow_cut_of(id);
+            }
+        }
+    }
+
+    fn follow_cut_of(&mut self, id: NodeId) {
+        let Some(node) = self.nodes.get(&id) else {
+            return;
+        };
+        let Some(newest) = node.next.as_ref().or(node.active.as_ref()) else {
+            return;
+        };
+        let mut limits = None;
+        let mut cut = newest.cut.iter();
+        if !cut.any(|key| self.may_follow(id, key, &mut limits)) {
+            return;
+        }
+        let children = newest.children.iter().filter_map(|id| self.nodes.get(id));
+        let children = children.map(|child| Arc::clone(&child.key));
+        let keys = children.chain(newest.cut.iter().cloned()).collect();
+        let content = newest.content.clone();
+        self.set_next(id, content, keys);
+    }
+}
+
+/// What bounds the references of a node.
+struct Limits {
+    /// The node and those above it: none of them may be below it, too.
+    above: BTreeSet<NodeId>,
+    level: usize,
+}

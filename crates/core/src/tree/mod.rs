@@ -1,0 +1,275 @@
+//! A tree of resources: a listener or a cluster with everything below it,
+//! shown as snapshots.
+//!
+//! ```text
+//!   add_root ─▶ ┌ Node ┐ refers to ┌ Node ┐ ...      ─▶ poll_action:
+//!               │ next │──────────▶│ next │             Subscribe, Unsubscribe
+//!   handle_   ─▶│active│──────────▶│active│             Publish(snapshot)
+//!   update      └──────┘           └──────┘
+//! ```
+//!
+//! The machine does not decode: its owner gives each accepted resource with the
+//! keys of the resources that it refers to, and the machine says what to
+//! subscribe to and what to show. A resource that several others refer to is
+//! one node.
+//!
+//! A **snapshot** never changes and is complete: each part has a resource or an
+//! error (C51). One missing cluster is an error in its own place and holds
+//! nothing back (C53). A version whose children are not all known is **warming**:
+//! the version before stays in use, with its children, until then (E3), and
+//! changes elsewhere are shown meanwhile. What nobody refers to any more is
+//! unsubscribed from after the snapshot without it was published (make before
+//! break, E18).
+//!
+//! A change makes one snapshot, which shares with the one before every part
+//! that has nothing different at or below it. The work, counted in [`Work`], is
+//! that of the parts between the change and the roots.
+
+mod check;
+mod children;
+mod key;
+mod link;
+mod node;
+mod part;
+mod publish;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use self::node::Node;
+use crate::Moment;
+
+pub use children::Children;
+pub use key::Key;
+pub use part::{Content, MAX_LEVELS, Part, Snapshot};
+pub use update::Update;
+
+/// A node of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u64);
+
+/// A root of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RootId(u64);
+
+/// What the owner of a tree has to do.
+#[derive(Clone, Debug)]
+pub enum Action<S, V> {
+    /// Subscribe to the resource, tell how long to wait for it by
+    /// [`Tree::handle_subscribed`], and give what becomes known of it to
+    /// [`Tree::handle_update`].
+    Subscribe(NodeId, Arc<Key<S>>),
+    /// Show the snapshot to those who watch the root.
+    Publish(RootId, Arc<Snapshot<S, V>>),
+    /// End the subscription.
+    Unsubscribe(NodeId),
+}
+
+/// A resource that is not in use yet, or not in its newest version (E3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warming<S> {
+    /// The resource.
+    pub key: Arc<Key<S>>,
+    /// What it waits for: resources that it refers to, or itself if nothing is
+    /// known of it.
+    pub waits_for: Vec<Arc<Key<S>>>,
+}
+
+/// How much work was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Parts that were made.
+    pub parts: usize,
+    /// Entries of lists of children that were copied.
+    pub entries: usize,
+    /// Snapshots that were published.
+    pub snapshots: usize,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Tree<S, V> {
+    nodes: BTreeMap<NodeId, Node<S, V>>,
+    ids: BTreeMap<Arc<Key<S>>, NodeId>,
+    roots: BTreeMap<RootId, Root<S, V>>,
+    next_id: u64,
+    /// Nodes whose active version is not the one that their part was made from.
+    dirty: BTreeMap<NodeId, Change>,
+    /// Roots that have to be shown again, whatever became of their nodes.
+    dirty_roots: BTreeSet<RootId>,
+    /// Nodes with references that are not followed.
+    cut: BTreeSet<NodeId>,
+    /// Whether references have changed since those that are not followed were
+    /// looked at.
+    is_relinked: bool,
+    /// Children of versions that were replaced, which stay until a snapshot
+    /// without them is published.
+    retired: Vec<(NodeId, BTreeSet<NodeId>)>,
+    /// Demands that have ended, in the same way.
+    retired_demands: Vec<(RootId, NodeId)>,
+    /// Nodes that wait for their first answer, by when that ends.
+    deadlines: BTreeSet<(Moment, NodeId)>,
+    actions: VecDeque<Action<S, V>>,
+    work: Work,
+}
+
+/// How the active version of a node differs from its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// It refers to the same nodes.
+    Content,
+    /// It refers to others.
+    Children,
+}
+
+/// A root: a resource that is shown with everything below it.
+#[derive(Debug)]
+struct Root<S, V> {
+    node: NodeId,
+    /// The nodes that are demanded beside it, and how often.
+    demanded: BTreeMap<NodeId, usize>,
+    published: Option<Arc<Snapshot<S, V>>>,
+}
+
+impl<S, V> Root<S, V> {
+    fn refers_to(&self, node: NodeId) -> bool {
+        self.node == node || self.demanded.contains_key(&node)
+    }
+}
+
+impl<S, V> Default for Tree<S, V> {
+    fn default() -> Self {
+        Self {
+            nodes: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            roots: BTreeMap::new(),
+            next_id: 0,
+            dirty: BTreeMap::new(),
+            dirty_roots: BTreeSet::new(),
+            cut: BTreeSet::new(),
+            is_relinked: false,
+            retired: Vec::new(),
+            retired_demands: Vec::new(),
+            deadlines: BTreeSet::new(),
+            actions: VecDeque::new(),
+            work: Work::default(),
+        }
+    }
+}
+
+impl<S: Clone + Ord, V: Clone> Tree<S, V> {
+    /// Makes a tree without roots.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a root: the resource is shown with everything below it.
+    pub fn add_root(&mut self, key: Key<S>) -> RootId {
+        let id = RootId(self.take_id());
+        let node = self.node_of(Arc::new(key));
+        let root = Root {
+            node,
+            demanded: BTreeMap::new(),
+            published: None,
+        };
+        self.roots.insert(id, root);
+        self.refer(id, node);
+        id
+    }
+
+    /// Removes a root. What no other root reaches is unsubscribed from.
+    pub fn remove_root(&mut self, id: RootId) {
+        let Some(root) = self.roots.remove(&id) else {
+            return;
+        };
+        self.dirty_roots.remove(&id);
+        for node in root.demanded.into_keys().chain([root.node]) {
+            self.drop_root(id, node);
+        }
+    }
+
+    /// Demands a resource beside those that a root refers to: a cluster that a
+    /// request names, or one that a call still uses although no route does
+    /// (C54). It is shown when it is known, and holds nothing back.
+    pub fn demand(&mut self, id: RootId, key: Key<S>) {
+        if !self.roots.contains_key(&id) {
+            return;
+        }
+        let node = self.node_of(Arc::new(key));
+        self.refer(id, node);
+        if let Some(root) = self.roots.get_mut(&id) {
+            *root.demanded.entry(node).or_default() += 1;
+        }
+    }
+
+    /// Ends one demand for a resource. After the last it stays until a snapshot
+    /// without it is published.
+    pub fn release(&mut self, id: RootId, key: &Key<S>) {
+        let (Some(root), Some(node)) = (self.roots.get_mut(&id), self.ids.get(key)) else {
+            return;
+        };
+        let Some(count) = root.demanded.get_mut(node) else {
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            root.demanded.remove(node);
+            self.dirty_roots.insert(id);
+            self.retired_demands.push((id, *node));
+        }
+    }
+
+    /// Tells which resources are warming, and what each waits for.
+    #[must_use]
+    pub fn warming(&self) -> Vec<Warming<S>> {
+        let is_warming = |node: &&Node<S, V>| !node.is_ready() || node.next.is_some();
+        let warming = self.nodes.values().filter(is_warming);
+        let warming = warming.map(|node| {
+            let children = node.next.iter().flat_map(|next| &next.children);
+            let children = children.filter_map(|id| self.nodes.get(id));
+            let awaited = children.filter(|child| !child.is_ready());
+            let own = node.next.is_none().then_some(node);
+            Warming {
+                key: Arc::clone(&node.key),
+                waits_for: awaited.chain(own).map(|of| Arc::clone(&of.key)).collect(),
+            }
+        });
+        warming.collect()
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no nodes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Takes the count of the work since the last call.
+    pub fn take_work(&mut self) -> Work {
+        std::mem::take(&mut self.work)
+    }
+
+    fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Notes that a root shows a node.
+    fn refer(&mut self, root: RootId, node: NodeId) {
+        if let Some(of) = self.nodes.get_mut(&node) {
+            of.roots.insert(root);
+        }
+        self.dirty_roots.insert(root);
+        self.is_relinked = true;
+    }
+}

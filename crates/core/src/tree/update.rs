@@ -1,0 +1,206 @@
+//! What becomes known of a resource, and which version of it is in use.
+
+use std::sync::Arc;
+
+use super::key::Key;
+use super::node::Version;
+use super::part::Content;
+use super::{Change, NodeId, Tree};
+use crate::Moment;
+use crate::sink::{Cause, WatchError};
+
+/// What becomes known of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update<S, V> {
+    /// There is a resource.
+    Value {
+        /// The resource.
+        value: V,
+        /// An ambient error, in spite of which it stays in use (C39).
+        error: Option<WatchError>,
+        /// The resources that it refers to. One that is named twice is one.
+        children: Vec<Key<S>>,
+    },
+    /// There is none, and why.
+    Failed(WatchError),
+}
+
+impl<S: Clone + Ord, V: Clone> Tree<S, V> {
+    /// Takes what becomes known of a resource. A node that is not there any more
+    /// ignores it.
+    pub fn handle_update(&mut self, id: NodeId, update: Update<S, V>) {
+        match update {
+            Update::Value {
+                value,
+                error,
+                children,
+            } => {
+                let content = match error {
+                    None => Content::Value(value),
+                    Some(error) => Content::Stale(value, error),
+                };
+                let keys = children.into_iter().map(Arc::new).collect();
+                self.answer(id, content, keys);
+            }
+            // An error that is about the resource is an answer (C51).
+            Update::Failed(error) if error.cause.is_data_error() => {
+                self.answer(id, Content::Failed(error), Vec::new());
+            }
+            Update::Failed(error) => self.hinder(id, error),
+        }
+    }
+
+    /// Tells until when to wait for the first answer to a subscription; for ever
+    /// if there is no deadline (E2).
+    pub fn handle_subscribed(&mut self, id: NodeId, deadline: Option<Moment>) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        if node.is_ready() || node.next.is_some() {
+            return;
+        }
+        node.deadline = deadline;
+        self.deadlines
+            .extend(deadline.map(|deadline| (deadline, id)));
+    }
+
+    /// When [`Tree::handle_timeout`] is to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Ends the waits whose time is over: a resource without an answer is an
+    /// error, until there is one (E2).
+    pub fn handle_timeout(&mut self, now: Moment) {
+        while let Some((deadline, id)) = self.deadlines.first().copied()
+            && deadline <= now
+        {
+            self.deadlines.pop_first();
+            let Some(node) = self.nodes.get_mut(&id) else {
+                continue;
+            };
+            node.deadline = None;
+            let silent = || WatchError::new(Cause::TimedOut, "no answer within the fetch timeout");
+            let error = node.obstacle.clone().unwrap_or_else(silent);
+            self.set_next(id, Content::Failed(error), Vec::new());
+        }
+    }
+
+    /// Takes an answer: the wait for the first one is over.
+    fn answer(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        node.obstacle = None;
+        if let Some(deadline) = node.deadline.take() {
+            self.deadlines.remove(&(deadline, id));
+        }
+        self.set_next(id, content, keys);
+    }
+
+    /// Takes an error that is not about the resource: it is no answer, but a
+    /// resource in use has it beside it (C40).
+    fn hinder(&mut self, id: NodeId, error: WatchError) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        let Some(newest) = node.next.as_ref().or(node.active.as_ref()) else {
+            node.obstacle = Some(error);
+            return;
+        };
+        let content = match newest.content.value().cloned() {
+            Some(value) => Content::Stale(value, error),
+            None => Content::Failed(error),
+        };
+        let children = newest.children.clone();
+        let cut = newest.cut.clone();
+        let children = children.iter().filter_map(|id| self.nodes.get(id));
+        let children = children.map(|child| Arc::clone(&child.key));
+        let keys = children.chain(cut).collect();
+        self.set_next(id, content, keys);
+    }
+
+    /// Gives a node another version, which is in use when all its children are
+    /// known.
+    pub(super) fn set_next(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
+        // The new children are referred to before the old ones are let go.
+        let (children, cut) = self.link(id, keys);
+        let is_waiting = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| !node.is_ready());
+        let version = Version {
+            content,
+            waiting: children.iter().filter(is_waiting).count(),
+            children,
+            cut,
+        };
+        let is_warm = version.waiting == 0;
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        let superseded = node.next.replace(version);
+        if let Some(superseded) = superseded {
+            self.unlink(id, &superseded.children);
+        }
+        self.note_cut(id);
+        if is_warm {
+            self.activate(id);
+        }
+    }
+
+    /// Takes the next version of a node into use, and so on with those that
+    /// waited for it.
+    fn activate(&mut self, id: NodeId) {
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            let Some(node) = self.nodes.get_mut(&id) else {
+                continue;
+            };
+            let Some(next) = node.next.take() else {
+                continue;
+            };
+            let mut change = Change::Children;
+            match node.active.take() {
+                Some(old) => {
+                    if old.children == next.children && old.cut == next.cut {
+                        change = Change::Content;
+                    }
+                    node.active = Some(next);
+                    self.retired.push((id, old.children));
+                }
+                None => {
+                    node.active = Some(next);
+                    self.dirty_roots.extend(&node.roots);
+                    let parents: Vec<_> = node.parents.keys().copied().collect();
+                    open.extend(parents.into_iter().filter(|of| self.is_warmed_by(*of, id)));
+                }
+            }
+            // A list of children that is to be made stays to be made.
+            let known = self.dirty.entry(id).or_insert(change);
+            if change == Change::Children {
+                *known = change;
+            }
+            self.is_relinked = true;
+            self.note_cut(id);
+        }
+    }
+
+    /// Notes that a child of a node is known. Returns whether the next version
+    /// of the node waits for no other.
+    fn is_warmed_by(&mut self, id: NodeId, child: NodeId) -> bool {
+        let next = self.nodes.get_mut(&id).and_then(|node| node.next.as_mut());
+        next.is_some_and(|next| {
+            let was_awaited = next.children.contains(&child);
+            next.waiting -= usize::from(was_awaited);
+            was_awaited && next.waiting == 0
+        })
+    }
+
+    /// Remembers whether a node has references that are not followed.
+    fn note_cut(&mut self, id: NodeId) {
+        let node = self.nodes.get(&id);
+        match node.is_some_and(|node| node.versions().any(|of| !of.cut.is_empty())) {
+            true => self.cut.insert(id),
+            false => self.cut.remove(&id),
+        };
+    }
+}

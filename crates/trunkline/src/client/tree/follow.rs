@@ -1,0 +1,283 @@
+//! One node of a tree as its client follows it: the subscription and the watch
+//! behind it, and what is read from them.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::task::AbortHandle;
+use trunkline_core::client::{SourceId, Watched};
+use trunkline_core::name::{Name, Selector};
+use trunkline_core::resource::Resource;
+use trunkline_core::sink::{self, Cause, WatchError};
+use trunkline_core::tree::{Key, NodeId, Update};
+
+use super::held::{Held, HeldResource};
+use super::mailbox::Mailbox;
+use super::place::{NodeKey, Place};
+use super::references;
+use crate::client::config_source::ConfigSource;
+use crate::client::handle::Running;
+use crate::client::settings::SourceError;
+use crate::client::shared::Cell;
+use crate::client::state::ErasedState;
+use crate::client::subscription::Lease;
+use crate::client::watch::Watching;
+use crate::kind::{LEDS, SRDS};
+
+/// What is known of a node anew.
+pub(super) type NodeUpdate = Update<Place, Held>;
+
+/// One node as its client follows it. Dropping it ends the subscription.
+pub(super) struct Following {
+    pub(super) key: Arc<NodeKey>,
+    source: Behind,
+    /// The last resource, what is held of it, and what it refers to.
+    last: Option<(Arc<Resource>, Held, Vec<NodeKey>)>,
+}
+
+/// What is behind a node.
+enum Behind {
+    /// A watch of one name.
+    Watch {
+        _watch: Watching,
+    },
+    Collection(Box<Collection>),
+    /// A task that resolves a host, and what it found last.
+    Dns(AbortHandle, Option<Vec<SocketAddr>>),
+}
+
+/// A subscription to all names of a collection.
+struct Collection {
+    watch: Watching,
+    source: SourceId,
+    subscription: sink::Subscription,
+    members: BTreeSet<Name>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        if let Behind::Dns(task, _) = &self.source {
+            task.abort();
+        }
+    }
+}
+
+impl Following {
+    /// Subscribes to the resource of a node and watches it.
+    pub(super) fn start(
+        client: &Arc<Running>,
+        node: NodeId,
+        key: Arc<NodeKey>,
+        mailbox: &Arc<Mailbox>,
+    ) -> Result<Self, WatchError> {
+        let watch_one = |source, lease| {
+            let cell = Cell::Node(node, Arc::clone(mailbox));
+            let selector = Selector::Name(key.name.clone());
+            watch(client, &key, selector, source, cell, lease)
+        };
+        let behind = match &key.source {
+            Place::Invalid(reason) => return Err(invalid(reason)),
+            Place::Static => Behind::Watch {
+                _watch: watch_one(None, None),
+            },
+            Place::Member(source) => Behind::Watch {
+                _watch: watch_one(Some(*source), None),
+            },
+            Place::Dns => {
+                let task = client.trees.resolve(client, node, key.name.as_str());
+                Behind::Dns(task, None)
+            }
+            Place::Source { source, .. } => {
+                let selector = selector_of(&key);
+                let lease = lease(client, &key, source, selector.clone());
+                let lease = lease.map_err(|error| invalid(&error.to_string()))?;
+                let id = lease.source;
+                match selector {
+                    Selector::Name(_) => Behind::Watch {
+                        _watch: watch_one(Some(id), Some(Arc::new(lease))),
+                    },
+                    _ => {
+                        let cell = Cell::Collection(node, Arc::clone(mailbox));
+                        let subscription = lease.subscription.clone();
+                        let lease = Some(Arc::new(lease));
+                        Behind::Collection(Box::new(Collection {
+                            watch: watch(client, &key, selector, Some(id), cell, lease),
+                            source: id,
+                            subscription,
+                            members: BTreeSet::new(),
+                        }))
+                    }
+                }
+            }
+        };
+        Ok(Self {
+            key,
+            source: behind,
+            last: None,
+        })
+    }
+
+    /// Whether it is a collection of which the source has not said all.
+    pub(super) fn is_unanswered(&self, client: &Running) -> bool {
+        let Behind::Collection(collection) = &self.source else {
+            return false;
+        };
+        let Collection {
+            source,
+            subscription,
+            ..
+        } = &**collection;
+        let type_url = &self.key.type_url;
+        let shared = &client.shared;
+        !shared.read(|state, _| state.machine.is_answered(*source, type_url, subscription))
+    }
+
+    pub(super) fn is_collection(&self) -> bool {
+        matches!(self.source, Behind::Collection(_))
+    }
+
+    /// Reads a state; `None` if it says nothing.
+    pub(super) fn read(&mut self, client: &Running, state: ErasedState) -> Option<NodeUpdate> {
+        let Some((resource, value, origin)) = state.value else {
+            return state.error.map(Update::Failed);
+        };
+        // Another error beside the same resource needs no other look at it.
+        let is_known = |(known, ..): &&(Arc<Resource>, _, _)| Arc::ptr_eq(known, &resource);
+        if self.last.as_ref().filter(is_known).is_none() {
+            let found = references::find(client, &self.key, &value, origin);
+            let held = Held::Resource(Arc::new(HeldResource {
+                resource: Arc::clone(&resource),
+                value,
+                origin,
+                routes: found.routes,
+            }));
+            self.last = Some((resource, held, found.keys));
+        }
+        let (_, held, keys) = self.last.as_ref()?;
+        Some(Update::Value {
+            value: held.clone(),
+            error: state.error,
+            children: keys.clone(),
+        })
+    }
+
+    /// Reads the addresses of a host; `None` if they are the same. Addresses that
+    /// were found stay in use when they cannot be found again.
+    pub(super) fn read_addresses(
+        &mut self,
+        found: Result<Vec<SocketAddr>, String>,
+    ) -> Option<NodeUpdate> {
+        let Behind::Dns(_, known) = &mut self.source else {
+            return None;
+        };
+        match found {
+            Ok(addresses) if known.as_ref() == Some(&addresses) => None,
+            Ok(addresses) => {
+                *known = Some(addresses.clone());
+                Some(Update::Value {
+                    value: Held::Addresses(addresses.into()),
+                    error: None,
+                    children: Vec::new(),
+                })
+            }
+            Err(message) => {
+                let cause = match known.take() {
+                    Some(_) => Cause::Unreachable,
+                    None => Cause::Silent,
+                };
+                let message = message.into();
+                Some(Update::Failed(WatchError { cause, message }))
+            }
+        }
+    }
+
+    /// Reads the names of a collection; `None` if it is none.
+    pub(super) fn read_names(&mut self, client: &Running) -> Option<NodeUpdate> {
+        let Behind::Collection(collection) = &mut self.source else {
+            return None;
+        };
+        let id = collection.watch.id;
+        let changes = client
+            .shared
+            .read(|state, _| state.machine.take_changes(id));
+        for (name, state) in changes {
+            match state.value {
+                Some(_) => collection.members.insert(name),
+                None => collection.members.remove(&name),
+            };
+        }
+        let members = collection.members.iter().map(|name| Key {
+            host: self.key.host.clone(),
+            params: self.key.params.clone(),
+            ..Key::new(
+                self.key.type_url.as_str(),
+                name.clone(),
+                Place::Member(collection.source),
+            )
+        });
+        Some(Update::Value {
+            value: Held::Collection,
+            error: None,
+            children: members.collect(),
+        })
+    }
+}
+
+/// The names that a node subscribes to. Only scopes and endpoints have
+/// collections.
+fn selector_of(key: &NodeKey) -> Selector {
+    let name = Selector::Name(key.name.clone());
+    if ![LEDS, SRDS].contains(&key.type_url.as_str()) {
+        return name;
+    }
+    Selector::parse(key.name.as_str(), key.name.as_str().len()).unwrap_or(name)
+}
+
+fn lease(
+    client: &Arc<Running>,
+    key: &NodeKey,
+    source: &ConfigSource,
+    selector: Selector,
+) -> Result<Lease, SourceError> {
+    let subscription = sink::Subscription {
+        params: params(client, key, &selector),
+        selector,
+    };
+    client.lease(source, key.type_url.clone(), subscription)
+}
+
+/// The dynamic parameters of a node: its own over those of the client (TP2).
+fn params(client: &Running, key: &NodeKey, selector: &Selector) -> trunkline_core::params::Params {
+    let defaults = client.settings.params_of(&key.type_url, selector);
+    let all = defaults.iter().chain(key.params.iter());
+    trunkline_core::params::Params::new(all).unwrap_or_else(|_| defaults.clone())
+}
+
+fn watch(
+    client: &Arc<Running>,
+    key: &NodeKey,
+    selector: Selector,
+    source: Option<SourceId>,
+    cell: Cell,
+    lease: Option<Arc<Lease>>,
+) -> Watching {
+    let watched = Watched {
+        type_url: key.type_url.clone(),
+        params: params(client, key, &selector),
+        selector,
+        source,
+    };
+    Watching {
+        id: client.add_watch(watched, cell),
+        client: Arc::clone(client),
+        _lease: lease,
+    }
+}
+
+fn invalid(reason: &str) -> WatchError {
+    WatchError {
+        cause: Cause::Rejected,
+        message: reason.into(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Where a resource of a tree is from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_core::client::{Origin, SourceId};
+use trunkline_core::name::{Name, Selector};
+use trunkline_core::tree::Key;
+use trunkline_proto::envoy::envoy::config::core::v3 as message;
+use trunkline_proto::envoy::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
+
+use crate::client::config_source::{ConfigSource, Specifier};
+use crate::client::handle::Running;
+
+/// Where a resource of a tree is from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::client) enum Place {
+    /// The bootstrap.
+    Static,
+    /// A source that is asked for it.
+    Source {
+        source: Arc<ConfigSource>,
+        /// How long it is waited for; `None` is for ever (E2).
+        wait: Option<Duration>,
+    },
+    /// A collection at a source, which is asked for all of it.
+    Member(SourceId),
+    /// The system's resolver.
+    Dns,
+    /// There is no such source, and why.
+    Invalid(Arc<str>),
+}
+
+/// The key of a node of a client's trees.
+pub(in crate::client) type NodeKey = Key<Place>;
+
+/// Resolves the references of one resource.
+pub(super) struct Referrer<'a> {
+    pub(super) client: &'a Running,
+    /// Where the resource is from that refers to others.
+    pub(super) origin: Origin,
+}
+
+impl Referrer<'_> {
+    /// The key of a resource that is referred to by its name alone: it is one of
+    /// the bootstrap, or the client's source for the type has it.
+    pub(super) fn by_name(&self, type_url: &str, name: &str) -> NodeKey {
+        let name = Name::new(name);
+        let place = match self.has_static(type_url, &name) {
+            true => Place::Static,
+            false => self.place(type_url, &name, None, None),
+        };
+        Key::new(type_url, name, place)
+    }
+
+    /// The key of a resource that is referred to with a config source. Without
+    /// one it is a resource of the bootstrap.
+    pub(super) fn with_source(
+        &self,
+        type_url: &str,
+        name: &str,
+        source: Option<&message::ConfigSource>,
+    ) -> NodeKey {
+        let name = Name::new(name);
+        let place = match source {
+            Some(source) => self.named(type_url, &name, source),
+            None if self.has_static(type_url, &name) => Place::Static,
+            None => Place::Invalid("no config source is named, and the bootstrap has none".into()),
+        };
+        Key::new(type_url, name, place)
+    }
+
+    /// The key of a resource that is asked for where its referrer is from.
+    pub(super) fn at_origin(&self, type_url: &str, name: &str) -> NodeKey {
+        match self.client.source_of_parent(Some(self.origin)) {
+            Ok(source) => {
+                let name = Name::new(name);
+                let place = self.place(type_url, &name, Some(&source), None);
+                Key::new(type_url, name, place)
+            }
+            Err(_) => self.by_name(type_url, name),
+        }
+    }
+
+    fn has_static(&self, type_url: &str, name: &Name) -> bool {
+        let shared = &self.client.shared;
+        shared.read(|state, _| state.machine.has_static(type_url, name))
+    }
+
+    /// The place that a config source of a resource means.
+    fn named(&self, type_url: &str, name: &Name, source: &message::ConfigSource) -> Place {
+        let resolved = match &source.config_source_specifier {
+            Some(ConfigSourceSpecifier::Ads(_)) => Ok(ConfigSource::ads()),
+            // `self` means the same as `ads`, if that is the parent's (C14).
+            Some(ConfigSourceSpecifier::Self_(_)) => self
+                .client
+                .source_of_parent(Some(self.origin))
+                .map_err(|error| error.to_string()),
+            _ => match &self.client.settings.bootstrap {
+                Some(bootstrap) => {
+                    let policy = &self.client.settings.data_sources;
+                    let resolved = ConfigSource::resolve(bootstrap, source, policy);
+                    resolved.map_err(|error| error.to_string())
+                }
+                None => Err(
+                    "a config source with control planes of its own needs a bootstrap".to_owned(),
+                ),
+            },
+        };
+        match resolved {
+            Ok(resolved) => self.place(
+                type_url,
+                name,
+                Some(&resolved),
+                source.initial_fetch_timeout.as_ref(),
+            ),
+            Err(error) => Place::Invalid(error.into()),
+        }
+    }
+
+    /// The place of a name: the source that is named, or the client's own.
+    fn place(
+        &self,
+        type_url: &str,
+        name: &Name,
+        named: Option<&ConfigSource>,
+        wait: Option<&trunkline_proto::envoy::google::protobuf::Duration>,
+    ) -> Place {
+        let selector = Selector::Name(name.clone());
+        let settings = &self.client.settings;
+        match settings.source_of(&type_url.into(), &selector, named) {
+            Ok(source) => {
+                let wait = match wait {
+                    None => source.initial_fetch_timeout,
+                    Some(wait) => wait_of(wait),
+                };
+                Place::Source {
+                    source: Arc::new(source),
+                    wait,
+                }
+            }
+            Err(error) => Place::Invalid(error.to_string().into()),
+        }
+    }
+}
+
+/// An `initial_fetch_timeout`: zero is none (E2).
+fn wait_of(wait: &trunkline_proto::envoy::google::protobuf::Duration) -> Option<Duration> {
+    let seconds = u64::try_from(wait.seconds).unwrap_or_default();
+    let nanos = u32::try_from(wait.nanos).unwrap_or_default();
+    Some(Duration::new(seconds, nanos)).filter(|wait| !wait.is_zero())
+}
+
+/// A place that the user's query names: there is no parent.
+pub(super) fn place_of_query(
+    client: &Running,
+    type_url: &str,
+    name: &Name,
+    source: Option<&ConfigSource>,
+    parent: Option<Origin>,
+) -> Place {
+    let referrer = Referrer {
+        client,
+        origin: parent.unwrap_or(Origin::Static),
+    };
+    match source {
+        None if referrer.has_static(type_url, name) => Place::Static,
+        Some(source) if source.specifier == Specifier::SelfSource => {
+            match client.source_of_parent(parent) {
+                Ok(source) => referrer.place(type_url, name, Some(&source), None),
+                Err(error) => Place::Invalid(error.to_string().into()),
+            }
+        }
+        source => referrer.place(type_url, name, source, None),
+    }
+}

@@ -1,0 +1,106 @@
+//! The references of clusters and endpoints.
+
+use trunkline_core::name::Name;
+use trunkline_core::tree::Key;
+use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
+use trunkline_proto::envoy::envoy::config::cluster::v3::cluster::{
+    ClusterDiscoveryType, DiscoveryType,
+};
+use trunkline_proto::envoy::envoy::config::core::v3::address::Address;
+use trunkline_proto::envoy::envoy::config::core::v3::socket_address::PortSpecifier;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::locality_lb_endpoints::LbConfig;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::{ClusterLoadAssignment, Endpoint};
+use trunkline_proto::envoy::envoy::extensions::clusters::aggregate::v3::ClusterConfig;
+
+use super::super::place::Place;
+use super::{Finder, unpack};
+use crate::kind::{EDS, LEDS};
+
+/// The type of nodes that are the addresses of a host, by DNS. No control plane
+/// has it.
+pub(in crate::client::tree) const DNS: &str = "dns";
+
+impl Finder<'_> {
+    pub(super) fn cluster(&mut self, cluster: &Cluster) {
+        match &cluster.cluster_discovery_type {
+            Some(ClusterDiscoveryType::Type(kind)) => match DiscoveryType::try_from(*kind) {
+                Ok(DiscoveryType::Eds) => self.eds(cluster),
+                Ok(DiscoveryType::LogicalDns | DiscoveryType::StrictDns) => self.dns(cluster),
+                _ => {}
+            },
+            Some(ClusterDiscoveryType::ClusterType(_)) | None => {
+                for name in aggregated(cluster).unwrap_or_default() {
+                    self.add_cluster(&name);
+                }
+            }
+        }
+        if let Some(inline) = &cluster.load_assignment {
+            self.endpoints(inline);
+        }
+        let matches = cluster.transport_socket_matches.iter();
+        let matches = matches.filter_map(|of| of.transport_socket.as_ref());
+        for socket in matches.chain(&cluster.transport_socket) {
+            self.transport_socket(socket);
+        }
+    }
+
+    /// Endpoints have the service name of their cluster, or its name.
+    fn eds(&mut self, cluster: &Cluster) {
+        let config = cluster.eds_cluster_config.as_ref();
+        let service = config.map(|config| config.service_name.as_str());
+        let name = service.filter(|name| !name.is_empty());
+        let source = config.and_then(|config| config.eds_config.as_ref());
+        let name = name.unwrap_or(&cluster.name);
+        let key = self.referrer.with_source(EDS, name, source);
+        self.add(key);
+    }
+
+    /// The hosts that are to be resolved (C55).
+    fn dns(&mut self, cluster: &Cluster) {
+        let localities = cluster.load_assignment.iter().flat_map(|of| &of.endpoints);
+        let endpoints = localities.flat_map(|of| &of.lb_endpoints);
+        for endpoint in endpoints {
+            if let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier
+                && let Some(target) = target(endpoint)
+            {
+                self.add(Key::new(DNS, Name::new(&target), Place::Dns));
+            }
+        }
+    }
+
+    pub(super) fn endpoints(&mut self, endpoints: &ClusterLoadAssignment) {
+        for locality in &endpoints.endpoints {
+            if let Some(LbConfig::LedsClusterLocalityConfig(leds)) = &locality.lb_config {
+                let name = &leds.leds_collection_name;
+                let source = leds.leds_config.as_ref();
+                let key = self.referrer.with_source(LEDS, name, source);
+                self.add(key);
+            }
+        }
+    }
+}
+
+/// The host and the port of an endpoint.
+fn target(endpoint: &Endpoint) -> Option<String> {
+    let address = endpoint.address.as_ref()?.address.as_ref()?;
+    let Address::SocketAddress(address) = address else {
+        return None;
+    };
+    match address.port_specifier.as_ref()? {
+        PortSpecifier::PortValue(port) => Some(format!("{}:{port}", address.address)),
+        PortSpecifier::NamedPort(_) => None,
+    }
+}
+
+/// The clusters of an aggregate cluster in the order of priority; `None` if it
+/// is another.
+pub(in crate::client::tree) fn aggregated(cluster: &Cluster) -> Option<Vec<String>> {
+    match cluster.cluster_discovery_type.as_ref()? {
+        ClusterDiscoveryType::Type(_) => None,
+        ClusterDiscoveryType::ClusterType(custom) => {
+            let config = unpack::<ClusterConfig>(custom.typed_config.as_ref()?)?;
+            Some(config.clusters)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The references of routes.
+
+use trunkline_core::hosts;
+use trunkline_proto::envoy::envoy::config::route::v3::route::Action;
+use trunkline_proto::envoy::envoy::config::route::v3::route_action::{
+    ClusterSpecifier, RequestMirrorPolicy,
+};
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    RouteAction, RouteConfiguration, VirtualHost,
+};
+
+use super::Finder;
+use crate::kind::VHDS;
+
+impl Finder<'_> {
+    /// The clusters of all virtual hosts, or of the one that a host has (C52);
+    /// that one is asked for, if virtual hosts are on demand.
+    pub(super) fn route(&mut self, route: &RouteConfiguration) {
+        self.mirrors(&route.request_mirror_policies);
+        let Some(host) = self.key.host.clone() else {
+            return route
+                .virtual_hosts
+                .iter()
+                .for_each(|of| self.virtual_host(of));
+        };
+        if let Some(of) = virtual_host(route, &host) {
+            return self.virtual_host(of);
+        }
+        if let Some(vhds) = &route.vhds {
+            let name = format!("{}/{host}", route.name);
+            let source = vhds.config_source.as_ref();
+            let key = self.referrer.with_source(VHDS, &name, source);
+            self.add(key);
+        }
+    }
+
+    pub(super) fn virtual_host(&mut self, host: &VirtualHost) {
+        self.mirrors(&host.request_mirror_policies);
+        for route in &host.routes {
+            if let Some(Action::Route(action)) = &route.action {
+                self.action(action);
+            }
+        }
+    }
+
+    /// The clusters of a route. One that a header names is known by each request
+    /// only: it is demanded.
+    fn action(&mut self, action: &RouteAction) {
+        self.mirrors(&action.request_mirror_policies);
+        match &action.cluster_specifier {
+            Some(ClusterSpecifier::Cluster(name)) => self.add_cluster(name),
+            Some(ClusterSpecifier::WeightedClusters(weighted)) => {
+                for cluster in &weighted.clusters {
+                    self.add_cluster(&cluster.name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn mirrors(&mut self, policies: &[RequestMirrorPolicy]) {
+        for policy in policies {
+            self.add_cluster(&policy.cluster);
+        }
+    }
+}
+
+/// The virtual host of a route configuration for a host.
+pub(in crate::client::tree) fn virtual_host<'a>(
+    route: &'a RouteConfiguration,
+    host: &str,
+) -> Option<&'a VirtualHost> {
+    let all = route.virtual_hosts.iter();
+    hosts::choose(
+        host,
+        all.map(|of| (of, of.domains.iter().map(String::as_str))),
+    )
+}

@@ -1,0 +1,66 @@
+//! The secrets of transport sockets (SDS).
+
+use trunkline_proto::envoy::envoy::config::core::v3::TransportSocket;
+use trunkline_proto::envoy::envoy::config::core::v3::transport_socket::ConfigType;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::quic::v3::{
+    QuicDownstreamTransport, QuicUpstreamTransport,
+};
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::common_tls_context::ValidationContextType;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::downstream_tls_context::SessionTicketKeysType;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::{
+    CommonTlsContext, DownstreamTlsContext, SdsSecretConfig, UpstreamTlsContext,
+};
+
+use super::{Finder, unpack};
+use crate::kind::SDS;
+
+impl Finder<'_> {
+    pub(super) fn transport_socket(&mut self, socket: &TransportSocket) {
+        let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
+            return;
+        };
+        if let Some(tls) = unpack::<DownstreamTlsContext>(any) {
+            self.downstream(&tls);
+        } else if let Some(tls) = unpack::<UpstreamTlsContext>(any) {
+            self.common(tls.common_tls_context.as_ref());
+        } else if let Some(quic) = unpack::<QuicDownstreamTransport>(any) {
+            quic.downstream_tls_context
+                .iter()
+                .for_each(|tls| self.downstream(tls));
+        } else if let Some(quic) = unpack::<QuicUpstreamTransport>(any) {
+            let tls = quic.upstream_tls_context.as_ref();
+            self.common(tls.and_then(|tls| tls.common_tls_context.as_ref()));
+        }
+    }
+
+    fn downstream(&mut self, tls: &DownstreamTlsContext) {
+        self.common(tls.common_tls_context.as_ref());
+        let tickets = tls.session_ticket_keys_type.as_ref();
+        if let Some(SessionTicketKeysType::SessionTicketKeysSdsSecretConfig(sds)) = tickets {
+            self.secret(sds);
+        }
+    }
+
+    fn common(&mut self, tls: Option<&CommonTlsContext>) {
+        let Some(tls) = tls else {
+            return;
+        };
+        for sds in &tls.tls_certificate_sds_secret_configs {
+            self.secret(sds);
+        }
+        match &tls.validation_context_type {
+            Some(ValidationContextType::ValidationContextSdsSecretConfig(sds)) => self.secret(sds),
+            Some(ValidationContextType::CombinedValidationContext(combined)) => {
+                let sds = combined.validation_context_sds_secret_config.iter();
+                sds.for_each(|sds| self.secret(sds));
+            }
+            _ => {}
+        }
+    }
+
+    fn secret(&mut self, sds: &SdsSecretConfig) {
+        let source = sds.sds_config.as_ref();
+        let key = self.referrer.with_source(SDS, &sds.name, source);
+        self.add(key);
+    }
+}

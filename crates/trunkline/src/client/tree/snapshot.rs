@@ -1,0 +1,234 @@
+//! Snapshots of listeners, and the routes in them.
+
+use std::sync::Arc;
+
+use trunkline_core::name::Name;
+use trunkline_core::sink::{Cause, WatchError};
+use trunkline_proto::envoy::envoy::config::core::v3::TypedExtensionConfig;
+use trunkline_proto::envoy::envoy::config::listener::v3::Listener;
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    RouteConfiguration, ScopedRouteConfiguration, VirtualHost,
+};
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::Secret;
+
+use super::cluster::ClusterSnapshot;
+use super::held::{Held, RawPart, RawSnapshot};
+use super::part::Part;
+use super::references::virtual_host;
+use crate::client::raw::Raw;
+use crate::kind::{CDS, ECDS, RDS, SDS, SRDS, VHDS};
+
+/// A listener with everything below it, complete at one moment. It never
+/// changes; clones share it.
+#[derive(Clone, Debug)]
+pub struct ListenerSnapshot {
+    snapshot: Arc<RawSnapshot>,
+}
+
+impl ListenerSnapshot {
+    pub(super) fn new(snapshot: Arc<RawSnapshot>) -> Self {
+        Self { snapshot }
+    }
+
+    /// The listener.
+    #[must_use]
+    pub fn listener(&self) -> Part<Listener> {
+        Part::new(&self.snapshot.root)
+    }
+
+    /// The route configurations: by RDS, by scopes, and those inside of the
+    /// listener.
+    #[must_use]
+    pub fn routes(&self) -> Vec<RouteSnapshot> {
+        let root = &self.snapshot.root;
+        let inline = match root.content.value() {
+            Some(Held::Resource(held)) => held.routes.as_slice(),
+            _ => &[],
+        };
+        let inline = inline.iter().map(|config| RouteSnapshot {
+            part: Arc::clone(root),
+            inline: Some(Arc::clone(config)),
+        });
+        let dynamic = root.children.of_type(RDS);
+        let scopes = self.scopes().into_iter();
+        let scoped = scopes.flat_map(|scope| {
+            let routes = scope.inner().children.of_type(RDS).cloned();
+            routes.collect::<Vec<_>>()
+        });
+        let dynamic = dynamic.cloned().chain(scoped);
+        let dynamic = dynamic.map(|part| RouteSnapshot { part, inline: None });
+        inline.chain(dynamic).collect()
+    }
+
+    /// The scopes of routes (SRDS), but for those on demand.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<Part<ScopedRouteConfiguration>> {
+        let collections = self.snapshot.root.children.of_type(SRDS);
+        let scopes = collections.flat_map(|of| of.children.of_type(SRDS));
+        scopes.map(Part::new).collect()
+    }
+
+    /// A cluster that a route or the listener refers to, or that was demanded.
+    #[must_use]
+    pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
+        let key = Name::new(name);
+        let root = &self.snapshot.root;
+        let own = root.children.find(CDS, &key);
+        let own = own.or_else(|| self.snapshot.demanded.find(CDS, &key));
+        let own = own.map(Part::new);
+        own.or_else(|| self.routes().iter().find_map(|route| route.cluster(name)))
+    }
+
+    /// The clusters that were demanded.
+    pub fn demanded(&self) -> impl Iterator<Item = ClusterSnapshot> {
+        self.snapshot.demanded.iter().map(Part::new)
+    }
+
+    /// The secrets of the listener's transport sockets.
+    pub fn secrets(&self) -> impl Iterator<Item = Part<Secret>> {
+        self.snapshot.root.children.of_type(SDS).map(Part::new)
+    }
+
+    /// The filters whose configurations are subscribed to (ECDS).
+    pub fn filters(&self) -> impl Iterator<Item = Part<TypedExtensionConfig>> {
+        self.snapshot.root.children.of_type(ECDS).map(Part::new)
+    }
+
+    /// What concerns the whole, and not a part (C53): there is no listener, or a
+    /// route configuration is missing, or has no virtual host for the host that
+    /// was given. A missing cluster is not one of these.
+    #[must_use]
+    pub fn error(&self) -> Option<WatchError> {
+        let listener = self.listener();
+        if listener.is_failed() {
+            return listener.error().cloned();
+        }
+        self.routes().iter().find_map(RouteSnapshot::failure)
+    }
+
+    /// Whether two snapshots are one.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.snapshot, &other.snapshot)
+    }
+}
+
+/// A route configuration with its clusters.
+#[derive(Clone, Debug)]
+pub struct RouteSnapshot {
+    /// That of the route configuration, or of the listener that has it inside.
+    part: Arc<RawPart>,
+    inline: Option<Arc<RouteConfiguration>>,
+}
+
+impl RouteSnapshot {
+    /// The route configuration; `None` if there is none.
+    #[must_use]
+    pub fn config(&self) -> Option<Arc<RouteConfiguration>> {
+        let of_part = || Some(Arc::clone(self.routes_part()?.value()?.value()));
+        self.inline.clone().or_else(of_part)
+    }
+
+    /// The resource, unless the configuration is inside of the listener.
+    #[must_use]
+    pub fn resource(&self) -> Option<Part<RouteConfiguration>> {
+        self.routes_part()
+    }
+
+    fn routes_part(&self) -> Option<Part<RouteConfiguration>> {
+        self.inline.is_none().then(|| Part::new(&self.part))
+    }
+
+    /// A cluster that a route refers to.
+    #[must_use]
+    pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
+        let name = Name::new(name);
+        let own = self.part.children.find(CDS, &name);
+        let hosts = self.part.children.of_type(VHDS);
+        let of_hosts = || {
+            hosts
+                .into_iter()
+                .find_map(|host| host.children.find(CDS, &name))
+        };
+        own.or_else(of_hosts).map(Part::new)
+    }
+
+    /// The clusters that routes refer to.
+    pub fn clusters(&self) -> impl Iterator<Item = ClusterSnapshot> {
+        let hosts = self.part.children.of_type(VHDS);
+        let of_hosts = hosts.flat_map(|host| host.children.of_type(CDS));
+        self.part
+            .children
+            .of_type(CDS)
+            .chain(of_hosts)
+            .map(Part::new)
+    }
+
+    /// The virtual host of a host, among those that came with the route
+    /// configuration, and by VHDS the one that the tree is for.
+    #[must_use]
+    pub fn virtual_host(&self, host: &str) -> Option<VirtualHost> {
+        if let Some(found) = self.config().as_ref().and_then(|of| virtual_host(of, host)) {
+            return Some(found.clone());
+        }
+        let mut on_demand = self
+            .part
+            .children
+            .of_type(VHDS)
+            .map(Part::<VirtualHost>::new);
+        let found = on_demand.find_map(|part| part.value())?;
+        Some(VirtualHost::clone(found.value()))
+    }
+
+    /// Why there are no routes (C53).
+    fn failure(&self) -> Option<WatchError> {
+        let failed = self.routes_part().filter(Part::is_failed);
+        if let Some(failed) = failed {
+            return failed.error().cloned();
+        }
+        let host = self.part.key.host.as_ref()?;
+        if self.virtual_host(host).is_some() {
+            return None;
+        }
+        Some(WatchError {
+            cause: Cause::Deleted,
+            message: format!("no virtual host matches {host}").into(),
+        })
+    }
+}
+
+/// What the watch of a root shows: a [`ListenerSnapshot`], a [`ClusterSnapshot`],
+/// or the resource of any root as a [`Part`].
+pub trait Show: Clone + Send + 'static {
+    /// Reads it from a snapshot.
+    fn show(snapshot: AnySnapshot) -> Self;
+}
+
+/// A snapshot of a root whose type is not known yet.
+#[derive(Clone, Debug)]
+pub struct AnySnapshot(pub(super) Arc<RawSnapshot>);
+
+impl AnySnapshot {
+    pub(super) fn root<T: Send + Sync + 'static>(&self) -> Part<T> {
+        Part::new(&self.0.root)
+    }
+}
+
+impl Show for ListenerSnapshot {
+    fn show(snapshot: AnySnapshot) -> Self {
+        Self::new(snapshot.0)
+    }
+}
+
+impl Show for ClusterSnapshot {
+    fn show(snapshot: AnySnapshot) -> Self {
+        snapshot.root()
+    }
+}
+
+/// The resource of any root, with everything below it.
+impl Show for Part<Raw> {
+    fn show(snapshot: AnySnapshot) -> Self {
+        snapshot.root()
+    }
+}

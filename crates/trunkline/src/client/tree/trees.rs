@@ -1,0 +1,236 @@
+//! The trees of a client: the machine of the engine, and what it decides done.
+//!
+//! ```text
+//!   client's machine ──▶ Mailbox ──▶ Trees ──▶ snapshots
+//!                  ◀── subscriptions, watches ──┘
+//! ```
+//!
+//! A lock of its own is around the trees, which may be held while that of the
+//! client is taken, never the other way round: the mailbox is between them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use hashbrown::HashMap;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::sleep_until;
+use trunkline_core::Moment;
+use trunkline_core::tree::{Action, NodeId, RootId, Tree, Update, Warming, Work};
+
+use super::dns;
+use super::follow::Following;
+use super::held::{Held, RawSnapshot};
+use super::mailbox::{Mailbox, News};
+use super::place::{NodeKey, Place};
+use crate::client::handle::Running;
+
+/// How a root is shown.
+pub(super) type Shown = watch::Receiver<Option<Arc<RawSnapshot>>>;
+
+/// The trees of a client.
+#[derive(Default)]
+pub(in crate::client) struct Trees {
+    state: Mutex<TreeState>,
+    mailbox: Arc<Mailbox>,
+    /// Counts the requests to resolve hosts again (C55).
+    resolutions: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct TreeState {
+    tree: Tree<Place, Held>,
+    following: HashMap<NodeId, Following>,
+    roots: HashMap<RootId, watch::Sender<Option<Arc<RawSnapshot>>>>,
+    /// Collections of which their sources have not said all.
+    unanswered: BTreeSet<NodeId>,
+}
+
+impl Trees {
+    fn lock(&self) -> MutexGuard<'_, TreeState> {
+        // A panic while it was held is a fault of the engine, and others go on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a root.
+    pub(super) fn add(&self, client: &Arc<Running>, key: NodeKey) -> (RootId, Shown) {
+        let mut state = self.lock();
+        let id = state.tree.add_root(key);
+        let (sender, receiver) = watch::channel(None);
+        state.roots.insert(id, sender);
+        state.run(client, &self.mailbox);
+        drop(state);
+        // Its waits have deadlines.
+        self.mailbox.notify.notify_one();
+        (id, receiver)
+    }
+
+    /// Changes the machine, and does what it decides.
+    fn change(&self, client: &Arc<Running>, change: impl FnOnce(&mut Tree<Place, Held>)) {
+        let mut state = self.lock();
+        change(&mut state.tree);
+        state.run(client, &self.mailbox);
+        drop(state);
+        self.mailbox.notify.notify_one();
+    }
+
+    /// Removes a root.
+    pub(super) fn remove(&self, client: &Arc<Running>, id: RootId) {
+        self.lock().roots.remove(&id);
+        self.change(client, |tree| tree.remove_root(id));
+    }
+
+    /// Demands a resource beside those that a root refers to.
+    pub(super) fn demand(&self, client: &Arc<Running>, id: RootId, key: NodeKey) {
+        self.change(client, |tree| tree.demand(id, key));
+    }
+
+    /// Ends a demand.
+    pub(super) fn release(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
+        self.change(client, |tree| tree.release(id, key));
+    }
+
+    /// What is warming, in all trees.
+    pub(super) fn warming(&self) -> Vec<Warming<Place>> {
+        self.lock().tree.warming()
+    }
+
+    /// Takes the count of the work since the last call.
+    pub(super) fn take_work(&self) -> Work {
+        self.lock().tree.take_work()
+    }
+
+    /// Has all hosts resolved again (C55).
+    pub(super) fn resolve_again(&self) {
+        self.resolutions.send_modify(|count| *count += 1);
+    }
+
+    /// Starts a task that resolves the host of a node.
+    pub(super) fn resolve(&self, client: &Running, node: NodeId, target: &str) -> AbortHandle {
+        let task = dns::follow(
+            client.settings.resolver.clone(),
+            target.to_owned(),
+            node,
+            Arc::clone(&self.mailbox),
+            self.resolutions.subscribe(),
+        );
+        client.runtime.spawn(task).abort_handle()
+    }
+
+    /// Reads all news, and does what is due. Returns when to come again, and
+    /// whether some collections are waited for.
+    fn grow(&self, client: &Arc<Running>) -> (Option<Moment>, bool) {
+        let mut state = self.lock();
+        state.tree.handle_timeout(client.shared.now());
+        state.look_at_collections(client);
+        state.run(client, &self.mailbox);
+        (state.tree.poll_timeout(), !state.unanswered.is_empty())
+    }
+}
+
+impl TreeState {
+    /// Reads news and does what the machine decides, until there is nothing.
+    fn run(&mut self, client: &Arc<Running>, mailbox: &Arc<Mailbox>) {
+        loop {
+            for (node, news) in mailbox.take() {
+                self.read(client, node, news);
+            }
+            match self.tree.poll_action() {
+                Some(Action::Subscribe(node, key)) => self.follow(client, node, key, mailbox),
+                Some(Action::Unsubscribe(node)) => {
+                    self.unanswered.remove(&node);
+                    self.following.remove(&node);
+                }
+                Some(Action::Publish(root, snapshot)) => {
+                    if let Some(sender) = self.roots.get(&root) {
+                        sender.send_replace(Some(snapshot));
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn follow(
+        &mut self,
+        client: &Arc<Running>,
+        node: NodeId,
+        key: Arc<NodeKey>,
+        mailbox: &Arc<Mailbox>,
+    ) {
+        if let Place::Source { wait, .. } = &key.source {
+            let deadline = wait.map(|wait| client.shared.now() + wait);
+            self.tree.handle_subscribed(node, deadline);
+        }
+        match Following::start(client, node, key, mailbox) {
+            Ok(following) => {
+                if following.is_collection() {
+                    self.unanswered.insert(node);
+                }
+                self.following.insert(node, following);
+            }
+            Err(error) => self.tree.handle_update(node, Update::Failed(error)),
+        }
+    }
+
+    fn read(&mut self, client: &Running, node: NodeId, news: News) {
+        let Some(following) = self.following.get_mut(&node) else {
+            return;
+        };
+        let update = match news {
+            News::State(state) => following.read(client, state),
+            // All of a collection is told together first.
+            News::Names if self.unanswered.contains(&node) => None,
+            News::Names => following.read_names(client),
+            News::Addresses(addresses) => following.read_addresses(addresses),
+        };
+        if let Some(update) = update {
+            self.tree.handle_update(node, update);
+        }
+    }
+
+    /// Reads the collections that are answered by now.
+    fn look_at_collections(&mut self, client: &Running) {
+        let following = &mut self.following;
+        let mut updates = Vec::new();
+        self.unanswered.retain(|node| {
+            let Some(following) = following.get_mut(node) else {
+                return false;
+            };
+            let is_unanswered = following.is_unanswered(client);
+            if !is_unanswered {
+                updates.extend(following.read_names(client).map(|update| (*node, update)));
+            }
+            is_unanswered
+        });
+        for (node, update) in updates {
+            self.tree.handle_update(node, update);
+        }
+    }
+}
+
+/// Runs the trees until the client is dropped.
+pub(in crate::client) async fn grow(client: Weak<Running>) {
+    loop {
+        let Some(running) = client.upgrade() else {
+            return;
+        };
+        let shared = Arc::clone(&running.shared);
+        let mailbox = Arc::clone(&running.trees.mailbox);
+        let mut progress = shared.progress.subscribe();
+        let (next, waits_for_collections) = running.trees.grow(&running);
+        drop(running);
+
+        let time = async {
+            match next {
+                Some(moment) => sleep_until(shared.instant(moment)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = mailbox.notify.notified() => {}
+            _ = progress.changed(), if waits_for_collections => {}
+            () = time => {}
+        }
+    }
+}

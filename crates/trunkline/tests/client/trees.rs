@@ -1,0 +1,281 @@
+//! Trees over sockets: listeners and clusters with everything below them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use trunkline::ResourceMessage;
+use trunkline::client::tree::{ListenerSnapshot, Lookup, Part, Resolve, Show, SnapshotWatch};
+use trunkline::client::{Client, Raw};
+use trunkline::envoy::extensions::filters::network::http_connection_manager::v3::http_connection_manager::RouteSpecifier;
+
+use super::PATIENCE;
+use super::resources::{
+    aggregate, chained, dns_cluster, eds_cluster, endpoints, listener, listener_with, routes,
+    two_clusters,
+};
+use super::server::Serving;
+
+fn client(serving: &Serving) -> Client {
+    let builder = Client::builder().server(&serving.address.to_string());
+    builder.unwrap().node_id("test").build()
+}
+
+fn serve(messages: Vec<ResourceMessage>) -> Serving {
+    Serving::start_with(|serving| {
+        serving.server.set("test", messages).unwrap();
+    })
+}
+
+async fn ready<T: Show>(watch: &mut SnapshotWatch<T>) -> T {
+    let ready = tokio::time::timeout(PATIENCE, watch.ready()).await;
+    ready.expect("a snapshot in time")
+}
+
+/// The first snapshot that is shown like this.
+async fn until<T: Show>(
+    watch: &mut SnapshotWatch<T>,
+    text: impl Fn(&T) -> String,
+    expected: &str,
+) -> T {
+    let found = tokio::time::timeout(PATIENCE, async {
+        let mut snapshot = watch.ready().await;
+        while text(&snapshot) != expected {
+            snapshot = watch.changed().await;
+        }
+        snapshot
+    });
+    match found.await {
+        Ok(snapshot) => snapshot,
+        Err(_) => {
+            let newest = watch.snapshot().map(|snapshot| text(&snapshot));
+            panic!("{expected} does not come; {newest:?}")
+        }
+    }
+}
+
+/// A part and what is below it: `l(r(a(a) b(b)))`, `!` for an error.
+fn show(part: &Part<Raw>) -> String {
+    let mark = if part.is_failed() { "!" } else { "" };
+    let children: Vec<_> = part.children().map(|part| show(&part)).collect();
+    match children.is_empty() {
+        true => format!("{}{mark}", part.name()),
+        false => format!("{}{mark}({})", part.name(), children.join(" ")),
+    }
+}
+
+fn tree(snapshot: &ListenerSnapshot) -> String {
+    show(&snapshot.listener().raw())
+}
+
+/// The ports of a cluster's endpoints.
+fn ports(snapshot: &ListenerSnapshot, cluster: &str) -> Vec<u32> {
+    let cluster = snapshot
+        .cluster(cluster)
+        .and_then(|of| of.load_assignment());
+    let localities = cluster.into_iter().flat_map(|of| of.endpoints);
+    let endpoints = localities.flat_map(|of| of.lb_endpoints);
+    let text = endpoints.map(|of| format!("{of:?}"));
+    let port = |text: String| {
+        let (_, rest) = text.split_once("PortValue(")?;
+        rest.split(')').next()?.parse().ok()
+    };
+    text.filter_map(port).collect()
+}
+
+#[tokio::test]
+async fn c51_a_listener_comes_with_everything_below_it() {
+    let serving = serve(two_clusters());
+    let client = client(&serving);
+    let mut watch = client.listener("l");
+    let first = ready(&mut watch).await;
+    assert_eq!(tree(&first), "l(r(a(a) b(b)))");
+    assert_eq!(ports(&first, "a"), [1]);
+    assert!(first.error().is_none());
+    assert!(client.warming().is_empty());
+
+    let mut changed = two_clusters();
+    changed[4] = ResourceMessage::of(&endpoints("a", &[1, 10]));
+    serving.server.set("test", changed).unwrap();
+    let shown = |of: &ListenerSnapshot| format!("{:?}", ports(of, "a"));
+    let second = until(&mut watch, shown, "[1, 10]").await;
+    let same = |name: &str| {
+        let (old, new) = (first.cluster(name), second.cluster(name));
+        old.unwrap().is_same(&new.unwrap())
+    };
+    assert!(!same("a"));
+    assert!(same("b"), "what did not change is shared");
+    assert_eq!(ports(&first, "a"), [1], "a snapshot never changes");
+}
+
+#[tokio::test]
+async fn c51_filter_chains_and_inline_routes_are_followed() {
+    let inline = routes("inline", &[("*", "a")]);
+    let with_inline = listener_with("inline", RouteSpecifier::RouteConfig(inline));
+    let serving = serve(vec![
+        ResourceMessage::of(&chained(listener("chained", "r"))),
+        ResourceMessage::of(&chained(with_inline)),
+        ResourceMessage::of(&routes("r", &[("*", "a")])),
+        ResourceMessage::of(&eds_cluster("a")),
+        ResourceMessage::of(&endpoints("a", &[1])),
+    ]);
+    let client = client(&serving);
+    let chained = ready(&mut client.listener("chained")).await;
+    assert_eq!(tree(&chained), "chained(r(a(a)))");
+    let inline = ready(&mut client.listener("inline")).await;
+    assert_eq!(tree(&inline), "inline(a(a))");
+    let routes = inline.routes();
+    assert_eq!(routes[0].config().unwrap().name, "inline");
+    assert!(routes[0].cluster("a").is_some());
+    assert_eq!(routes[0].virtual_host("any").unwrap().domains, ["*"]);
+}
+
+#[tokio::test]
+async fn c52_only_the_clusters_of_the_matching_virtual_host_are_asked_for() {
+    let serving = serve(two_clusters());
+    let client = client(&serving);
+    let mut watch = client.listener_for_host("l", "b.com");
+    let snapshot = ready(&mut watch).await;
+    assert_eq!(tree(&snapshot), "l(r(b(b)))");
+    assert!(snapshot.cluster("a").is_none());
+    let asked: Vec<_> = client.dump().into_iter().map(|held| held.name).collect();
+    assert!(!asked.iter().any(|name| name.as_str() == "a"), "{asked:?}");
+
+    // No virtual host is an error of the whole (C53).
+    let snapshot = ready(&mut client.listener_for_host("l", "c.com")).await;
+    assert_eq!(
+        snapshot.error().unwrap().to_string(),
+        "no virtual host matches c.com"
+    );
+}
+
+#[tokio::test]
+async fn c53_a_missing_cluster_holds_nothing_back() {
+    let mut messages = two_clusters();
+    messages.push(ResourceMessage::of(&listener("front", "wide")));
+    let hosts = [("a.com", "a"), ("b.com", "missing")];
+    messages.push(ResourceMessage::of(&routes("wide", &hosts)));
+    let serving = serve(messages);
+    let client = client(&serving);
+    let snapshot = ready(&mut client.listener("front")).await;
+    assert_eq!(tree(&snapshot), "front(wide(a(a) missing!))");
+    assert!(snapshot.error().is_none(), "it is an error of a part");
+
+    let snapshot = ready(&mut client.listener("nobody")).await;
+    assert!(snapshot.error().is_some());
+    assert_eq!(tree(&snapshot), "nobody!");
+}
+
+#[tokio::test]
+async fn c54_a_demanded_cluster_is_part_of_snapshots_until_it_is_released() {
+    let mut messages = two_clusters();
+    messages.push(ResourceMessage::of(&eds_cluster("c")));
+    messages.push(ResourceMessage::of(&endpoints("c", &[3])));
+    let serving = serve(messages);
+    let client = client(&serving);
+    let mut watch = client.listener("l");
+    assert!(ready(&mut watch).await.cluster("c").is_none());
+    let shown = |of: &ListenerSnapshot| format!("{:?}", ports(of, "c"));
+    let demand = watch.demand_cluster("c");
+    let snapshot = until(&mut watch, shown, "[3]").await;
+    assert_eq!(snapshot.demanded().count(), 1);
+    drop(demand);
+    until(&mut watch, shown, "[]").await;
+    assert!(!client.dump().iter().any(|held| held.name.as_str() == "c"));
+}
+
+#[tokio::test]
+async fn c54_the_leaves_of_an_aggregate_cluster_are_in_the_order_of_priority() {
+    let serving = serve(vec![
+        ResourceMessage::of(&aggregate("top", &["z", "inner", "missing"])),
+        ResourceMessage::of(&aggregate("inner", &["m", "z", "b"])),
+        ResourceMessage::of(&eds_cluster("z")),
+        ResourceMessage::of(&eds_cluster("m")),
+        ResourceMessage::of(&eds_cluster("b")),
+        ResourceMessage::of(&endpoints("z", &[1])),
+        ResourceMessage::of(&endpoints("m", &[1])),
+        ResourceMessage::of(&endpoints("b", &[1])),
+        ResourceMessage::of(&aggregate("loop", &["loop"])),
+    ]);
+    let client = client(&serving);
+    let snapshot = ready(&mut client.cluster("top")).await;
+    let leaves: Vec<_> = snapshot
+        .leaves()
+        .iter()
+        .map(|of| of.name().to_owned())
+        .collect();
+    assert_eq!(leaves, ["z", "m", "b"]);
+    let snapshot = ready(&mut client.cluster("loop")).await;
+    assert!(snapshot.is_failed());
+}
+
+/// A resolver that counts, and has another address each time.
+#[derive(Default)]
+struct Counting(Mutex<BTreeMap<String, u8>>);
+
+impl Resolve for Counting {
+    fn resolve(&self, target: &str) -> Lookup {
+        let mut counts = self.0.lock().unwrap();
+        let count = counts.entry(target.to_owned()).or_default();
+        *count += 1;
+        let address = SocketAddr::from(([10, 0, 0, *count], 80));
+        Box::pin(async move { Ok(vec![address]) })
+    }
+}
+
+#[tokio::test]
+async fn c55_hosts_are_resolved_again_on_request() {
+    let serving = serve(vec![ResourceMessage::of(&dns_cluster(
+        "d",
+        "d.example.com",
+    ))]);
+    let resolver = Arc::new(Counting::default());
+    let builder = Client::builder()
+        .server(&serving.address.to_string())
+        .unwrap();
+    let client = builder
+        .resolver(Arc::clone(&resolver) as Arc<dyn Resolve>)
+        .build();
+    let mut watch = client.cluster("d");
+    let addresses = |of: &Part<_>| format!("{:?}", of.hosts().next().unwrap().addresses());
+    let expected = |last| format!("Some([10.0.0.{last}:80])");
+    until(&mut watch, addresses, &expected(1)).await;
+    client.resolve_again();
+    until(&mut watch, addresses, &expected(2)).await;
+}
+
+#[tokio::test]
+async fn e3_e1_a_changed_cluster_is_shown_when_its_endpoints_are_known() {
+    let serving = serve(two_clusters());
+    let client = client(&serving);
+    let mut watch = client.cluster("a");
+    let shown = |of: &Part<_>| show(&of.raw());
+    until(&mut watch, shown, "a(a)").await;
+    let mut cluster = eds_cluster("a");
+    cluster.eds_cluster_config.as_mut().unwrap().service_name = "new".into();
+    let messages = vec![
+        ResourceMessage::of(&cluster),
+        ResourceMessage::of(&endpoints("new", &[5])),
+    ];
+    serving.server.set("test", messages).unwrap();
+    // Never without endpoints: from the old ones straight to the new.
+    let next = tokio::time::timeout(PATIENCE, watch.changed())
+        .await
+        .unwrap();
+    assert_eq!(shown(&next), "a(new)");
+}
+
+#[tokio::test]
+async fn dropping_the_last_watch_unsubscribes_from_everything() {
+    let serving = serve(two_clusters());
+    let client = client(&serving);
+    let mut watch = client.listener("l");
+    let other = client.cluster("a");
+    ready(&mut watch).await;
+    drop(watch);
+    let mut names: Vec<_> = client.dump().into_iter().map(|held| held.name).collect();
+    names.dedup();
+    assert_eq!(names, ["a".into()], "another watch has this one");
+    drop(other);
+    assert!(client.dump().is_empty());
+}
