@@ -1,4 +1,4 @@
-//! The library: xDS servers over gRPC.
+//! The library: xDS servers and clients over gRPC.
 //!
 //! The rules of the protocol are in `trunkline-core`, the messages in
 //! `trunkline-proto`. This crate joins them and adds sockets, tasks and a
@@ -20,6 +20,8 @@
 //! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
 //! | [`load`], [`health`], [`reflection`], [`rest`] | the services beside discovery |
 //! | [`checked`] | contents on their way to a server: decoded and checked |
+//! | [`client`] | a client: bootstrap in, watches and snapshots out |
+//! | [`channel`] | a channel for tonic, whose calls go where a control plane says |
 //! | [`wire`] | messages to values of the engine and back |
 //!
 //! ```no_run
@@ -44,6 +46,8 @@
 mod bind;
 #[cfg(feature = "server")]
 pub mod bounds;
+#[cfg(feature = "channel")]
+pub mod channel;
 #[cfg(feature = "server")]
 pub mod checked;
 #[cfg(feature = "client")]
@@ -127,3 +131,8 @@ struct Recipes;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]
 struct ClientGuide;
+
+/// The guide's code is compiled.
+#[cfg(all(doctest, feature = "channel"))]
+#[doc = include_str!("../../../docs/tonic.md")]
+struct TonicGuide;

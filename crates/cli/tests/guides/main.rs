@@ -280,6 +280,20 @@ fn operations() {
 }
 
 #[test]
+fn calls_with_tonic() {
+    play(
+        "docs/tonic.md",
+        &[
+            (
+                "[dependencies]",
+                LeftOut("the manifest of a program of one's own"),
+            ),
+            DOCTEST,
+        ],
+    );
+}
+
+#[test]
 fn the_client_library() {
     play(
         "docs/client.md",
@@ -288,6 +302,8 @@ fn the_client_library() {
                 "[dependencies]",
                 LeftOut("the manifest of a program of one's own"),
             ),
+            DOCTEST,
+            DOCTEST,
             DOCTEST,
             DOCTEST,
             SERVE,

@@ -2,9 +2,13 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// The gate. It ends when it is dropped.
 pub(crate) struct Gate {
@@ -21,6 +25,11 @@ struct State {
 
 impl Gate {
     pub(crate) async fn before(target: SocketAddr) -> Self {
+        Self::delayed(target, Duration::ZERO).await
+    }
+
+    /// A gate through which every byte takes so long, in either direction.
+    pub(crate) async fn delayed(target: SocketAddr, delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State {
@@ -34,7 +43,7 @@ impl Gate {
                 let mut state = shared.lock().unwrap();
                 let target = state.target;
                 if !state.is_shut {
-                    state.open.spawn(carry(socket, target));
+                    state.open.spawn(carry(socket, target, delay));
                 }
             }
         });
@@ -67,8 +76,35 @@ impl Drop for Gate {
     }
 }
 
-async fn carry(mut socket: TcpStream, target: SocketAddr) {
-    if let Ok(mut server) = TcpStream::connect(target).await {
-        let _ = tokio::io::copy_bidirectional(&mut socket, &mut server).await;
+async fn carry(socket: TcpStream, target: SocketAddr, delay: Duration) {
+    let Ok(server) = TcpStream::connect(target).await else {
+        return;
+    };
+    let (client_out, client_in) = socket.into_split();
+    let (server_out, server_in) = server.into_split();
+    tokio::select! {
+        () = copy(client_out, server_in, delay) => {}
+        () = copy(server_out, client_in, delay) => {}
     }
+}
+
+/// Copies what is read, each piece after a delay of its own.
+async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) {
+    let (pieces, mut late) = tokio::sync::mpsc::unbounded_channel();
+    let read = async move {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = from.read(&mut buffer).await {
+            let due = Instant::now() + delay;
+            let _ = pieces.send((due, buffer[..length].to_vec()));
+        }
+    };
+    let write = async move {
+        while let Some((due, piece)) = late.recv().await {
+            tokio::time::sleep_until(due).await;
+            if to.write_all(&piece).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(read, write);
 }

@@ -5,6 +5,7 @@
     reason = "all of this is tests"
 )]
 
+mod channel;
 mod chaos;
 mod gate;
 mod hostile;

@@ -1,0 +1,82 @@
+//! Makes a channel, and the task that follows its configuration.
+
+use std::hash::RandomState;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use http::uri::Authority;
+use tokio::sync::watch;
+
+use super::route::{PathRouter, Router};
+use super::service::{Inner, XdsChannel};
+use super::subchannel::Pool;
+use super::table::{Maker, Table};
+use crate::client::Client;
+
+/// Makes an [`XdsChannel`] step by step.
+pub struct XdsChannelBuilder {
+    client: Client,
+    listener: String,
+    authority: String,
+    router: Arc<dyn Router>,
+}
+
+impl XdsChannelBuilder {
+    pub(super) fn new(client: &Client, service: &str) -> Self {
+        Self {
+            client: client.clone(),
+            listener: service.to_owned(),
+            authority: service.to_owned(),
+            router: Arc::new(PathRouter),
+        }
+    }
+
+    /// Sets the authority of calls, by which a virtual host is chosen; by
+    /// default the name of the service.
+    #[must_use]
+    pub fn authority(mut self, authority: &str) -> Self {
+        authority.clone_into(&mut self.authority);
+        self
+    }
+
+    /// Sets what chooses the cluster of a call.
+    #[must_use]
+    pub fn router(mut self, router: impl Router) -> Self {
+        self.router = Arc::new(router);
+        self
+    }
+
+    /// Starts the channel, in the present runtime. It connects to the control
+    /// plane at once; calls wait until there is a configuration.
+    #[must_use]
+    pub fn build(self) -> XdsChannel {
+        let listener = self.listener.as_str();
+        let mut watch = self.client.listener_for_host(listener, &self.authority);
+        let (told, tables) = watch::channel(None::<Arc<Table>>);
+        let maker = Maker {
+            client: self.client.clone(),
+            authority: self.authority.clone(),
+            pool: Pool::default(),
+        };
+        let follower = tokio::spawn(async move {
+            loop {
+                let snapshot = watch.changed().await;
+                let before = told.borrow().clone();
+                let table = maker.table(&snapshot, before.as_deref());
+                told.send_replace(Some(Arc::new(table)));
+            }
+        });
+        // A name that is no authority of a URI, such as one of xdstp, is only
+        // the name of a listener.
+        let authority = Authority::try_from(self.authority);
+        let authority = authority.unwrap_or_else(|_| Authority::from_static("service"));
+        XdsChannel::new(Inner {
+            tables,
+            router: self.router,
+            authority,
+            random: RandomState::new(),
+            calls: AtomicU64::new(0),
+            follower: follower.abort_handle(),
+        })
+    }
+}
