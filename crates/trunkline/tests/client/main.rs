@@ -15,6 +15,7 @@ mod server;
 mod sources;
 mod status;
 mod streams;
+mod tree_sources;
 mod trees;
 
 use std::time::Duration;

@@ -68,20 +68,21 @@ impl ListenerSnapshot {
         scopes.map(Part::new).collect()
     }
 
-    /// A cluster that a route or the listener refers to, or that was demanded.
+    /// A cluster that a route or the listener refers to, or that has a
+    /// subscription of its own.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let key = Name::new(name);
         let root = &self.snapshot.root;
         let own = root.children.find(CDS, &key);
-        let own = own.or_else(|| self.snapshot.demanded.find(CDS, &key));
+        let own = own.or_else(|| self.snapshot.subscribed.find(CDS, &key));
         let own = own.map(Part::new);
         own.or_else(|| self.routes().iter().find_map(|route| route.cluster(name)))
     }
 
-    /// The clusters that were demanded.
-    pub fn demanded(&self) -> impl Iterator<Item = ClusterSnapshot> {
-        self.snapshot.demanded.iter().map(Part::new)
+    /// The clusters that have subscriptions of their own.
+    pub fn subscribed(&self) -> impl Iterator<Item = ClusterSnapshot> {
+        self.snapshot.subscribed.iter().map(Part::new)
     }
 
     /// The secrets of the listener's transport sockets.

@@ -80,14 +80,14 @@ impl Trees {
         self.change(client, |tree| tree.remove_root(id));
     }
 
-    /// Demands a resource beside those that a root refers to.
-    pub(super) fn demand(&self, client: &Arc<Running>, id: RootId, key: NodeKey) {
-        self.change(client, |tree| tree.demand(id, key));
+    /// Subscribes to a resource beside those that a root refers to.
+    pub(super) fn subscribe(&self, client: &Arc<Running>, id: RootId, key: NodeKey) {
+        self.change(client, |tree| tree.subscribe(id, key));
     }
 
-    /// Ends a demand.
-    pub(super) fn release(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
-        self.change(client, |tree| tree.release(id, key));
+    /// Ends such a subscription.
+    pub(super) fn unsubscribe(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
+        self.change(client, |tree| tree.unsubscribe(id, key));
     }
 
     /// What is warming, in all trees.

@@ -44,7 +44,7 @@ impl Finder<'_> {
     }
 
     /// The clusters of a route. One that a header names is known by each request
-    /// only: it is demanded.
+    /// only: see `SnapshotWatch::subscribe_cluster`.
     fn action(&mut self, action: &RouteAction) {
         self.mirrors(&action.request_mirror_policies);
         match &action.cluster_specifier {
