@@ -3,10 +3,14 @@
 use trunkline::ResourceMessage;
 use trunkline::client::tree::Work;
 use trunkline::client::{Bootstrap, Client};
-use trunkline::envoy::config::cluster::v3::cluster::{ClusterDiscoveryType, DiscoveryType};
+use trunkline::envoy::config::cluster::v3::Cluster;
+use trunkline::envoy::config::core::v3::api_config_source::ApiType;
+use trunkline::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
+use trunkline::envoy::config::core::v3::grpc_service::{EnvoyGrpc, TargetSpecifier};
 use trunkline::envoy::config::core::v3::transport_socket::ConfigType as SocketConfig;
 use trunkline::envoy::config::core::v3::{
-    ExtensionConfigSource, TransportSocket, TypedExtensionConfig,
+    ApiConfigSource, ApiVersion, ConfigSource, ExtensionConfigSource, GrpcService,
+    TransportSocket, TypedExtensionConfig,
 };
 use trunkline::envoy::config::endpoint::v3::locality_lb_endpoints::LbConfig;
 use trunkline::envoy::config::endpoint::v3::{
@@ -34,6 +38,7 @@ use trunkline::envoy::extensions::transport_sockets::tls::v3::{
     CommonTlsContext, GenericSecret, SdsSecretConfig, Secret, UpstreamTlsContext, secret,
 };
 use trunkline::envoy::service::discovery::v3::Resource;
+use trunkline::proto::envoy::google::protobuf::Duration;
 
 use super::resources::{
     ads, any, eds_cluster, endpoints, listener, listener_with, route, routes, two_clusters,
@@ -271,15 +276,8 @@ static_resources:
     Bootstrap::from_envoy("b.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-#[tokio::test]
-async fn c14_endpoints_come_from_the_source_that_their_cluster_names() {
-    use trunkline::envoy::config::core::v3::api_config_source::ApiType;
-    use trunkline::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
-    use trunkline::envoy::config::core::v3::grpc_service::{EnvoyGrpc, TargetSpecifier};
-    use trunkline::envoy::config::core::v3::{
-        ApiConfigSource, ApiVersion, ConfigSource, GrpcService,
-    };
-
+/// The cluster `a`, whose endpoints come from the second of [`two_planes`].
+fn cluster_elsewhere() -> Cluster {
     let target = EnvoyGrpc {
         cluster_name: "two".into(),
         ..EnvoyGrpc::default()
@@ -293,14 +291,36 @@ async fn c14_endpoints_come_from_the_source_that_their_cluster_names() {
         }],
         ..ApiConfigSource::default()
     };
-    let mut elsewhere = eds_cluster("a");
-    elsewhere.cluster_discovery_type = Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into()));
-    elsewhere.eds_cluster_config.as_mut().unwrap().eds_config = Some(ConfigSource {
+    let mut cluster = eds_cluster("a");
+    cluster.eds_cluster_config.as_mut().unwrap().eds_config = Some(ConfigSource {
         config_source_specifier: Some(ConfigSourceSpecifier::ApiConfigSource(api)),
         ..ConfigSource::default()
     });
+    cluster
+}
+
+#[tokio::test]
+async fn e2_a_control_plane_that_cannot_be_reached_is_waited_for_so_long() {
+    let mut cluster = cluster_elsewhere();
+    let config = cluster.eds_cluster_config.as_mut().unwrap();
+    config.eds_config.as_mut().unwrap().initial_fetch_timeout = Some(Duration {
+        seconds: 0,
+        nanos: 100_000_000,
+    });
+    let first = serve(vec![ResourceMessage::of(&cluster)]);
+    let second = Serving::start();
+    let bootstrap = two_planes(&first, &second);
+    drop(second);
+    let client = Client::builder().bootstrap(bootstrap).build();
+    let mut watch = client.cluster("a");
+    let snapshot = ready(&mut watch).await;
+    assert_eq!(show(&snapshot.raw()), "a(a!)", "the cluster is there");
+}
+
+#[tokio::test]
+async fn c14_endpoints_come_from_the_source_that_their_cluster_names() {
     let first = serve(vec![
-        ResourceMessage::of(&elsewhere),
+        ResourceMessage::of(&cluster_elsewhere()),
         ResourceMessage::of(&endpoints("a", &[1])),
     ]);
     let second = serve(vec![ResourceMessage::of(&endpoints("a", &[2]))]);

@@ -73,8 +73,8 @@ pub(crate) fn ports(snapshot: &ListenerSnapshot, cluster: &str) -> Vec<u32> {
     let cluster = snapshot
         .cluster(cluster)
         .and_then(|of| of.load_assignment());
-    let localities = cluster.into_iter().flat_map(|of| of.endpoints);
-    let endpoints = localities.flat_map(|of| of.lb_endpoints);
+    let localities = cluster.iter().flat_map(|of| &of.endpoints);
+    let endpoints = localities.flat_map(|of| &of.lb_endpoints);
     let text = endpoints.map(|of| format!("{of:?}"));
     let port = |text: String| {
         let (_, rest) = text.split_once("PortValue(")?;

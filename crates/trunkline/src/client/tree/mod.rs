@@ -32,7 +32,7 @@ mod watch;
 pub use cluster::{ClusterSnapshot, EndpointsSnapshot};
 pub use dns::{Lookup, Resolve};
 pub use part::Part;
-pub use snapshot::{AnySnapshot, ListenerSnapshot, RouteSnapshot, Show};
+pub use snapshot::{AnySnapshot, ListenerSnapshot, RouteSnapshot, Show, VirtualHostSnapshot};
 pub use trunkline_core::tree::Work;
 pub use watch::{ClusterSubscription, SnapshotWatch, Warming};
 
