@@ -306,6 +306,7 @@ fn the_client_library() {
             DOCTEST,
             DOCTEST,
             DOCTEST,
+            DOCTEST,
             SERVE,
             ("trunkline watch cds --server", Starts("added")),
             (
@@ -314,6 +315,15 @@ fn the_client_library() {
                     "trunkline watch cds --server",
                     &["2026-11-18T09:30:00.459Z"],
                 ),
+            ),
+            ("trunkline watch cluster:backend", Starts("cds/backend")),
+            (
+                "cds/backend version",
+                Of("trunkline watch cluster:backend", &[]),
+            ),
+            (
+                "2026-11-18T18:30:00.459Z changed",
+                LeftOut("what a change looks like is shown by the tests of the command"),
             ),
             ("trunkline replay", Starts("replaying")),
         ],

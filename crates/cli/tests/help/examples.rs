@@ -18,6 +18,7 @@ impl Example {
         let asks_control_plane = ["--server", "--bootstrap"];
         let has = |flag: &&str| self.text.contains(*flag);
         match self.text.contains("trunkline watch") && asks_control_plane.iter().any(has) {
+            true if has(&"--tree") => "rds/routes version",
             true => "added",
             false => "\n",
         }

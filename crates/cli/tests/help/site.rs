@@ -31,6 +31,13 @@ const CONTENTS: &str = r#"resources:
   name: routes
   vhds: {config_source: {ads: {}, resource_api_version: V3}}
   virtual_hosts: [{name: www, domains: [www.example.com, "www.example.com:8443"]}]
+- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
+  name: front
+  api_listener:
+    api_listener:
+      "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+      stat_prefix: front
+      rds: {route_config_name: routes, config_source: {ads: {}, resource_api_version: V3}}
 - {"@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration, name: first}
 - {"@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration, name: second}
 - "@type": type.googleapis.com/envoy.service.discovery.v3.Resource

@@ -92,7 +92,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         for (id, root) in &self.roots {
             let shows =
                 |node: &NodeId| self.nodes.get(node).is_some_and(|of| of.roots.contains(id));
-            if !shows(&root.node) || !root.demanded.keys().all(shows) {
+            if !shows(&root.node) || !root.subscribed.keys().all(shows) {
                 return Err(format!("{id:?} shows a node that does not know it"));
             }
         }

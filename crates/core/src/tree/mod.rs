@@ -109,8 +109,8 @@ pub struct Tree<S, V> {
     /// Children of versions that were replaced, which stay until a snapshot
     /// without them is published.
     retired: Vec<(NodeId, BTreeSet<NodeId>)>,
-    /// Demands that have ended, in the same way.
-    retired_demands: Vec<(RootId, NodeId)>,
+    /// Subscriptions of roots that have ended, in the same way.
+    retired_subscriptions: Vec<(RootId, NodeId)>,
     /// Nodes that wait for their first answer, by when that ends.
     deadlines: BTreeSet<(Moment, NodeId)>,
     actions: VecDeque<Action<S, V>>,
@@ -130,14 +130,14 @@ enum Change {
 #[derive(Debug)]
 struct Root<S, V> {
     node: NodeId,
-    /// The nodes that are demanded beside it, and how often.
-    demanded: BTreeMap<NodeId, usize>,
+    /// The nodes that are subscribed to beside it, and how often.
+    subscribed: BTreeMap<NodeId, usize>,
     published: Option<Arc<Snapshot<S, V>>>,
 }
 
 impl<S, V> Root<S, V> {
     fn refers_to(&self, node: NodeId) -> bool {
-        self.node == node || self.demanded.contains_key(&node)
+        self.node == node || self.subscribed.contains_key(&node)
     }
 }
 
@@ -153,7 +153,7 @@ impl<S, V> Default for Tree<S, V> {
             cut: BTreeSet::new(),
             is_relinked: false,
             retired: Vec::new(),
-            retired_demands: Vec::new(),
+            retired_subscriptions: Vec::new(),
             deadlines: BTreeSet::new(),
             actions: VecDeque::new(),
             work: Work::default(),
@@ -174,7 +174,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let node = self.node_of(Arc::new(key));
         let root = Root {
             node,
-            demanded: BTreeMap::new(),
+            subscribed: BTreeMap::new(),
             published: None,
         };
         self.roots.insert(id, root);
@@ -188,39 +188,39 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         };
         self.dirty_roots.remove(&id);
-        for node in root.demanded.into_keys().chain([root.node]) {
+        for node in root.subscribed.into_keys().chain([root.node]) {
             self.drop_root(id, node);
         }
     }
 
-    /// Demands a resource beside those that a root refers to: a cluster that a
+    /// Subscribes to a resource beside those that a root refers to: a cluster that a
     /// request names, or one that a call still uses although no route does
     /// (C54). It is shown when it is known, and holds nothing back.
-    pub fn demand(&mut self, id: RootId, key: Key<S>) {
+    pub fn subscribe(&mut self, id: RootId, key: Key<S>) {
         if !self.roots.contains_key(&id) {
             return;
         }
         let node = self.node_of(Arc::new(key));
         self.refer(id, node);
         if let Some(root) = self.roots.get_mut(&id) {
-            *root.demanded.entry(node).or_default() += 1;
+            *root.subscribed.entry(node).or_default() += 1;
         }
     }
 
-    /// Ends one demand for a resource. After the last it stays until a snapshot
+    /// Ends one such subscription. After the last it stays until a snapshot
     /// without it is published.
-    pub fn release(&mut self, id: RootId, key: &Key<S>) {
+    pub fn unsubscribe(&mut self, id: RootId, key: &Key<S>) {
         let (Some(root), Some(node)) = (self.roots.get_mut(&id), self.ids.get(key)) else {
             return;
         };
-        let Some(count) = root.demanded.get_mut(node) else {
+        let Some(count) = root.subscribed.get_mut(node) else {
             return;
         };
         *count -= 1;
         if *count == 0 {
-            root.demanded.remove(node);
+            root.subscribed.remove(node);
             self.dirty_roots.insert(id);
-            self.retired_demands.push((id, *node));
+            self.retired_subscriptions.push((id, *node));
         }
     }
 

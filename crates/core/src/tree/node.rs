@@ -30,7 +30,7 @@ pub(super) struct Node<S, V> {
     pub(super) part: Option<Arc<Part<S, V>>>,
     /// The nodes that refer to this one, and by how many of their versions.
     pub(super) parents: BTreeMap<NodeId, usize>,
-    /// The roots that show or demand this one.
+    /// The roots that show this one, or subscribe to it beside theirs.
     pub(super) roots: BTreeSet<RootId>,
     /// When waiting for the first answer ends (E2).
     pub(super) deadline: Option<Moment>,

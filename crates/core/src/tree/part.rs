@@ -57,8 +57,8 @@ impl<V> Content<V> {
 pub struct Snapshot<S, V> {
     /// The resource of the root.
     pub root: Arc<Part<S, V>>,
-    /// The resources that were demanded beside it.
-    pub demanded: Children<S, V>,
+    /// The resources that were subscribed to beside it.
+    pub subscribed: Children<S, V>,
 }
 
 impl<S: Ord, V: Clone> Part<S, V> {

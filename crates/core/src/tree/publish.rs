@@ -35,7 +35,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         for (id, children) in std::mem::take(&mut self.retired) {
             self.unlink(id, &children);
         }
-        for (root, node) in std::mem::take(&mut self.retired_demands) {
+        for (root, node) in std::mem::take(&mut self.retired_subscriptions) {
             let of = self.roots.get(&root);
             if of.is_none_or(|of| !of.refers_to(node)) {
                 self.drop_root(root, node);
@@ -147,7 +147,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
     /// Shows a root, if it is known and differs from what was shown before.
     fn publish(&mut self, id: RootId, affected: &Affected) {
-        let demanded = self.demanded(id, affected);
+        let subscribed = self.subscribed(id, affected);
         let Some(root) = self.roots.get(&id) else {
             return;
         };
@@ -156,14 +156,17 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         };
         if let Some(shown) = &root.published
             && Arc::ptr_eq(&shown.root, &part)
-            && demanded.is_none()
+            && subscribed.is_none()
         {
             return;
         }
-        let old = root.published.as_ref().map(|shown| shown.demanded.clone());
+        let old = root
+            .published
+            .as_ref()
+            .map(|shown| shown.subscribed.clone());
         let snapshot = Arc::new(Snapshot {
             root: part,
-            demanded: demanded.or(old).unwrap_or_default(),
+            subscribed: subscribed.or(old).unwrap_or_default(),
         });
         self.work.snapshots += 1;
         if let Some(root) = self.roots.get_mut(&id) {
@@ -172,12 +175,12 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.actions.push_back(Action::Publish(id, snapshot));
     }
 
-    /// The demanded resources of a root, if they differ from those shown.
-    fn demanded(&mut self, id: RootId, affected: &Affected) -> Option<Children<S, V>> {
+    /// The resources that a root subscribes to by itself, if they differ from those shown.
+    fn subscribed(&mut self, id: RootId, affected: &Affected) -> Option<Children<S, V>> {
         let root = self.roots.get(&id)?;
-        let shown = root.published.as_ref().map(|shown| &shown.demanded);
+        let shown = root.published.as_ref().map(|shown| &shown.subscribed);
         let is_known = |id: &&NodeId| self.nodes.get(*id).is_some_and(|of| of.part.is_some());
-        let known = root.demanded.keys().filter(is_known);
+        let known = root.subscribed.keys().filter(is_known);
         let changed = known.clone().filter(|id| affected.contains_key(id));
         let changed: BTreeSet<_> = changed.copied().collect();
         let is_same_set = shown.map_or(0, Children::len) == known.clone().count()

@@ -7,17 +7,16 @@ use http::request::Parts;
 use tonic::Status;
 use trunkline_core::sink::WatchError;
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
-use trunkline_proto::envoy::envoy::config::route::v3::VirtualHost;
 
 use super::balancer::Balancer;
 use super::route::Router;
 use super::subchannel::Pool;
 use crate::client::Client;
-use crate::client::tree::{ClusterSnapshot, ListenerSnapshot};
+use crate::client::tree::{ClusterSnapshot, ListenerSnapshot, VirtualHostSnapshot};
 
 /// See the module's documentation.
 pub(super) struct Table {
-    host: Result<VirtualHost, Status>,
+    host: Result<VirtualHostSnapshot, Status>,
     clusters: HashMap<String, Entry>,
 }
 
@@ -82,7 +81,10 @@ impl Maker {
             .iter()
             .filter_map(|of| of.load_assignment())
             .collect();
-        Ok(Arc::new(Balancer::new(&assignments, &self.pool)))
+        Ok(Arc::new(Balancer::new(
+            assignments.iter().map(AsRef::as_ref),
+            &self.pool,
+        )))
     }
 
     fn status(&self, error: &WatchError) -> Status {

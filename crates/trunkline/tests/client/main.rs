@@ -18,6 +18,7 @@ mod server;
 mod sources;
 mod status;
 mod streams;
+mod tree_sources;
 mod trees;
 
 use std::time::Duration;

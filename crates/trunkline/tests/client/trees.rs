@@ -16,24 +16,24 @@ use super::resources::{
 };
 use super::server::Serving;
 
-fn client(serving: &Serving) -> Client {
+pub(crate) fn client(serving: &Serving) -> Client {
     let builder = Client::builder().server(&serving.address.to_string());
     builder.unwrap().node_id("test").build()
 }
 
-fn serve(messages: Vec<ResourceMessage>) -> Serving {
+pub(crate) fn serve(messages: Vec<ResourceMessage>) -> Serving {
     Serving::start_with(|serving| {
         serving.server.set("test", messages).unwrap();
     })
 }
 
-async fn ready<T: Show>(watch: &mut SnapshotWatch<T>) -> T {
+pub(crate) async fn ready<T: Show>(watch: &mut SnapshotWatch<T>) -> T {
     let ready = tokio::time::timeout(PATIENCE, watch.ready()).await;
     ready.expect("a snapshot in time")
 }
 
 /// The first snapshot that is shown like this.
-async fn until<T: Show>(
+pub(crate) async fn until<T: Show>(
     watch: &mut SnapshotWatch<T>,
     text: impl Fn(&T) -> String,
     expected: &str,
@@ -55,7 +55,7 @@ async fn until<T: Show>(
 }
 
 /// A part and what is below it: `l(r(a(a) b(b)))`, `!` for an error.
-fn show(part: &Part<Raw>) -> String {
+pub(crate) fn show(part: &Part<Raw>) -> String {
     let mark = if part.is_failed() { "!" } else { "" };
     let children: Vec<_> = part.children().map(|part| show(&part)).collect();
     match children.is_empty() {
@@ -64,17 +64,17 @@ fn show(part: &Part<Raw>) -> String {
     }
 }
 
-fn tree(snapshot: &ListenerSnapshot) -> String {
+pub(crate) fn tree(snapshot: &ListenerSnapshot) -> String {
     show(&snapshot.listener().raw())
 }
 
 /// The ports of a cluster's endpoints.
-fn ports(snapshot: &ListenerSnapshot, cluster: &str) -> Vec<u32> {
+pub(crate) fn ports(snapshot: &ListenerSnapshot, cluster: &str) -> Vec<u32> {
     let cluster = snapshot
         .cluster(cluster)
         .and_then(|of| of.load_assignment());
-    let localities = cluster.into_iter().flat_map(|of| of.endpoints);
-    let endpoints = localities.flat_map(|of| of.lb_endpoints);
+    let localities = cluster.iter().flat_map(|of| &of.endpoints);
+    let endpoints = localities.flat_map(|of| &of.lb_endpoints);
     let text = endpoints.map(|of| format!("{of:?}"));
     let port = |text: String| {
         let (_, rest) = text.split_once("PortValue(")?;
@@ -167,7 +167,7 @@ async fn c53_a_missing_cluster_holds_nothing_back() {
 }
 
 #[tokio::test]
-async fn c54_a_demanded_cluster_is_part_of_snapshots_until_it_is_released() {
+async fn c54_a_cluster_is_part_of_snapshots_as_long_as_its_subscription() {
     let mut messages = two_clusters();
     messages.push(ResourceMessage::of(&eds_cluster("c")));
     messages.push(ResourceMessage::of(&endpoints("c", &[3])));
@@ -176,10 +176,10 @@ async fn c54_a_demanded_cluster_is_part_of_snapshots_until_it_is_released() {
     let mut watch = client.listener("l");
     assert!(ready(&mut watch).await.cluster("c").is_none());
     let shown = |of: &ListenerSnapshot| format!("{:?}", ports(of, "c"));
-    let demand = watch.demand_cluster("c");
+    let subscription = watch.subscribe_cluster("c");
     let snapshot = until(&mut watch, shown, "[3]").await;
-    assert_eq!(snapshot.demanded().count(), 1);
-    drop(demand);
+    assert_eq!(snapshot.subscribed().count(), 1);
+    drop(subscription);
     until(&mut watch, shown, "[]").await;
     assert!(!client.dump().iter().any(|held| held.name.as_str() == "c"));
 }
@@ -245,7 +245,7 @@ async fn c55_hosts_are_resolved_again_on_request() {
 }
 
 #[tokio::test]
-async fn e3_e1_a_changed_cluster_is_shown_when_its_endpoints_are_known() {
+async fn e3_a_changed_cluster_is_shown_when_its_endpoints_are_known() {
     let serving = serve(two_clusters());
     let client = client(&serving);
     let mut watch = client.cluster("a");

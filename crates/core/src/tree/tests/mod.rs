@@ -110,7 +110,7 @@ impl Owner {
     fn show(&self, root: RootId) -> String {
         self.shown.get(&root).map_or_else(String::new, |shown| {
             let mut text = show(&shown.root);
-            for part in shown.demanded.iter() {
+            for part in shown.subscribed.iter() {
                 text += &format!(" + {}", show(part));
             }
             text

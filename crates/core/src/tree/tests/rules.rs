@@ -61,7 +61,7 @@ fn c51_an_unreachable_server_is_no_answer_until_the_fetch_timeout() {
 }
 
 #[test]
-fn e1_waiting_ends_at_the_deadline_of_each_resource() {
+fn e2_waiting_ends_at_the_deadline_of_each_resource() {
     let mut owner = Owner::default();
     let root = owner.root("lds/l");
     owner.value("lds/l", 1, &["rds/r", "rds/s"]);
@@ -158,23 +158,23 @@ fn c54_clusters_of_replaced_routes_stay_until_the_new_snapshot() {
 }
 
 #[test]
-fn c54_a_demanded_cluster_stays_when_no_route_uses_it() {
+fn c54_a_cluster_with_a_subscription_stays_when_no_route_uses_it() {
     let (mut owner, root) = two_clusters();
-    owner.tree.demand(root, key("cds/a"));
-    owner.tree.demand(root, key("cds/a"));
+    owner.tree.subscribe(root, key("cds/a"));
+    owner.tree.subscribe(root, key("cds/a"));
     owner.run();
     owner.value("rds/r", 2, &["cds/b"]);
     let shown = "lds/l=1(rds/r=2(cds/b=1(eds/b=1))) + cds/a=1(eds/a=1)";
     assert_eq!(owner.show(root), shown);
     owner.log();
-    owner.tree.release(root, &key("cds/a"));
+    owner.tree.unsubscribe(root, &key("cds/a"));
     owner.run();
-    assert_eq!(owner.log(), [""; 0], "one demand is left");
-    owner.tree.release(root, &key("cds/a"));
+    assert_eq!(owner.log(), [""; 0], "one subscription is left");
+    owner.tree.unsubscribe(root, &key("cds/a"));
     owner.run();
     assert_eq!(owner.log(), ["publish", "-cds/a", "-eds/a"]);
-    // A demand that is not known holds nothing back.
-    owner.tree.demand(root, key("cds/late"));
+    // A subscription that is not answered holds nothing back.
+    owner.tree.subscribe(root, key("cds/late"));
     owner.run();
     owner.value("eds/b", 2, &[]);
     assert_eq!(owner.show(root), "lds/l=1(rds/r=2(cds/b=1(eds/b=2)))");

@@ -1,5 +1,7 @@
 //! Clusters of snapshots, with their endpoints.
 
+use std::sync::Arc;
+
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::envoy::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
 use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::Secret;
@@ -23,15 +25,14 @@ impl ClusterSnapshot {
     }
 
     /// The endpoints, wherever they come from: by EDS, or inside of the cluster.
-    /// `None` if there are none, or not known why (see
-    /// [`Part::error`] of [`Part::endpoints`]).
+    /// `None` if there are none; why that is so by EDS is the error of
+    /// [`Part::endpoints`].
     #[must_use]
-    pub fn load_assignment(&self) -> Option<ClusterLoadAssignment> {
-        if let Some(endpoints) = self.endpoints() {
-            let value = endpoints.value()?;
-            return Some(ClusterLoadAssignment::clone(value.value()));
+    pub fn load_assignment(&self) -> Option<Arc<ClusterLoadAssignment>> {
+        match self.endpoints() {
+            Some(endpoints) => Some(Arc::clone(endpoints.value()?.value())),
+            None => self.value()?.load_assignment.clone().map(Arc::new),
         }
-        self.value()?.load_assignment.clone()
     }
 
     /// The hosts of a cluster whose endpoints come by DNS, by `host:port`, with

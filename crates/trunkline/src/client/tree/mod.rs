@@ -8,7 +8,7 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | `watch` | roots: what is watched, and demanded beside it |
+//! | `watch` | roots: what is watched, and subscribed to beside it |
 //! | `snapshot`, `cluster`, `part` | what is shown |
 //! | `references`, `place` | what a resource refers to, and where that is asked for |
 //! | `trees`, `follow`, `dns`, `mailbox` | the machine of the engine, and what it decides done |
@@ -32,9 +32,9 @@ mod watch;
 pub use cluster::{ClusterSnapshot, EndpointsSnapshot};
 pub use dns::{Lookup, Resolve};
 pub use part::Part;
-pub use snapshot::{AnySnapshot, ListenerSnapshot, RouteSnapshot, Show};
+pub use snapshot::{AnySnapshot, ListenerSnapshot, RouteSnapshot, Show, VirtualHostSnapshot};
 pub use trunkline_core::tree::Work;
-pub use watch::{Demand, SnapshotWatch, Warming};
+pub use watch::{ClusterSubscription, SnapshotWatch, Warming};
 
 pub(super) use dns::Resolver;
 pub(super) use mailbox::{Mailbox, News};

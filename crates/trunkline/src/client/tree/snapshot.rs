@@ -1,5 +1,6 @@
 //! Snapshots of listeners, and the routes in them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use trunkline_core::name::Name;
@@ -68,20 +69,21 @@ impl ListenerSnapshot {
         scopes.map(Part::new).collect()
     }
 
-    /// A cluster that a route or the listener refers to, or that was demanded.
+    /// A cluster that a route or the listener refers to, or that has a
+    /// subscription of its own.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<ClusterSnapshot> {
         let key = Name::new(name);
         let root = &self.snapshot.root;
         let own = root.children.find(CDS, &key);
-        let own = own.or_else(|| self.snapshot.demanded.find(CDS, &key));
+        let own = own.or_else(|| self.snapshot.subscribed.find(CDS, &key));
         let own = own.map(Part::new);
         own.or_else(|| self.routes().iter().find_map(|route| route.cluster(name)))
     }
 
-    /// The clusters that were demanded.
-    pub fn demanded(&self) -> impl Iterator<Item = ClusterSnapshot> {
-        self.snapshot.demanded.iter().map(Part::new)
+    /// The clusters that have subscriptions of their own.
+    pub fn subscribed(&self) -> impl Iterator<Item = ClusterSnapshot> {
+        self.snapshot.subscribed.iter().map(Part::new)
     }
 
     /// The secrets of the listener's transport sockets.
@@ -167,9 +169,11 @@ impl RouteSnapshot {
     /// The virtual host of a host, among those that came with the route
     /// configuration, and by VHDS the one that the tree is for.
     #[must_use]
-    pub fn virtual_host(&self, host: &str) -> Option<VirtualHost> {
-        if let Some(found) = self.config().as_ref().and_then(|of| virtual_host(of, host)) {
-            return Some(found.clone());
+    pub fn virtual_host(&self, host: &str) -> Option<VirtualHostSnapshot> {
+        if let Some(config) = self.config()
+            && let Some(index) = virtual_host(&config, host)
+        {
+            return Some(VirtualHostSnapshot(HostOf::Routes(config, index)));
         }
         let mut on_demand = self
             .part
@@ -177,7 +181,9 @@ impl RouteSnapshot {
             .of_type(VHDS)
             .map(Part::<VirtualHost>::new);
         let found = on_demand.find_map(|part| part.value())?;
-        Some(VirtualHost::clone(found.value()))
+        Some(VirtualHostSnapshot(HostOf::Itself(Arc::clone(
+            found.value(),
+        ))))
     }
 
     /// Why there are no routes (C53).
@@ -194,6 +200,29 @@ impl RouteSnapshot {
             cause: Cause::Deleted,
             message: format!("no virtual host matches {host}").into(),
         })
+    }
+}
+
+/// A virtual host, which it dereferences to. Clones share it.
+#[derive(Clone, Debug)]
+pub struct VirtualHostSnapshot(HostOf);
+
+#[derive(Clone, Debug)]
+enum HostOf {
+    /// A route configuration has it at this place of its list.
+    Routes(Arc<RouteConfiguration>, usize),
+    /// It came by itself (VHDS).
+    Itself(Arc<VirtualHost>),
+}
+
+impl Deref for VirtualHostSnapshot {
+    type Target = VirtualHost;
+
+    fn deref(&self) -> &VirtualHost {
+        match &self.0 {
+            HostOf::Routes(config, index) => &config.virtual_hosts[*index],
+            HostOf::Itself(host) => host,
+        }
     }
 }
 

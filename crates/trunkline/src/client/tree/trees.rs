@@ -23,6 +23,7 @@ use super::follow::Following;
 use super::held::{Held, RawSnapshot};
 use super::mailbox::{Mailbox, News};
 use super::place::{NodeKey, Place};
+use crate::client::config_source::ConfigSource;
 use crate::client::handle::Running;
 
 /// How a root is shown.
@@ -80,14 +81,14 @@ impl Trees {
         self.change(client, |tree| tree.remove_root(id));
     }
 
-    /// Demands a resource beside those that a root refers to.
-    pub(super) fn demand(&self, client: &Arc<Running>, id: RootId, key: NodeKey) {
-        self.change(client, |tree| tree.demand(id, key));
+    /// Subscribes to a resource beside those that a root refers to.
+    pub(super) fn subscribe(&self, client: &Arc<Running>, id: RootId, key: NodeKey) {
+        self.change(client, |tree| tree.subscribe(id, key));
     }
 
-    /// Ends a demand.
-    pub(super) fn release(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
-        self.change(client, |tree| tree.release(id, key));
+    /// Ends such a subscription.
+    pub(super) fn unsubscribe(&self, client: &Arc<Running>, id: RootId, key: &NodeKey) {
+        self.change(client, |tree| tree.unsubscribe(id, key));
     }
 
     /// What is warming, in all trees.
@@ -158,10 +159,14 @@ impl TreeState {
         key: Arc<NodeKey>,
         mailbox: &Arc<Mailbox>,
     ) {
-        if let Place::Source { wait, .. } = &key.source {
-            let deadline = wait.map(|wait| client.shared.now() + wait);
-            self.tree.handle_subscribed(node, deadline);
-        }
+        let wait = match &key.source {
+            Place::Source { wait, .. } => *wait,
+            Place::Dns => Some(ConfigSource::INITIAL_FETCH_TIMEOUT),
+            // These are known, or go with what refers to them.
+            Place::Static | Place::Member(_) | Place::Invalid(_) => None,
+        };
+        let deadline = wait.map(|wait| client.shared.now() + wait);
+        self.tree.handle_subscribed(node, deadline);
         match Following::start(client, node, key, mailbox) {
             Ok(following) => {
                 if following.is_collection() {

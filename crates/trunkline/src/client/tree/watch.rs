@@ -195,11 +195,11 @@ impl<T: Show> SnapshotWatch<T> {
         }
     }
 
-    /// Demands a cluster beside those that the root refers to, until the demand
-    /// is dropped: one that a request names in a header, or one that a call
+    /// Subscribes to a cluster beside those that the root refers to, until the
+    /// subscription is dropped: one that a request names in a header, or one that a call
     /// still uses although no route does (C54). It is part of snapshots when it
     /// is known, and holds nothing back.
-    pub fn demand_cluster(&self, name: &str) -> Demand {
+    pub fn subscribe_cluster(&self, name: &str) -> ClusterSubscription {
         let root = Arc::clone(&self.root);
         let client = &root.client;
         let referrer = Referrer {
@@ -207,8 +207,8 @@ impl<T: Show> SnapshotWatch<T> {
             origin: trunkline_core::client::Origin::Static,
         };
         let key = referrer.by_name(CDS, name);
-        client.trees.demand(client, root.id, key.clone());
-        Demand { root, key }
+        client.trees.subscribe(client, root.id, key.clone());
+        ClusterSubscription { root, key }
     }
 }
 
@@ -216,23 +216,25 @@ fn show<T: Show>(snapshot: Option<&Arc<RawSnapshot>>) -> Option<T> {
     snapshot.map(|snapshot| T::show(AnySnapshot(Arc::clone(snapshot))))
 }
 
-/// A demand for a cluster; dropping it ends it.
+/// A subscription to a cluster beside a root; dropping it ends it.
 #[must_use]
-pub struct Demand {
+pub struct ClusterSubscription {
     root: Arc<RootLease>,
     key: NodeKey,
 }
 
-impl Drop for Demand {
+impl Drop for ClusterSubscription {
     fn drop(&mut self) {
         let client = &self.root.client;
-        client.trees.release(client, self.root.id, &self.key);
+        client.trees.unsubscribe(client, self.root.id, &self.key);
     }
 }
 
-impl std::fmt::Debug for Demand {
+impl std::fmt::Debug for ClusterSubscription {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Demand").field(&self.key.name).finish()
+        f.debug_tuple("ClusterSubscription")
+            .field(&self.key.name)
+            .finish()
     }
 }
 

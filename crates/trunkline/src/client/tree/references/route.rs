@@ -23,8 +23,8 @@ impl Finder<'_> {
                 .iter()
                 .for_each(|of| self.virtual_host(of));
         };
-        if let Some(of) = virtual_host(route, &host) {
-            return self.virtual_host(of);
+        if let Some(index) = virtual_host(route, &host) {
+            return self.virtual_host(&route.virtual_hosts[index]);
         }
         if let Some(vhds) = &route.vhds {
             let name = format!("{}/{host}", route.name);
@@ -44,7 +44,7 @@ impl Finder<'_> {
     }
 
     /// The clusters of a route. One that a header names is known by each request
-    /// only: it is demanded.
+    /// only: see `SnapshotWatch::subscribe_cluster`.
     fn action(&mut self, action: &RouteAction) {
         self.mirrors(&action.request_mirror_policies);
         match &action.cluster_specifier {
@@ -65,14 +65,12 @@ impl Finder<'_> {
     }
 }
 
-/// The virtual host of a route configuration for a host.
-pub(in crate::client::tree) fn virtual_host<'a>(
-    route: &'a RouteConfiguration,
+/// The place of the virtual host for a host in a route configuration.
+pub(in crate::client::tree) fn virtual_host(
+    route: &RouteConfiguration,
     host: &str,
-) -> Option<&'a VirtualHost> {
-    let all = route.virtual_hosts.iter();
-    hosts::choose(
-        host,
-        all.map(|of| (of, of.domains.iter().map(String::as_str))),
-    )
+) -> Option<usize> {
+    let all = route.virtual_hosts.iter().enumerate();
+    let all = all.map(|(index, of)| (index, of.domains.iter().map(String::as_str)));
+    hosts::choose(host, all)
 }
