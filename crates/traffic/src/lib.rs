@@ -1,0 +1,30 @@
+//! The rules of traffic: what a proxy does with a request, as Envoy decides it.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`connection_manager`] | host, path and trust, before a request is routed |
+//! | [`route`] | from a request to a virtual host, a route, a cluster |
+//! | [`headers`] | header lines of requests and responses |
+//! | [`hash`] | hashes that choose endpoints |
+//!
+//! Envoy's typed messages go in, immutable tables come out, which threads share
+//! without locks. What cannot be compiled is a [`Finding`] with the path of its
+//! field. Nothing here has IO, waits or reads a clock: time and randomness are
+//! arguments, so the same inputs give the same decisions.
+//!
+//! Numbers in parentheses name rules of the data plane; "facts" are what a live
+//! Envoy 1.40 was seen to do, and the recorded cases are tests.
+
+pub mod connection_manager;
+mod findings;
+pub mod hash;
+pub mod headers;
+mod pattern;
+mod persistent;
+mod request;
+pub mod route;
+mod runtime;
+
+pub use findings::{Finding, Findings};
+pub use request::Request;
+pub use runtime::{Fraction, Runtime};
