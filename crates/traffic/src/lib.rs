@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`connection_manager`] | host, path and trust, before a request is routed |
 //! | [`route`] | from a request to a virtual host, a route, a cluster |
+//! | [`balance`] | from a cluster and a request to an endpoint |
 //! | [`headers`] | header lines of requests and responses |
 //! | [`hash`] | hashes that choose endpoints |
 //!
@@ -15,6 +16,7 @@
 //! Numbers in parentheses name rules of the data plane; "facts" are what a live
 //! Envoy 1.40 was seen to do, and the recorded cases are tests.
 
+pub mod balance;
 pub mod connection_manager;
 mod findings;
 pub mod hash;

@@ -14,6 +14,7 @@ use super::path::PathMatcher;
 use super::redirect::Redirect;
 use super::rewrite::{HostRewrite, PathRewrite};
 use super::virtual_host::Inherited;
+use crate::balance::{LbMetadata, lb_metadata};
 use crate::findings::Findings;
 
 /// The action of a route.
@@ -40,6 +41,7 @@ pub struct Forwarding {
     pub(super) hash_policies: Box<[HashPolicy]>,
     pub(super) mirrors: Box<[MirrorPolicy]>,
     pub(super) priority: Priority,
+    pub(super) metadata: LbMetadata,
     not_found_status: u16,
     /// Upgrades by their type in lower case, and whether they are allowed.
     upgrades: Box<[(Box<str>, bool)]>,
@@ -68,7 +70,11 @@ impl Forwarding {
         findings.unsupported(&at.field("early_data_policy"), early);
         let typed_retry = message.retry_policy_typed_config.is_some();
         findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
-        let clusters = Clusters::compile(message, at, findings);
+        let metadata = lb_metadata(message.metadata_match.as_ref());
+        let mut clusters = Clusters::compile(message, at, findings);
+        if let Some(clusters) = &mut clusters {
+            clusters.inherit_metadata(&metadata);
+        }
         let path = PathRewrite::compile(message, path, at, findings);
         let host = HostRewrite::compile(message, at, findings);
         let policies = &message.hash_policy;
@@ -98,6 +104,7 @@ impl Forwarding {
                 1 => Priority::High,
                 _ => Priority::Default,
             },
+            metadata,
             not_found_status: match code {
                 ClusterNotFoundResponseCode::ServiceUnavailable => 503,
                 ClusterNotFoundResponseCode::NotFound => 404,

@@ -9,6 +9,7 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 
 use super::filters::FilterConfigs;
+use crate::balance::{LbMetadata, lb_metadata};
 use crate::findings::Findings;
 use crate::request::Request;
 
@@ -31,6 +32,7 @@ pub struct WeightedEntry {
     weight: u64,
     host_rewrite: Option<Box<str>>,
     pub(super) filters: FilterConfigs,
+    pub(super) metadata: LbMetadata,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +86,7 @@ impl WeightedEntry {
             host_rewrite: host_rewrite
                 .map(|HostRewriteSpecifier::HostRewriteLiteral(host)| host.as_str().into()),
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            metadata: lb_metadata(message.metadata_match.as_ref()),
         })
     }
 }
@@ -114,6 +117,18 @@ impl Clusters {
             None => {
                 findings.add(at, Problem::Missing);
                 None
+            }
+        }
+    }
+
+    /// Gives each weighted cluster the metadata of the route, but for keys of
+    /// its own.
+    pub(super) fn inherit_metadata(&mut self, route: &LbMetadata) {
+        if let Self::Weighted { entries, .. } = self {
+            for entry in entries {
+                let mut merged = route.clone();
+                merged.append(&mut entry.metadata);
+                entry.metadata = merged;
             }
         }
     }

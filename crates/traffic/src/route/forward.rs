@@ -9,6 +9,7 @@ use super::hash_policy;
 use super::mirror::Mirror;
 use super::path::PathMatcher;
 use super::rewrite::HostRewrite;
+use crate::balance::LbMetadata;
 use crate::request::Request;
 use crate::runtime::Runtime;
 
@@ -40,6 +41,8 @@ pub struct Forward<'t> {
     pub appends_forwarded_host: bool,
     /// The hash for ring hash and maglev.
     pub hash: Option<u64>,
+    /// The metadata that endpoints must have, where the cluster has subsets.
+    pub metadata: Option<&'t LbMetadata>,
     /// Copies for other clusters.
     pub mirrors: Vec<Mirror<'t>>,
 }
@@ -79,7 +82,11 @@ impl Forwarding {
         let mirrors = mirrors
             .filter_map(|policy| policy.apply(request, leaving, context.runtime, context.random))
             .collect();
+        let metadata = cluster
+            .entry
+            .map_or(&self.metadata, |entry| &entry.metadata);
         Forward {
+            metadata: (!metadata.is_empty()).then_some(metadata),
             cluster,
             path: self.path.apply(request.path, matcher),
             host,

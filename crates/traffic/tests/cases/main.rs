@@ -6,7 +6,9 @@
 
 #![expect(clippy::expect_used, reason = "tests")]
 
+mod balance;
 mod data;
+mod hash;
 mod outcome;
 mod route;
 mod sampling;
