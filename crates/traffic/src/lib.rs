@@ -5,6 +5,8 @@
 //! | [`connection_manager`] | host, path and trust, before a request is routed |
 //! | [`route`] | from a request to a virtual host, a route, a cluster |
 //! | [`balance`] | from a cluster and a request to an endpoint |
+//! | [`cluster`] | circuit breakers and outlier detection |
+//! | [`retry`] | attempts, timeouts and hedging of one request |
 //! | [`headers`] | header lines of requests and responses |
 //! | [`hash`] | hashes that choose endpoints |
 //!
@@ -17,16 +19,20 @@
 //! Envoy 1.40 was seen to do, and the recorded cases are tests.
 
 pub mod balance;
+pub mod cluster;
 pub mod connection_manager;
+mod drain;
 mod findings;
 pub mod hash;
 pub mod headers;
 mod pattern;
 mod persistent;
 mod request;
+pub mod retry;
 pub mod route;
 mod runtime;
 
+pub use drain::{Drain, DrainStrategy};
 pub use findings::{Finding, Findings};
 pub use request::Request;
 pub use runtime::{Fraction, Runtime};

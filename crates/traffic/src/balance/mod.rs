@@ -36,5 +36,6 @@ pub use load::PriorityLoad;
 pub use maglev::Maglev;
 pub use metadata::{LbMetadata, lb_metadata};
 pub use policy::Policy;
+pub(crate) use policy::duration;
 pub use ring::{Ring, RingConfig, RingFunction};
 pub use zone::LocalCluster;

@@ -1,5 +1,7 @@
 //! What a route does with a request.
 
+use std::time::Duration;
+
 use trunkline_proto::acceptance::Place;
 use trunkline_proto::envoy::envoy::config::route::v3::{
     RouteAction, route_action::ClusterNotFoundResponseCode,
@@ -13,9 +15,11 @@ use super::mirror::MirrorPolicy;
 use super::path::PathMatcher;
 use super::redirect::Redirect;
 use super::rewrite::{HostRewrite, PathRewrite};
-use super::virtual_host::Inherited;
+use super::virtual_host::{Inherited, hedges};
 use crate::balance::{LbMetadata, lb_metadata};
 use crate::findings::Findings;
+use crate::request::Request;
+use crate::retry::{RetryPolicy, RouteTimeouts, Timeouts};
 
 /// The action of a route.
 #[derive(Debug)]
@@ -42,6 +46,9 @@ pub struct Forwarding {
     pub(super) mirrors: Box<[MirrorPolicy]>,
     pub(super) priority: Priority,
     pub(super) metadata: LbMetadata,
+    retry: RetryPolicy,
+    hedges: bool,
+    timeouts: RouteTimeouts,
     not_found_status: u16,
     /// Upgrades by their type in lower case, and whether they are allowed.
     upgrades: Box<[(Box<str>, bool)]>,
@@ -68,6 +75,8 @@ impl Forwarding {
     ) -> Option<Self> {
         let early = message.early_data_policy.is_some();
         findings.unsupported(&at.field("early_data_policy"), early);
+        let internal = message.internal_redirect_policy.is_some();
+        findings.unsupported(&at.field("internal_redirect_policy"), internal);
         let typed_retry = message.retry_policy_typed_config.is_some();
         findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
         let metadata = lb_metadata(message.metadata_match.as_ref());
@@ -105,6 +114,15 @@ impl Forwarding {
                 _ => Priority::Default,
             },
             metadata,
+            retry: match &message.retry_policy {
+                Some(policy) => RetryPolicy::compile(policy, &at.field("retry_policy"), findings),
+                None => inherited.retry.cloned().unwrap_or_default(),
+            },
+            hedges: match &message.hedge_policy {
+                Some(policy) => hedges(Some(policy)),
+                None => inherited.hedges,
+            },
+            timeouts: RouteTimeouts::compile(message),
             not_found_status: match code {
                 ClusterNotFoundResponseCode::ServiceUnavailable => 503,
                 ClusterNotFoundResponseCode::NotFound => 404,
@@ -118,6 +136,30 @@ impl Forwarding {
     #[must_use]
     pub fn cluster_not_found_status(&self) -> u16 {
         self.not_found_status
+    }
+
+    /// The retry policy: the route's, or the virtual host's.
+    #[must_use]
+    pub fn retry_policy(&self) -> &RetryPolicy {
+        &self.retry
+    }
+
+    /// Whether an attempt that takes too long goes on beside the next one (45).
+    #[must_use]
+    pub fn hedges(&self) -> bool {
+        self.hedges
+    }
+
+    /// Returns the timeouts of a request. `idle` and `stream` are those of the
+    /// connection manager.
+    #[must_use]
+    pub fn timeouts(
+        &self,
+        request: &Request<'_>,
+        idle: Option<Duration>,
+        stream: Option<Duration>,
+    ) -> Timeouts {
+        self.timeouts.of_request(&self.retry, request, idle, stream)
     }
 
     /// The priority.

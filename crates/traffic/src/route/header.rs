@@ -6,6 +6,7 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 
 use crate::findings::Findings;
+use crate::headers::Headers;
 use crate::pattern::{Case, Part, Regex, TextMatcher};
 use crate::request::Request;
 
@@ -98,6 +99,11 @@ impl HeaderMatcher {
             Some(value) => self.test.is_match(std::iter::once(value.as_bytes())),
             None => self.test.is_match(request.headers.all(&self.name)),
         }
+    }
+
+    /// Tests the headers of a response.
+    pub(crate) fn is_match_lines(&self, headers: &Headers) -> bool {
+        self.test.is_match(headers.all(&self.name))
     }
 }
 

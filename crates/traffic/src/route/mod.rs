@@ -40,6 +40,7 @@ pub(crate) use criteria::each;
 pub use direct::DirectResponse;
 pub use filters::FilterConfig;
 pub use forward::{Context, Forward, NewHost};
+pub(crate) use header::HeaderMatcher;
 pub use mirror::Mirror;
 pub use redirect::Redirect;
 pub use scope::ScopedRoutes;

@@ -262,6 +262,8 @@ impl Settings {
         Inherited {
             max_body: self.max_body,
             mirrors: &self.mirrors,
+            retry: None,
+            hedges: false,
         }
     }
 }

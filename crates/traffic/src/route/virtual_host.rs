@@ -13,6 +13,7 @@ use super::mirror::MirrorPolicy;
 use super::redirect::Redirect;
 use crate::findings::Findings;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 
 /// A virtual host.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct Route {
 pub(super) struct Inherited<'m> {
     pub(super) max_body: usize,
     pub(super) mirrors: &'m [MirrorPolicy],
+    pub(super) retry: Option<&'m RetryPolicy>,
+    pub(super) hedges: bool,
 }
 
 impl VirtualHost {
@@ -80,7 +83,15 @@ impl VirtualHost {
         let mirrors = each("request_mirror_policies", own, at, |message, at| {
             MirrorPolicy::compile(message, at, findings)
         });
+        let retry = message
+            .retry_policy
+            .as_ref()
+            .map(|policy| RetryPolicy::compile(policy, &at.field("retry_policy"), findings));
+        let typed_retry = message.retry_policy_typed_config.is_some();
+        findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
         let inherited = Inherited {
+            retry: retry.as_ref(),
+            hedges: hedges(message.hedge_policy.as_ref()),
             max_body: inherited.max_body,
             mirrors: match mirrors.is_empty() {
                 true => inherited.mirrors,
@@ -117,6 +128,11 @@ impl VirtualHost {
             RequireTls::All => request.scheme != "https",
         }
     }
+}
+
+/// Returns whether an attempt that takes too long goes on beside the next one.
+pub(super) fn hedges(policy: Option<&message::HedgePolicy>) -> bool {
+    policy.is_some_and(|policy| policy.hedge_on_per_try_timeout)
 }
 
 impl Route {

@@ -10,5 +10,6 @@ mod balance;
 mod data;
 mod hash;
 mod outcome;
+mod retry;
 mod route;
 mod sampling;
