@@ -2,6 +2,8 @@
 //! host, path, and what is believed of its headers.
 
 mod host;
+mod hygiene;
+mod identity;
 mod path;
 mod trust;
 
@@ -26,6 +28,7 @@ pub struct ConnectionManager {
     host: HostPolicy,
     path: PathPolicy,
     trust: trust::Trust,
+    identity: identity::Identity,
     routes: Routes,
     /// Upgrades by their type in lower case, and whether they are allowed.
     upgrades: Box<[(Box<str>, bool)]>,
@@ -72,6 +75,7 @@ impl ConnectionManager {
         let mut findings = Findings::default();
         let at = Place::ROOT;
         let trust = trust::Trust::compile(message, &at, &mut findings);
+        let identity = identity::Identity::compile(message, &at, &mut findings);
         let routes = match &message.route_specifier {
             Some(RouteSpecifier::RouteConfig(routes)) => RouteTable::compile(routes)
                 .map(Routes::Table)
@@ -95,6 +99,7 @@ impl ConnectionManager {
             host: HostPolicy::compile(message),
             path: PathPolicy::compile(message),
             trust,
+            identity,
             routes,
             upgrades: upgrades.collect(),
         });
@@ -122,10 +127,32 @@ impl ConnectionManager {
         &self.routes
     }
 
-    /// Judges the sender of a request, and changes the headers that say who it
-    /// is. `x-forwarded-proto` afterwards is the scheme of the request.
-    pub fn judge_sender(&self, headers: &mut Headers, connection: &Connection) -> Sender {
-        self.trust.apply(headers, connection)
+    /// Judges the sender of a request, and changes the headers accordingly:
+    /// those of the connection are taken off, and those that only clients inside
+    /// the mesh may send. `x-forwarded-proto` afterwards is the scheme of the
+    /// request. `fresh_id` is the id of a request that has none.
+    pub fn prepare_request(
+        &self,
+        headers: &mut Headers,
+        connection: &Connection,
+        fresh_id: &str,
+    ) -> Sender {
+        hygiene::clean_request(headers, is_upgrade(headers));
+        let sender = self.trust.apply(headers, connection);
+        self.identity.mark_request(headers, sender, fresh_id);
+        sender
+    }
+
+    /// Takes off the headers of a response that are of its connection only. It
+    /// comes before mutations.
+    pub fn clean_response(&self, headers: &mut Headers) {
+        hygiene::clean_response(headers);
+    }
+
+    /// Adds what this proxy says of itself to a response. It comes after
+    /// mutations.
+    pub fn finish_response(&self, headers: &mut Headers, request: &Headers, date: &str) {
+        self.identity.mark_response(headers, request, date);
     }
 
     /// Returns whether an upgrade is allowed where the route does not say.
@@ -135,4 +162,15 @@ impl ConnectionManager {
         let found = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
         found.is_some_and(|(_, is_allowed)| *is_allowed)
     }
+}
+
+/// Returns whether a request wants another protocol on its connection. An
+/// upgrade to HTTP/2 is ignored.
+fn is_upgrade(headers: &Headers) -> bool {
+    let connection = headers.text("connection").unwrap_or_default();
+    let mut words = connection.split(',').map(str::trim);
+    let upgrade = headers.text("upgrade").unwrap_or_default();
+    words.any(|word| word.eq_ignore_ascii_case("upgrade"))
+        && !upgrade.is_empty()
+        && !upgrade.eq_ignore_ascii_case("h2c")
 }

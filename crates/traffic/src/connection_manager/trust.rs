@@ -96,7 +96,6 @@ impl Trust {
 
     /// Judges the sender, and changes the headers that say who it is.
     pub(super) fn apply(&self, headers: &mut Headers, connection: &Connection) -> Sender {
-        headers.merge("x-forwarded-for");
         let is_single;
         let found;
         if self.uses_remote_address {

@@ -4,7 +4,12 @@
 //! received buffer where they came from one. Each line is an entry of its own:
 //! matchers look at lines one by one.
 
+mod format;
+mod mutation;
+
 use bytes::Bytes;
+pub use format::{Format, FormatContext};
+pub(crate) use mutation::{Mutations, apply_all};
 
 /// One header line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 
 use super::filters::FilterConfigs;
+use super::mutations::{BothMutations, fields};
 use crate::balance::{LbMetadata, lb_metadata};
 use crate::findings::Findings;
 use crate::request::Request;
@@ -33,6 +34,7 @@ pub struct WeightedEntry {
     host_rewrite: Option<Box<str>>,
     pub(super) filters: FilterConfigs,
     pub(super) metadata: LbMetadata,
+    pub(super) mutations: BothMutations,
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +89,7 @@ impl WeightedEntry {
                 .map(|HostRewriteSpecifier::HostRewriteLiteral(host)| host.as_str().into()),
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
             metadata: lb_metadata(message.metadata_match.as_ref()),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
         })
     }
 }

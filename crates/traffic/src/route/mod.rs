@@ -25,6 +25,7 @@ mod forward;
 mod hash_policy;
 mod header;
 mod mirror;
+mod mutations;
 mod path;
 mod query;
 mod redirect;

@@ -12,6 +12,7 @@ use super::domains::Domains;
 use super::filters::{FilterConfig, FilterConfigs};
 use super::forward::{Context, Forward};
 use super::mirror::MirrorPolicy;
+use super::mutations::{BothMutations, fields};
 use super::redirect::{Redirect, split_port};
 use super::virtual_host::{Inherited, Route, VirtualHost};
 use crate::findings::Findings;
@@ -45,6 +46,8 @@ struct Settings {
     max_body: usize,
     mirrors: Box<[MirrorPolicy]>,
     filters: FilterConfigs,
+    mutations: BothMutations,
+    specific_mutations_win: bool,
     to_https: Redirect,
 }
 
@@ -241,6 +244,8 @@ fn without_parameters(path: &str) -> String {
 
 impl Settings {
     fn compile(message: &RouteConfiguration, at: &Place<'_>, findings: &mut Findings) -> Self {
+        let internal = !message.internal_only_headers.is_empty();
+        findings.unsupported(&at.field("internal_only_headers"), internal);
         let own = &message.request_mirror_policies;
         let mirrors = each("request_mirror_policies", own, at, |message, at| {
             MirrorPolicy::compile(message, at, findings)
@@ -254,6 +259,8 @@ impl Settings {
             max_body: max_body.map_or(MAX_BODY, |max| max.value as usize),
             mirrors,
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
+            specific_mutations_win: message.most_specific_header_mutations_wins,
             to_https: Redirect::to_https(),
         }
     }
@@ -269,6 +276,15 @@ impl Settings {
 }
 
 impl<'t> RouteMatch<'t> {
+    /// The mutations of the whole configuration, and whether more specific ones
+    /// win over them.
+    pub(super) fn table_mutations(&self) -> (&'t BothMutations, bool) {
+        (
+            &self.settings.mutations,
+            self.settings.specific_mutations_win,
+        )
+    }
+
     /// How the request is forwarded, if it is.
     #[must_use]
     pub fn forwarding(&self) -> Option<&'t Forwarding> {

@@ -10,6 +10,7 @@ use super::criteria::{Criteria, each};
 use super::direct::DirectResponse;
 use super::filters::FilterConfigs;
 use super::mirror::MirrorPolicy;
+use super::mutations::{BothMutations, fields};
 use super::redirect::Redirect;
 use crate::findings::Findings;
 use crate::request::Request;
@@ -23,6 +24,7 @@ pub struct VirtualHost {
     pub(super) domains: Box<[Box<str>]>,
     pub(super) routes: Box<[Route]>,
     pub(super) filters: FilterConfigs,
+    pub(super) mutations: BothMutations,
     require_tls: RequireTls,
 }
 
@@ -41,6 +43,7 @@ pub struct Route {
     pub(super) criteria: Criteria,
     pub(super) action: Action,
     pub(super) filters: FilterConfigs,
+    pub(super) mutations: BothMutations,
 }
 
 /// What a route takes over from the configuration around it.
@@ -116,6 +119,7 @@ impl VirtualHost {
             domains: domains.map(|d| d.to_ascii_lowercase().into()).collect(),
             routes,
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
             require_tls,
         }
     }
@@ -190,6 +194,7 @@ impl Route {
             criteria: criteria?,
             action: action?,
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
         })
     }
 }

@@ -9,6 +9,7 @@
 mod balance;
 mod data;
 mod hash;
+mod headers;
 mod outcome;
 mod retry;
 mod route;

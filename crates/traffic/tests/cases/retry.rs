@@ -145,7 +145,7 @@ impl World {
             .map(|pair| (text(&pair[0]).to_owned(), text(&pair[1]).to_owned()))
             .collect();
         let loopback = std::net::Ipv4Addr::LOCALHOST.into();
-        self.manager.judge_sender(
+        self.manager.prepare_request(
             &mut headers,
             &Connection {
                 peer: loopback,
@@ -153,6 +153,7 @@ impl World {
                 listener_port: 20_000,
                 is_tls: false,
             },
+            "id",
         );
         let request = Request {
             method: case["m"].as_str().unwrap_or("GET"),

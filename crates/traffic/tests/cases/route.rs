@@ -8,7 +8,7 @@ use serde_json::Value;
 use trunkline_traffic::connection_manager::{
     Connection, ConnectionManager, NormalisedPath, Routes,
 };
-use trunkline_traffic::headers::Headers;
+use trunkline_traffic::headers::{FormatContext, Headers};
 use trunkline_traffic::route::{Action, Context, Forward, NoRoute, RouteMatch};
 use trunkline_traffic::{Request, Runtime};
 
@@ -22,11 +22,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "path matchers",
         "*",
         "the HTTP/1 codec refuses the request line",
-    ),
-    (
-        "direct response",
-        "/ct",
-        "the location is a header that the route adds",
     ),
     (
         "connect / upgrade routes",
@@ -124,7 +119,8 @@ impl World {
     /// Does what a proxy does up to the choice of an endpoint.
     fn run(&self, random: u64) -> Outcome {
         let mut headers = self.sent.headers.clone();
-        self.manager.judge_sender(&mut headers, &self.connection);
+        self.manager
+            .prepare_request(&mut headers, &self.connection, "id");
         let scheme = headers
             .text("x-forwarded-proto")
             .unwrap_or_default()
@@ -183,7 +179,12 @@ impl World {
             },
             Action::DirectResponse(direct) => {
                 let body = String::from_utf8_lossy(&direct.body).into_owned();
-                local(request, direct.status, route, Some(body))
+                let mut headers = Headers::new();
+                found.mutate_response(None, &mut headers, &FormatContext::default());
+                Outcome {
+                    location: headers.text("location").map(str::to_owned),
+                    ..local(request, direct.status, route, Some(body))
+                }
             }
             Action::None => local(request, 503, route, None),
             Action::Forward(_) => self.forward(&found, request, &context),
