@@ -8,6 +8,7 @@
 //! | [`cluster`] | circuit breakers and outlier detection |
 //! | [`retry`] | attempts, timeouts and hedging of one request |
 //! | [`headers`] | header lines of requests and responses |
+//! | [`support`] | what is supported and what is not |
 //! | [`hash`] | hashes that choose endpoints |
 //!
 //! Envoy's typed messages go in, immutable tables come out, which threads share
@@ -31,6 +32,7 @@ mod request;
 pub mod retry;
 pub mod route;
 mod runtime;
+pub mod support;
 
 pub use drain::{Drain, DrainStrategy};
 pub use findings::{Finding, Findings};
