@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! core    proto          neither knows the other
-//!     \   /
-//!   trunkline
+//!     \   /   \
+//!   trunkline  traffic   traffic knows proto only
 //!   /    |    \
 //! store bench proxy
 //!   \    |    /
@@ -40,6 +40,11 @@ const PLACES: &[Place] = &[
         name: "trunkline-proto",
         may_use: &[],
     },
+    // Decisions of traffic need Envoy's messages and nothing of xDS.
+    Place {
+        name: "trunkline-traffic",
+        may_use: &["trunkline-proto"],
+    },
     Place {
         name: "trunkline",
         may_use: &["trunkline-core", "trunkline-proto"],
@@ -54,7 +59,12 @@ const PLACES: &[Place] = &[
     },
     Place {
         name: "trunkline-proxy",
-        may_use: &["trunkline-core", "trunkline-proto", "trunkline"],
+        may_use: &[
+            "trunkline-core",
+            "trunkline-proto",
+            "trunkline-traffic",
+            "trunkline",
+        ],
     },
     Place {
         name: "trunkline-cli",
@@ -74,6 +84,7 @@ const PLACES: &[Place] = &[
         may_use: &[
             "trunkline-core",
             "trunkline-proto",
+            "trunkline-traffic",
             "trunkline",
             "trunkline-store",
             "trunkline-proxy",
@@ -90,6 +101,7 @@ const PLACES: &[Place] = &[
 const PRODUCT: &[&str] = &[
     "trunkline-core",
     "trunkline-proto",
+    "trunkline-traffic",
     "trunkline",
     "trunkline-store",
     "trunkline-bench",

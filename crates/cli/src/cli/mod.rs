@@ -5,6 +5,7 @@
 
 mod change;
 mod remote;
+mod route;
 mod show;
 mod watch;
 
@@ -12,6 +13,7 @@ pub(crate) use self::change::{
     Apply, Change, Confirm, Delete, Diff, Edit, LeaseTime, Wait, WaitFor,
 };
 pub(crate) use self::remote::Remote;
+pub(crate) use self::route::Route;
 pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput};
 pub(crate) use self::watch::{Plane, Replay, Watch, WatchOutput};
 
@@ -90,6 +92,18 @@ pub(crate) enum Command {
         get them, and `envoy --mode validate` judges it. Nothing is fetched. What Envoy says is\n\
         told at the resource that it rejects.")]
     Validate(Validate),
+    /// Routes a request as Envoy would, by files of resources, and says why
+    #[command(after_help = "Examples:\n  \
+        trunkline route --config routes.yaml GET https://www.example.com/cart\n  \
+        trunkline route --config routes.yaml GET http://www.example.com/ -H 'x-canary: 1'\n  \
+        trunkline route --config routes.yaml --routes web --random 99 POST http://www.example.com/\n  \
+        trunkline route --config routes.yaml --expect expected.yaml\n\n\
+        Prints the virtual host, the route, the cluster and what is rewritten, and of each route\n\
+        before it why it does not match. Routes are those of route configurations, of listeners,\n\
+        and virtual hosts on demand. What of them cannot be decided here is told, and exits with 1.\n\n\
+        With --expect, a file lists requests and what is expected of each; exits with 1 if one\n\
+        differs. See docs/traffic.md.")]
+    Route(Route),
     /// Shows the resources that a server serves
     #[command(after_help = "Examples:\n  \
         trunkline get                                    how many resources of each type\n  \

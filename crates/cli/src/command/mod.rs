@@ -19,6 +19,7 @@ mod get_watch;
 mod overview;
 mod places;
 mod replay;
+mod route;
 mod selected;
 mod serve;
 mod settings;
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Status(args) => return status::run(&args),
         Command::Serve(args) => serve::run(args, cli.global),
         Command::Validate(args) => validate::run(&args),
+        Command::Route(args) => route::run(&args),
         Command::Get(args) => get::run(&args),
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),

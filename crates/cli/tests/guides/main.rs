@@ -229,6 +229,17 @@ fn files_of_resources() {
 }
 
 #[test]
+fn traffic() {
+    play(
+        "docs/traffic.md",
+        &[
+            ("resources:", SavedAs("routes.yaml")),
+            ("- request:", SavedAs("expected.yaml")),
+        ],
+    );
+}
+
+#[test]
 fn the_admin_api() {
     play(
         "docs/admin-api.md",

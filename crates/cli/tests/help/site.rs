@@ -49,6 +49,19 @@ const CONTENTS: &str = r#"resources:
     virtual_hosts: [{name: all, domains: ["*"]}]
 "#;
 
+/// Routes, and what is expected of requests.
+const ROUTES: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: web
+  virtual_hosts:
+  - name: www
+    domains: [www.example.com]
+    routes:
+    - {name: cart, match: {prefix: /cart}, route: {cluster: cart}}
+    - {name: rest, match: {prefix: /}, route: {cluster: web}}
+"#;
+const EXPECTED: &str = "- {request: GET http://www.example.com/cart/1, cluster: cart}\n";
+
 /// A bootstrap of Envoy whose control plane is the server.
 const ENVOY_ADS: &str = "\
 node: {id: sidecar-8, cluster: shop}
@@ -283,6 +296,8 @@ fn smaller(line: &str) -> String {
 fn write_files(dir: &Path) {
     let write = |name: &str, text: &[u8]| std::fs::write(dir.join(name), text).unwrap();
     write("clusters.yaml", CONTENTS.as_bytes());
+    write("routes.yaml", ROUTES.as_bytes());
+    write("expected.yaml", EXPECTED.as_bytes());
     let cluster = |name: &str| {
         format!(
             "resources:\n- {{\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, \

@@ -1,0 +1,165 @@
+//! What becomes of a request, as texts.
+
+use trunkline_traffic::Runtime;
+use trunkline_traffic::route::{Action, Context, NoRoute, RouteMatch, RouteTable, VirtualHost};
+
+use super::request::Given;
+
+/// What becomes of a request. An absent field does not apply.
+#[derive(Debug, Default)]
+pub(super) struct Decision {
+    virtual_host: Option<String>,
+    route: Option<String>,
+    cluster: Option<String>,
+    status: Option<String>,
+    location: Option<String>,
+    path: Option<String>,
+    host: Option<String>,
+    mirrors: Option<String>,
+    note: Option<String>,
+    /// Routes that were looked at before and do not match: index, name, reason.
+    pub(super) passed_over: Vec<(usize, String, String)>,
+}
+
+/// The names of the fields of a decision, which expectations may name too.
+pub(super) const FIELDS: &[&str] = &[
+    "virtual host",
+    "route",
+    "cluster",
+    "status",
+    "location",
+    "path",
+    "host",
+    "mirrors",
+    "note",
+];
+
+impl Decision {
+    /// The fields that apply, in order.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let values = [
+            &self.virtual_host,
+            &self.route,
+            &self.cluster,
+            &self.status,
+            &self.location,
+            &self.path,
+            &self.host,
+            &self.mirrors,
+            &self.note,
+        ];
+        let pairs = FIELDS.iter().zip(values);
+        pairs.filter_map(|(name, value)| Some((*name, value.as_deref()?)))
+    }
+
+    /// Returns the value of a field; empty if it does not apply.
+    pub(super) fn field(&self, name: &str) -> &str {
+        let mut fields = self.fields();
+        fields
+            .find(|(field, _)| *field == name)
+            .map_or("", |(_, value)| value)
+    }
+}
+
+/// Routes a request.
+pub(super) fn decide(table: &RouteTable, given: &Given, random: u64) -> Decision {
+    let runtime = Runtime::default();
+    let context = Context {
+        random,
+        runtime: &runtime,
+        peer: None,
+    };
+    let request = given.request();
+    match table.find(&request, &context) {
+        Ok(found) => {
+            let mut decision = of_route(&found, given, &context);
+            decision.passed_over = passed_over(table, found.virtual_host, given, &context);
+            decision.passed_over.truncate(found.index);
+            decision
+        }
+        Err(NoRoute::Host) => Decision {
+            status: Some("404".to_owned()),
+            note: Some("no virtual host has this host".to_owned()),
+            ..Decision::default()
+        },
+        Err(NoRoute::Route(host)) => Decision {
+            virtual_host: Some(host.name().to_owned()),
+            status: Some("404".to_owned()),
+            note: Some("no route of the virtual host matches".to_owned()),
+            passed_over: passed_over(table, host, given, &context),
+            ..Decision::default()
+        },
+        Err(NoRoute::NeedsTls(host)) => Decision {
+            virtual_host: Some(host.name().to_owned()),
+            status: Some("301".to_owned()),
+            location: Some(table.tls_location(&request)),
+            note: Some("the virtual host requires TLS".to_owned()),
+            ..Decision::default()
+        },
+    }
+}
+
+fn of_route(found: &RouteMatch<'_>, given: &Given, context: &Context<'_>) -> Decision {
+    let request = given.request();
+    let mut decision = Decision {
+        virtual_host: Some(found.virtual_host.name().to_owned()),
+        route: Some(label(found.index, found.route.name())),
+        ..Decision::default()
+    };
+    match found.route.action() {
+        Action::Redirect(redirect) => {
+            decision.status = Some(redirect.status().to_string());
+            decision.location = found.location(&request);
+        }
+        Action::DirectResponse(direct) => decision.status = Some(direct.status.to_string()),
+        Action::None => {
+            decision.status = Some("503".to_owned());
+            decision.note = Some("the route does not forward".to_owned());
+        }
+        Action::Forward(forwarding) => {
+            let Some(forward) = found.forward(&request, context) else {
+                return decision;
+            };
+            match forward.cluster.name {
+                Some(name) => decision.cluster = Some(name.to_owned()),
+                None => {
+                    decision.status = Some(forwarding.cluster_not_found_status().to_string());
+                    decision.note = Some("the request names no cluster".to_owned());
+                }
+            }
+            decision.path = forward.path;
+            decision.host = forward.host.map(|new| new.host.into_owned());
+            let mirrors: Vec<&str> = forward
+                .mirrors
+                .iter()
+                .map(|mirror| mirror.cluster)
+                .collect();
+            decision.mirrors = (!mirrors.is_empty()).then(|| mirrors.join(", "));
+        }
+    }
+    decision
+}
+
+/// Returns the name of a route, or its place if it has none.
+fn label(index: usize, name: &str) -> String {
+    match name {
+        "" => format!("[{index}]"),
+        name => name.to_owned(),
+    }
+}
+
+fn passed_over(
+    table: &RouteTable,
+    host: &VirtualHost,
+    given: &Given,
+    context: &Context<'_>,
+) -> Vec<(usize, String, String)> {
+    let tests = table.explain(host, &given.request(), context);
+    let routes = host.routes().iter().zip(tests).enumerate();
+    routes
+        .filter_map(|(index, (route, test))| {
+            let reason = test.err()?.to_string();
+            Some((index, label(index, route.name()), reason))
+        })
+        .collect()
+}

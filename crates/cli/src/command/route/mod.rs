@@ -1,0 +1,52 @@
+//! `trunkline route`: which virtual host, route and cluster a request gets, and
+//! why not the others.
+//!
+//! The decisions are those of `trunkline-traffic`; here they are put into words,
+//! and compared with a table of expectations.
+
+mod decision;
+mod expect;
+mod request;
+mod tables;
+
+use std::fmt::Write as _;
+
+use self::decision::{Decision, decide};
+use self::request::Given;
+use self::tables::Tables;
+use super::print;
+use crate::cli;
+use crate::descriptors;
+use crate::failure::{Failure, Result};
+
+/// Routes a request, or all requests of a table of expectations.
+///
+/// # Errors
+/// The files have a mistake, or an expectation is not met.
+pub(super) fn run(args: &cli::Route) -> Result<()> {
+    descriptors::load(&args.types.descriptors)?;
+    let tables = Tables::load(&args.config)?;
+    if let Some(file) = &args.expect {
+        return expect::run(file, &tables, args);
+    }
+    let (Some(method), Some(url)) = (&args.method, &args.url) else {
+        return Err(Failure::usage("METHOD and URL are missing"));
+    };
+    let given = Given::parse(method, url, &args.headers)?;
+    let table = tables.choose(args.routes.as_deref())?;
+    let decision = decide(table, &given, args.random);
+    print(describe(&decision).as_bytes())
+}
+
+/// Puts a decision into lines.
+fn describe(decision: &Decision) -> String {
+    let mut out = String::new();
+    for (name, value) in decision.fields() {
+        // Writing to a String does not fail.
+        let _ = writeln!(out, "{name:<14}{value}");
+    }
+    for (index, route, reason) in &decision.passed_over {
+        let _ = writeln!(out, "not route {index:<4}{route}: {reason}");
+    }
+    out
+}

@@ -1,0 +1,71 @@
+//! A request as it is given on the command line or in a table.
+
+use trunkline_traffic::Request;
+use trunkline_traffic::headers::Headers;
+
+use crate::failure::{Failure, Result};
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Given {
+    method: String,
+    scheme: String,
+    authority: String,
+    path: String,
+    headers: Headers,
+}
+
+impl Given {
+    /// Reads a method, a URL and lines of headers.
+    ///
+    /// # Errors
+    /// The URL has no host, or a header no colon.
+    pub(super) fn parse(method: &str, url: &str, lines: &[String]) -> Result<Self> {
+        let (scheme, rest) = match url.split_once("://") {
+            Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
+            _ => return Err(wrong_url(url)),
+        };
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.is_empty() {
+            return Err(wrong_url(url));
+        }
+        let mut given = Self {
+            method: method.to_owned(),
+            scheme: scheme.to_owned(),
+            authority: authority.to_owned(),
+            path: match path.strip_prefix('?') {
+                Some(query) => format!("/?{query}"),
+                None if path.is_empty() => "/".to_owned(),
+                None => path.to_owned(),
+            },
+            headers: Headers::new(),
+        };
+        for line in lines {
+            let (name, value) = line.split_once(':').ok_or_else(|| {
+                Failure::usage(format!("{line:?} is no header; write it as NAME: VALUE"))
+            })?;
+            match name.eq_ignore_ascii_case("host") {
+                true => value.trim().clone_into(&mut given.authority),
+                false => given.headers.append(name.to_owned(), value.to_owned()),
+            }
+        }
+        Ok(given)
+    }
+
+    pub(super) fn request(&self) -> Request<'_> {
+        Request {
+            method: &self.method,
+            scheme: &self.scheme,
+            authority: &self.authority,
+            path: &self.path,
+            headers: &self.headers,
+        }
+    }
+}
+
+fn wrong_url(url: &str) -> Failure {
+    Failure::usage(format!(
+        "{url:?} is no URL of a request; write it as http://host/path"
+    ))
+}

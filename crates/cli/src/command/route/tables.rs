@@ -1,0 +1,145 @@
+//! The route tables of files: route configurations, those inside listeners, and
+//! virtual hosts that come on demand.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use prost::Message;
+use trunkline_proto::envoy::envoy::config::listener::v3::{Listener, filter::ConfigType};
+use trunkline_proto::envoy::envoy::config::route::v3::{RouteConfiguration, VirtualHost};
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::{
+    HttpConnectionManager, http_connection_manager::RouteSpecifier,
+};
+use trunkline_store::Files;
+use trunkline_traffic::Findings;
+use trunkline_traffic::route::RouteTable;
+
+use crate::contents;
+use crate::failure::{Failure, Result};
+use crate::report::{Report, Severity, count_mistakes};
+use crate::settings::OnDangling;
+
+const LISTENER: &str = "envoy.config.listener.v3.Listener";
+const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
+const VIRTUAL_HOST: &str = "envoy.config.route.v3.VirtualHost";
+const MANAGER: &str =
+    "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+
+/// Route tables by the names of their configurations.
+pub(super) struct Tables(BTreeMap<String, RouteTable>);
+
+impl Tables {
+    /// Reads and checks files as `validate` does, and compiles their routes.
+    ///
+    /// # Errors
+    /// There is a mistake, or something that cannot be compiled.
+    pub(super) fn load(paths: &[PathBuf]) -> Result<Self> {
+        let mut files = Files::new(paths, contents::options(OnDangling::Warn));
+        let loaded = files.load();
+        if !loaded.errors.is_empty() {
+            let findings = loaded.errors.iter().map(|error| (Severity::Error, error));
+            let failure = Failure::wrong(count_mistakes(&loaded.errors));
+            return Err(failure.with_findings(Report::new().list(findings)));
+        }
+        let mut tables = Self(BTreeMap::new());
+        for (type_url, resource) in &loaded.resources {
+            let name = resource.name.to_string();
+            let body = resource.body.as_deref().unwrap_or_default();
+            if type_url.as_str().ends_with(ROUTES) {
+                let is_variant = resource.constraints.is_some();
+                tables.add(&decode(&name, body)?, is_variant)?;
+            } else if type_url.as_str().ends_with(LISTENER) {
+                for routes in inline(&decode(&name, body)?) {
+                    tables.add(&routes, false)?;
+                }
+            }
+        }
+        for (type_url, resource) in &loaded.resources {
+            if type_url.as_str().ends_with(VIRTUAL_HOST) {
+                let name = resource.name.to_string();
+                let body = resource.body.as_deref().unwrap_or_default();
+                tables.add_host(&name, &decode(&name, body)?)?;
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Adds a configuration. Variants of one name are told apart by a number.
+    fn add(&mut self, message: &RouteConfiguration, is_variant: bool) -> Result<()> {
+        let table = RouteTable::compile(message).map_err(|found| cannot(&message.name, &found))?;
+        let variant = |number| format!("{} (variant {number})", message.name);
+        let name = match is_variant {
+            true => (1..).map(variant).find(|name| !self.0.contains_key(name)),
+            false => None,
+        };
+        self.0
+            .insert(name.unwrap_or_else(|| message.name.clone()), table);
+        Ok(())
+    }
+
+    /// Adds a virtual host to the configuration that its name begins with.
+    fn add_host(&mut self, name: &str, message: &VirtualHost) -> Result<()> {
+        let routes = name.rsplit_once('/').map_or("", |(routes, _)| routes);
+        if let Some(table) = self.0.get_mut(routes) {
+            let with = table.with_virtual_host(name, message);
+            *table = with.map_err(|found| cannot(name, &found))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the table of a name, or the only one.
+    ///
+    /// # Errors
+    /// There is no such table, or there are several and none is named.
+    pub(super) fn choose(&self, name: Option<&str>) -> Result<&RouteTable> {
+        let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
+        let known = names.join(", ");
+        match (name, names.as_slice()) {
+            (Some(name), _) => self.0.get(name).ok_or_else(|| {
+                Failure::wrong(format!(
+                    "no route configuration is {name:?}; there are: {known}"
+                ))
+            }),
+            (None, [only]) => Ok(&self.0[*only]),
+            (None, []) => Err(Failure::wrong("the files have no route configuration")),
+            (None, _) => Err(Failure::usage(format!(
+                "there are several route configurations; choose one by --routes: {known}"
+            ))),
+        }
+    }
+}
+
+fn decode<M: Message + Default>(name: &str, body: &[u8]) -> Result<M> {
+    M::decode(body).map_err(|error| Failure::wrong(format!("{name}: {error}")))
+}
+
+fn cannot(name: &str, findings: &Findings) -> Failure {
+    let lines = findings
+        .list()
+        .iter()
+        .map(|found| format!("{name}: {found}\n"));
+    let count = findings.list().len();
+    let message = format!("{count} of what {name:?} has cannot be decided here");
+    Failure::wrong(message).with_findings(lines.collect::<String>())
+}
+
+/// Returns the route configurations inside a listener.
+fn inline(listener: &Listener) -> Vec<RouteConfiguration> {
+    let chains = listener
+        .filter_chains
+        .iter()
+        .chain(&listener.default_filter_chain);
+    let filters = chains.flat_map(|chain| &chain.filters);
+    let managers = filters.filter_map(|filter| match &filter.config_type {
+        Some(ConfigType::TypedConfig(any)) if any.type_url.ends_with(MANAGER) => {
+            HttpConnectionManager::decode(&*any.value).ok()
+        }
+        _ => None,
+    });
+    managers
+        .filter_map(|manager| match manager.route_specifier {
+            Some(RouteSpecifier::RouteConfig(routes)) => Some(routes),
+            _ => None,
+        })
+        .collect()
+}

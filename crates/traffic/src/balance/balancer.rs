@@ -1,0 +1,231 @@
+//! The choice of an endpoint for a request.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::host::{Health, Host};
+use super::host_set::HostSets;
+use super::load::PriorityLoad;
+use super::metadata::LbMetadata;
+use super::policy::{LocalityMode, Policy};
+use super::pool::Pool;
+use super::priority::{Pools, Priority, Setting};
+use super::subset::Subsets;
+use super::zone::{LocalCluster, ZoneRouting};
+
+/// What the choice depends on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PickContext<'p> {
+    /// The hash of the request, for ring hash and maglev. Without one a random
+    /// number serves.
+    pub hash: Option<u64>,
+    /// How often the request was tried before.
+    pub attempt: u32,
+    /// The time.
+    pub now: Duration,
+    /// The metadata that the route asks for, for subsets.
+    pub metadata: Option<&'p LbMetadata>,
+    /// An address that is taken if it is usable, whatever the policy.
+    pub override_host: Option<&'p str>,
+}
+
+/// Chooses endpoints, for one worker. Endpoints are shared with other workers;
+/// whose turn it is, is not.
+#[derive(Debug)]
+pub struct Balancer {
+    policy: Arc<Policy>,
+    group: Group,
+    subsets: Option<Subsets>,
+    by_address: HashMap<Box<str>, Arc<Host>>,
+    seed: u64,
+}
+
+/// All priorities of a cluster, or of a subset of it.
+#[derive(Debug)]
+pub(super) struct Group {
+    priorities: Vec<Priority>,
+    load: PriorityLoad,
+    zone: ZoneRouting,
+}
+
+impl Balancer {
+    /// Makes a balancer. `local` is the cluster that this proxy is in, if it is
+    /// known; the seed keeps workers from choosing in step.
+    #[must_use]
+    pub fn new(
+        policy: Arc<Policy>,
+        hosts: &HostSets,
+        local: Option<&LocalCluster>,
+        seed: u64,
+        now: Duration,
+    ) -> Self {
+        let by_address = hosts.hosts();
+        let by_address = by_address.map(|host| (host.address().into(), Arc::clone(host)));
+        Self {
+            group: Group::new(&policy, hosts, local, seed, now),
+            subsets: policy
+                .subsets
+                .as_ref()
+                .map(|config| Subsets::new(config, &policy, hosts, seed, now)),
+            by_address: by_address.collect(),
+            policy,
+            seed,
+        }
+    }
+
+    /// Takes over what an update or a change of health made of these
+    /// priorities. Tables of other priorities stay.
+    pub fn refresh(
+        &mut self,
+        hosts: &HostSets,
+        changed: &[usize],
+        local: Option<&LocalCluster>,
+        now: Duration,
+    ) {
+        self.group
+            .refresh(&self.policy, hosts, changed, local, self.seed, now);
+        let config = self.policy.subsets.as_ref();
+        self.subsets =
+            config.map(|config| Subsets::new(config, &self.policy, hosts, self.seed, now));
+        let all = hosts.hosts();
+        self.by_address = all
+            .map(|host| (host.address().into(), Arc::clone(host)))
+            .collect();
+    }
+
+    /// The shares of the priorities.
+    #[must_use]
+    pub fn load(&self) -> &PriorityLoad {
+        &self.group.load
+    }
+
+    /// Chooses the endpoint of a request.
+    pub fn pick(
+        &mut self,
+        context: &PickContext<'_>,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Option<&Arc<Host>> {
+        if let Some(address) = context.override_host {
+            let host = self.by_address.get(address);
+            if let Some(host) = host.filter(|host| host.health() != Health::Unhealthy) {
+                return Some(host);
+            }
+        }
+        match &mut self.subsets {
+            None => self.group.pick(&self.policy, context, random),
+            Some(subsets) => {
+                let group = subsets.find(context.metadata, &mut self.group)?;
+                group.pick(&self.policy, context, random)
+            }
+        }
+    }
+}
+
+impl Group {
+    pub(super) fn new(
+        policy: &Policy,
+        hosts: &HostSets,
+        local: Option<&LocalCluster>,
+        seed: u64,
+        now: Duration,
+    ) -> Self {
+        let mut group = Self {
+            priorities: Vec::new(),
+            load: PriorityLoad::default(),
+            zone: ZoneRouting::Plain,
+        };
+        let all: Vec<usize> = (0..hosts.priorities.len()).collect();
+        group.refresh(policy, hosts, &all, local, seed, now);
+        group
+    }
+
+    fn refresh(
+        &mut self,
+        policy: &Policy,
+        hosts: &HostSets,
+        changed: &[usize],
+        local: Option<&LocalCluster>,
+        seed: u64,
+        now: Duration,
+    ) {
+        let before = std::mem::replace(
+            &mut self.load,
+            PriorityLoad::new(hosts, policy.panic_threshold),
+        );
+        self.priorities.truncate(hosts.priorities.len());
+        for (index, set) in hosts.priorities.iter().enumerate() {
+            let panics = self.load.panics.get(index).copied().unwrap_or(false);
+            let is_known = index < self.priorities.len();
+            let is_same = is_known
+                && !changed.contains(&index)
+                && before.panics.get(index).copied() == Some(panics);
+            if is_same {
+                continue;
+            }
+            let setting = Setting {
+                panics,
+                overprovisioning: hosts.overprovisioning,
+                seed,
+                now,
+            };
+            let priority = Priority::new(set, policy, &setting);
+            match is_known {
+                true => self.priorities[index] = priority,
+                false => self.priorities.push(priority),
+            }
+        }
+        self.zone = match (&policy.localities, hosts.priorities.first()) {
+            (LocalityMode::ZoneAware(zone), Some(first)) => {
+                ZoneRouting::new(first, local, zone, policy.panic_threshold)
+            }
+            _ => ZoneRouting::Plain,
+        };
+    }
+
+    pub(super) fn pick(
+        &mut self,
+        policy: &Policy,
+        context: &PickContext<'_>,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Option<&Arc<Host>> {
+        // With hashes the number that chose the priority chooses the endpoint.
+        let number = match self.priorities.first()? {
+            Priority::Hashed(_) => context.hash.unwrap_or_else(&mut *random),
+            Priority::Pools(_) => random(),
+        };
+        let (index, health) = self.load.choose(number)?;
+        let panics = self.load.panics[index];
+        match self.priorities.get_mut(index)? {
+            Priority::Hashed(hashed) => hashed.pick(number, context.attempt),
+            Priority::Pools(pools) => {
+                let zone = (index == 0).then_some(&self.zone);
+                let pool = pool_of(pools, policy, zone, (health, panics), random)?;
+                pool.pick(context.now, random)
+            }
+        }
+    }
+}
+
+/// Chooses the pool of a request in a priority.
+fn pool_of<'p>(
+    pools: &'p mut Pools,
+    policy: &Policy,
+    zone: Option<&ZoneRouting>,
+    (health, panics): (Health, bool),
+    random: &mut dyn FnMut() -> u64,
+) -> Option<&'p mut Pool> {
+    match &policy.localities {
+        LocalityMode::ZoneAware(config) if panics => (!config.fails_on_panic).then(|| pools.all()),
+        _ if panics => Some(pools.all()),
+        LocalityMode::Weighted => pools.next_locality(health),
+        LocalityMode::ZoneAware(config) => {
+            let zone = zone.filter(|_| health == Health::Healthy);
+            let locality = zone.and_then(|zone| zone.choose(config, random));
+            match locality {
+                Some(locality) => pools.of_locality(locality),
+                None => Some(pools.of_health(health)),
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The endpoints of a cluster by priority and locality, and their updates (63,
+//! 64).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
+
+use super::drop::DropOverloads;
+use super::host::{Health, Host, Locality};
+use crate::findings::Findings;
+
+/// The overprovisioning factor, in per cent, unless an assignment says another.
+const OVERPROVISIONING: u64 = 140;
+
+/// All endpoints of a cluster.
+#[derive(Debug, Clone)]
+pub struct HostSets {
+    pub(super) priorities: Vec<Arc<HostSet>>,
+    pub(super) overprovisioning: u64,
+    drops: DropOverloads,
+}
+
+/// The endpoints of one priority.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HostSet {
+    pub(super) localities: Vec<LocalityHosts>,
+}
+
+/// The endpoints of one locality in one priority.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LocalityHosts {
+    pub(super) locality: Locality,
+    /// 0 if none was given.
+    pub(super) weight: u32,
+    pub(super) hosts: Vec<Arc<Host>>,
+}
+
+/// What an update changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Priorities whose endpoints or weights are others. Only these need new
+    /// tables.
+    pub priorities: Vec<usize>,
+    /// Endpoints that are new.
+    pub added: Vec<String>,
+    /// Endpoints that are gone.
+    pub removed: Vec<String>,
+}
+
+impl Default for HostSets {
+    fn default() -> Self {
+        Self {
+            priorities: Vec::new(),
+            overprovisioning: OVERPROVISIONING,
+            drops: DropOverloads::default(),
+        }
+    }
+}
+
+impl HostSets {
+    /// Reads an assignment. `now` is when new endpoints count as seen first.
+    pub fn read(message: &ClusterLoadAssignment, now: Duration) -> Result<Self, Findings> {
+        let mut sets = Self::default();
+        sets.update(message, now)?;
+        Ok(sets)
+    }
+
+    /// Takes over an assignment. Endpoints that stay keep their counters, and
+    /// those that are the same stay as they are.
+    pub fn update(
+        &mut self,
+        message: &ClusterLoadAssignment,
+        now: Duration,
+    ) -> Result<Changes, Findings> {
+        let drops = DropOverloads::read(message)?;
+        let known = self.by_address();
+        let mut seen: HashMap<&str, ()> = HashMap::new();
+        let mut changes = Changes::default();
+        let mut sets: Vec<HostSet> = Vec::new();
+        for group in &message.endpoints {
+            let priority = group.priority as usize;
+            if sets.len() <= priority {
+                sets.resize_with(priority + 1, HostSet::default);
+            }
+            let locality = Locality::read(group.locality.as_ref());
+            let mut hosts = Vec::with_capacity(group.lb_endpoints.len());
+            for endpoint in &group.lb_endpoints {
+                let Some(mut host) = Host::read(endpoint, &locality, now, None) else {
+                    continue;
+                };
+                let before = known.get(host.address());
+                match before {
+                    Some((address, old)) => {
+                        seen.insert(address, ());
+                        if host.is_same(old) {
+                            hosts.push(Arc::clone(old));
+                            continue;
+                        }
+                        let again = Host::read(endpoint, &locality, now, Some(old));
+                        host = again.unwrap_or(host);
+                    }
+                    None => changes.added.push(host.address().to_owned()),
+                }
+                hosts.push(Arc::new(host));
+            }
+            sets[priority].add(LocalityHosts {
+                locality,
+                weight: group.load_balancing_weight.map_or(0, |weight| weight.value),
+                hosts,
+            });
+        }
+        let gone = known.keys().filter(|address| !seen.contains_key(**address));
+        changes.removed = gone.map(ToString::to_string).collect();
+        changes.removed.sort_unstable();
+        drop(known);
+        self.replace(sets, &mut changes);
+        let factor = message
+            .policy
+            .as_ref()
+            .and_then(|p| p.overprovisioning_factor);
+        let factor = factor.map_or(OVERPROVISIONING, |factor| u64::from(factor.value));
+        if factor != self.overprovisioning {
+            changes.priorities = (0..self.priorities.len()).collect();
+        }
+        self.overprovisioning = factor;
+        self.drops = drops;
+        Ok(changes)
+    }
+
+    /// The parts of requests that the assignment says to drop.
+    #[must_use]
+    pub fn drops(&self) -> &DropOverloads {
+        &self.drops
+    }
+
+    /// All endpoints, by priority and locality.
+    pub fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.priorities.iter().flat_map(|set| set.hosts())
+    }
+
+    fn by_address(&self) -> HashMap<&str, (&str, Arc<Host>)> {
+        let hosts = self.hosts();
+        hosts
+            .map(|host| (host.address(), (host.address(), Arc::clone(host))))
+            .collect()
+    }
+
+    fn replace(&mut self, sets: Vec<HostSet>, changes: &mut Changes) {
+        let longest = sets.len().max(self.priorities.len());
+        for priority in 0..longest {
+            let is_same = match (self.priorities.get(priority), sets.get(priority)) {
+                (Some(old), Some(new)) => old.is_same(new),
+                _ => false,
+            };
+            if !is_same {
+                changes.priorities.push(priority);
+            }
+        }
+        self.priorities.truncate(sets.len());
+        for (priority, set) in sets.into_iter().enumerate() {
+            let is_changed = changes.priorities.contains(&priority);
+            match self.priorities.get_mut(priority) {
+                Some(old) if is_changed => *old = Arc::new(set),
+                Some(_) => {}
+                None => self.priorities.push(Arc::new(set)),
+            }
+        }
+    }
+
+    /// Returns the same sets with only those endpoints that a test accepts.
+    pub(super) fn filtered(&self, test: impl Fn(&Host) -> bool) -> Self {
+        let priorities = self.priorities.iter().map(|set| {
+            let localities = set.localities.iter().map(|locality| LocalityHosts {
+                hosts: locality
+                    .hosts
+                    .iter()
+                    .filter(|host| test(host))
+                    .cloned()
+                    .collect(),
+                ..locality.clone()
+            });
+            Arc::new(HostSet {
+                localities: localities.collect(),
+            })
+        });
+        Self {
+            priorities: priorities.collect(),
+            overprovisioning: self.overprovisioning,
+            drops: self.drops.clone(),
+        }
+    }
+}
+
+impl HostSet {
+    /// Adds the endpoints of a locality, to those that it has already.
+    fn add(&mut self, new: LocalityHosts) {
+        let mut known = self.localities.iter_mut();
+        match known.find(|other| other.locality == new.locality) {
+            Some(other) => other.hosts.extend(new.hosts),
+            None => self.localities.push(new),
+        }
+    }
+
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.localities.iter().flat_map(|locality| &locality.hosts)
+    }
+
+    /// Returns how many endpoints there are, and how many have a health.
+    pub(super) fn count(&self, health: Health) -> (u64, u64) {
+        let mut counts = (0, 0);
+        for host in self.hosts() {
+            counts.0 += 1;
+            counts.1 += u64::from(host.health() == health);
+        }
+        counts
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let pairs = || self.localities.iter().zip(&other.localities);
+        self.localities.len() == other.localities.len()
+            && pairs().all(|(a, b)| {
+                a.locality == b.locality
+                    && a.weight == b.weight
+                    && a.hosts.len() == b.hosts.len()
+                    && a.hosts.iter().zip(&b.hosts).all(|(a, b)| Arc::ptr_eq(a, b))
+            })
+    }
+}

@@ -1,0 +1,246 @@
+//! How requests are spread over priorities, and which of them panic (66-68;
+//! facts 4.3).
+
+use super::host::Health;
+use super::host_set::HostSets;
+
+/// The share of each priority, in per cent, and whether it panics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PriorityLoad {
+    /// The share that goes to healthy endpoints.
+    pub healthy: Vec<u64>,
+    /// The share that goes to degraded endpoints.
+    pub degraded: Vec<u64>,
+    /// Whether the health of endpoints is ignored.
+    pub panics: Vec<bool>,
+}
+
+/// The endpoints of one priority, counted.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    total: u64,
+    healthy: u64,
+    degraded: u64,
+}
+
+impl PriorityLoad {
+    /// Works out the shares.
+    pub(super) fn new(sets: &HostSets, panic_threshold: f64) -> Self {
+        let counted: Vec<Counted> = sets
+            .priorities
+            .iter()
+            .map(|set| {
+                let (total, healthy) = set.count(Health::Healthy);
+                let (_, degraded) = set.count(Health::Degraded);
+                Counted {
+                    total,
+                    healthy,
+                    degraded,
+                }
+            })
+            .collect();
+        Self::of_counts(&counted, sets.overprovisioning, panic_threshold)
+    }
+
+    fn of_counts(counted: &[Counted], factor: u64, panic_threshold: f64) -> Self {
+        let availability = |part: u64, total: u64| match total {
+            0 => 0,
+            _ => (factor * part / total).min(100),
+        };
+        let healthy: Vec<u64> = counted
+            .iter()
+            .map(|c| availability(c.healthy, c.total))
+            .collect();
+        let degraded: Vec<u64> = counted
+            .iter()
+            .map(|c| availability(c.degraded, c.total))
+            .collect();
+        let total = (healthy.iter().sum::<u64>() + degraded.iter().sum::<u64>()).min(100);
+        let nothing = vec![0; counted.len()];
+        let mut load = Self {
+            healthy: nothing.clone(),
+            degraded: nothing,
+            panics: vec![false; counted.len()],
+        };
+        if total == 0 {
+            if panic_threshold > 0.0 {
+                load.panics.fill(true);
+                load.spread_by_count(counted);
+            }
+            return load;
+        }
+        load.spread(&healthy, &degraded, total);
+        if total < 100 {
+            for (panics, counted) in load.panics.iter_mut().zip(counted) {
+                *panics = counted.is_below(panic_threshold);
+            }
+            // With all in panic, health says nothing any more.
+            if load.panics.iter().all(|panics| *panics) {
+                load.spread_by_count(counted);
+            }
+        }
+        load
+    }
+
+    /// Healthy endpoints of all priorities come before degraded ones of any.
+    fn spread(&mut self, healthy: &[u64], degraded: &[u64], total: u64) {
+        let mut left = 100;
+        for (share, available) in self.healthy.iter_mut().zip(healthy) {
+            *share = left.min(available * 100 / total);
+            left -= *share;
+        }
+        for (share, available) in self.degraded.iter_mut().zip(degraded) {
+            *share = left.min(available * 100 / total);
+            left -= *share;
+        }
+        // What is left comes from rounding, and goes to the first that has any.
+        if let Some(first) = healthy.iter().position(|available| *available > 0) {
+            self.healthy[first] += left;
+        } else if let Some(first) = degraded.iter().position(|available| *available > 0) {
+            self.degraded[first] += left;
+        }
+    }
+
+    /// Spreads by the number of endpoints.
+    fn spread_by_count(&mut self, counted: &[Counted]) {
+        self.degraded.fill(0);
+        let total: u64 = counted.iter().map(|counted| counted.total).sum();
+        if total == 0 {
+            self.healthy.fill(0);
+            return;
+        }
+        let mut left = 100;
+        for (share, counted) in self.healthy.iter_mut().zip(counted) {
+            *share = left.min(100 * counted.total / total);
+            left -= *share;
+        }
+        if let Some(first) = counted.iter().position(|counted| counted.total > 0) {
+            self.healthy[first] += left;
+        }
+    }
+
+    /// Chooses a priority by a number, and the health of its endpoints.
+    pub(super) fn choose(&self, number: u64) -> Option<(usize, Health)> {
+        let number = number % 100 + 1;
+        let healthy = self.healthy.iter().map(|share| (share, Health::Healthy));
+        let degraded = self.degraded.iter().map(|share| (share, Health::Degraded));
+        let mut sum = 0;
+        let count = self.healthy.len();
+        healthy
+            .chain(degraded)
+            .enumerate()
+            .find_map(|(index, (share, health))| {
+                sum += share;
+                (number <= sum).then_some((index % count, health))
+            })
+    }
+}
+
+impl Counted {
+    #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
+    fn is_below(&self, threshold: f64) -> bool {
+        let percent = |part: u64| match self.total {
+            0 => 0.0,
+            total => 100.0 * part as f64 / total as f64,
+        };
+        percent(self.healthy) + percent(self.degraded) < threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shares of healthy, shares of degraded, who panics.
+    type Shares = (&'static [u64], &'static [u64], &'static [bool]);
+
+    /// Healthy, degraded and all endpoints of each priority; the threshold.
+    type Case = (&'static [(u64, u64, u64)], f64, Shares);
+
+    #[test]
+    fn d66_d67_d68_shares_are_those_of_envoy() {
+        let cases: &[Case] = &[
+            (
+                &[(18, 0, 25), (5, 0, 5)],
+                50.0,
+                (&[100, 0], &[0, 0], &[false, false]),
+            ),
+            (
+                &[(71, 0, 100), (5, 0, 5)],
+                50.0,
+                (&[99, 1], &[0, 0], &[false, false]),
+            ),
+            (
+                &[(5, 0, 10), (5, 0, 5)],
+                50.0,
+                (&[70, 30], &[0, 0], &[false, false]),
+            ),
+            (
+                &[(1, 0, 4), (4, 0, 4)],
+                50.0,
+                (&[35, 65], &[0, 0], &[false, false]),
+            ),
+            (
+                &[(1, 0, 4), (1, 0, 4)],
+                50.0,
+                (&[50, 50], &[0, 0], &[true, true]),
+            ),
+            (
+                &[(1, 0, 4), (1, 0, 4), (4, 0, 4)],
+                50.0,
+                (&[35, 35, 30], &[0, 0, 0], &[false; 3]),
+            ),
+            (
+                &[(1, 0, 4), (1, 0, 4), (1, 0, 5)],
+                50.0,
+                (&[32, 30, 38], &[0, 0, 0], &[true; 3]),
+            ),
+            // 35.7 each, which the documents show as 36: what is left goes to the first.
+            (
+                &[(1, 0, 4), (1, 0, 4), (1, 0, 5)],
+                0.0,
+                (&[37, 35, 28], &[0, 0, 0], &[false; 3]),
+            ),
+            (
+                &[(1, 0, 5), (3, 0, 10)],
+                0.0,
+                (&[40, 60], &[0, 0], &[false; 2]),
+            ),
+            (
+                &[(1, 0, 20), (13, 0, 20)],
+                50.0,
+                (&[8, 92], &[0, 0], &[true, false]),
+            ),
+            (
+                &[(0, 0, 2), (0, 0, 8)],
+                50.0,
+                (&[20, 80], &[0, 0], &[true, true]),
+            ),
+            (&[(5, 2, 7)], 50.0, (&[100], &[0], &[false])),
+            (&[(5, 13, 20)], 50.0, (&[35], &[65], &[false])),
+            (
+                &[(1, 3, 4), (4, 0, 4)],
+                50.0,
+                (&[35, 65], &[0, 0], &[false, false]),
+            ),
+            (&[(0, 0, 5)], 0.0, (&[0], &[0], &[false])),
+        ];
+        for (counts, threshold, (healthy, degraded, panics)) in cases {
+            let counted: Vec<_> = counts
+                .iter()
+                .map(|&(healthy, degraded, total)| Counted {
+                    total,
+                    healthy,
+                    degraded,
+                })
+                .collect();
+            let load = PriorityLoad::of_counts(&counted, 140, *threshold);
+            let expected = PriorityLoad {
+                healthy: healthy.to_vec(),
+                degraded: degraded.to_vec(),
+                panics: panics.to_vec(),
+            };
+            assert_eq!(load, expected, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The load balancing policy of a cluster, as it is configured (62).
+
+use std::time::Duration;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
+use trunkline_proto::envoy::envoy::config::cluster::v3::cluster::{
+    CommonLbConfig, LbConfig, LbPolicy, SlowStartConfig, common_lb_config::LocalityConfigSpecifier,
+    ring_hash_lb_config::HashFunction,
+};
+use trunkline_proto::envoy::google::protobuf::Duration as DurationMessage;
+
+use super::maglev::TABLE_SIZE;
+use super::ring::{RingConfig, RingFunction};
+use super::subset::SubsetConfig;
+use super::typed;
+use crate::findings::Findings;
+
+/// How endpoints of a cluster are chosen.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    pub(super) kind: Kind,
+    pub(super) slow_start: Option<SlowStart>,
+    pub(super) localities: LocalityMode,
+    /// In per cent; 0 turns panic off.
+    pub(super) panic_threshold: f64,
+    pub(super) uses_hostname: bool,
+    pub(super) subsets: Option<SubsetConfig>,
+}
+
+/// The choice among endpoints that are equal in all else.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    RoundRobin,
+    LeastRequest {
+        choices: u32,
+        bias: f64,
+        scans_all: bool,
+    },
+    Random,
+    RingHash(RingConfig),
+    Maglev(u64),
+}
+
+/// How localities are told apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum LocalityMode {
+    ZoneAware(ZoneAware),
+    Weighted,
+}
+
+/// Settings of zone aware routing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ZoneAware {
+    /// In per cent of requests.
+    pub(super) enabled: f64,
+    pub(super) min_cluster_size: u64,
+    pub(super) fails_on_panic: bool,
+}
+
+impl Default for ZoneAware {
+    fn default() -> Self {
+        Self {
+            enabled: 100.0,
+            min_cluster_size: 6,
+            fails_on_panic: false,
+        }
+    }
+}
+
+/// A new endpoint gets less at first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SlowStart {
+    window: Duration,
+    aggression: f64,
+    least: f64,
+}
+
+impl SlowStart {
+    pub(super) fn new(window: Duration, aggression: f64, least_percent: f64) -> Self {
+        Self {
+            window,
+            aggression,
+            least: least_percent / 100.0,
+        }
+    }
+
+    /// Returns the part of its weight that an endpoint of an age has.
+    pub(super) fn factor(&self, age: Duration) -> f64 {
+        if age >= self.window {
+            return 1.0;
+        }
+        let age = age.max(Duration::from_millis(1));
+        let passed = age.as_secs_f64() / self.window.as_secs_f64();
+        passed.powf(1.0 / self.aggression).max(self.least)
+    }
+
+    pub(super) fn is_over(&self, age: Duration) -> bool {
+        age >= self.window
+    }
+}
+
+impl Policy {
+    /// Compiles the policy of a cluster. What cannot be compiled is a finding.
+    pub fn compile(message: &Cluster) -> Result<Self, Findings> {
+        let mut findings = Findings::default();
+        let at = Place::ROOT;
+        let common = message.common_lb_config.clone().unwrap_or_default();
+        let mut policy = Self {
+            kind: Kind::RoundRobin,
+            slow_start: None,
+            localities: localities(&common),
+            panic_threshold: common
+                .healthy_panic_threshold
+                .map_or(50.0, |p| p.value.round()),
+            uses_hostname: false,
+            subsets: message.lb_subset_config.as_ref().and_then(|config| {
+                SubsetConfig::compile(config, &at.field("lb_subset_config"), &mut findings)
+            }),
+        };
+        if let Some(consistent) = &common.consistent_hashing_lb_config {
+            policy.uses_hostname = consistent.use_hostname_for_hashing;
+            let at = at.field("common_lb_config");
+            let at = at.field("consistent_hashing_lb_config");
+            let factor = consistent.hash_balance_factor.is_some();
+            findings.unsupported(&at.field("hash_balance_factor"), factor);
+        }
+        match &message.load_balancing_policy {
+            Some(list) => {
+                let at = at.field("load_balancing_policy");
+                typed::apply(list, &mut policy, &at, &mut findings);
+            }
+            None => policy.read_kind(message, &at, &mut findings),
+        }
+        findings.finish(policy)
+    }
+
+    fn read_kind(&mut self, message: &Cluster, at: &Place<'_>, findings: &mut Findings) {
+        let config = message.lb_config.as_ref();
+        self.kind = match (message.lb_policy(), config) {
+            (LbPolicy::RoundRobin, config) => {
+                if let Some(LbConfig::RoundRobinLbConfig(config)) = config {
+                    self.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
+                }
+                Kind::RoundRobin
+            }
+            (LbPolicy::LeastRequest, Some(LbConfig::LeastRequestLbConfig(config))) => {
+                self.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
+                Kind::LeastRequest {
+                    choices: config.choice_count.map_or(2, |count| count.value),
+                    bias: config
+                        .active_request_bias
+                        .as_ref()
+                        .map_or(1.0, |b| b.default_value),
+                    scans_all: false,
+                }
+            }
+            (LbPolicy::LeastRequest, _) => Kind::LeastRequest {
+                choices: 2,
+                bias: 1.0,
+                scans_all: false,
+            },
+            (LbPolicy::Random, _) => Kind::Random,
+            (LbPolicy::RingHash, config) => {
+                let mut ring = RingConfig::default();
+                if let Some(LbConfig::RingHashLbConfig(config)) = config {
+                    ring.min = config.minimum_ring_size.map_or(ring.min, |size| size.value);
+                    ring.max = config.maximum_ring_size.map_or(ring.max, |size| size.value);
+                    if config.hash_function() == HashFunction::MurmurHash2 {
+                        ring.function = RingFunction::Murmur2;
+                    }
+                }
+                ring_kind(ring, &at.field("ring_hash_lb_config"), findings)
+            }
+            (LbPolicy::Maglev, config) => {
+                let size = match config {
+                    Some(LbConfig::MaglevLbConfig(config)) => config.table_size,
+                    _ => None,
+                };
+                let size = size.map_or(TABLE_SIZE, |size| size.value);
+                maglev_kind(size, &at.field("maglev_lb_config"), findings)
+            }
+            (LbPolicy::ClusterProvided | LbPolicy::LoadBalancingPolicyConfig, _) => {
+                findings.add(&at.field("lb_policy"), Problem::Unsupported);
+                Kind::RoundRobin
+            }
+        };
+    }
+}
+
+/// Returns ring hash, if the ring can be made.
+pub(super) fn ring_kind(ring: RingConfig, at: &Place<'_>, findings: &mut Findings) -> Kind {
+    if ring.min > ring.max {
+        let problem = format!("the minimum {} is above the maximum {}", ring.min, ring.max);
+        findings.add(&at.field("minimum_ring_size"), Problem::Other(problem));
+    }
+    Kind::RingHash(ring)
+}
+
+/// Returns maglev, if the size of the table is one.
+pub(super) fn maglev_kind(size: u64, at: &Place<'_>, findings: &mut Findings) -> Kind {
+    let is_prime = size > 2 && (2..=size.isqrt()).all(|divisor| !size.is_multiple_of(divisor));
+    if is_prime && size <= 5_000_011 {
+        return Kind::Maglev(size);
+    }
+    let problem = format!("{size} is no prime of at most 5000011");
+    findings.add(&at.field("table_size"), Problem::Other(problem));
+    Kind::Maglev(TABLE_SIZE)
+}
+
+fn localities(common: &CommonLbConfig) -> LocalityMode {
+    match &common.locality_config_specifier {
+        Some(LocalityConfigSpecifier::LocalityWeightedLbConfig(_)) => LocalityMode::Weighted,
+        Some(LocalityConfigSpecifier::ZoneAwareLbConfig(zone)) => {
+            LocalityMode::ZoneAware(ZoneAware {
+                enabled: zone.routing_enabled.map_or(100.0, |percent| percent.value),
+                min_cluster_size: zone.min_cluster_size.map_or(6, |size| size.value),
+                fails_on_panic: zone.fail_traffic_on_panic,
+            })
+        }
+        None => LocalityMode::ZoneAware(ZoneAware::default()),
+    }
+}
+
+fn slow_start(message: &SlowStartConfig) -> Option<SlowStart> {
+    let window = duration(message.slow_start_window.as_ref()?);
+    let aggression = message.aggression.as_ref().map_or(1.0, |a| a.default_value);
+    let least = message
+        .min_weight_percent
+        .map_or(10.0, |percent| percent.value);
+    Some(SlowStart::new(window, aggression, least))
+}
+
+pub(crate) fn duration(message: &DurationMessage) -> Duration {
+    let seconds = u64::try_from(message.seconds).unwrap_or(0);
+    let nanos = u32::try_from(message.nanos).unwrap_or(0);
+    Duration::new(seconds, nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d62_a_new_endpoint_gets_less_at_first() {
+        let slow = SlowStart::new(Duration::from_secs(10), 2.0, 10.0);
+        // age in milliseconds, factor in per cent
+        for (age, percent) in [
+            (0, 10),
+            (100, 10),
+            (2_500, 50),
+            (10_000, 100),
+            (60_000, 100),
+        ] {
+            let factor = slow.factor(Duration::from_millis(age)) * 100.0;
+            assert!(
+                (factor - f64::from(percent)).abs() < 0.01,
+                "{age}: {factor}"
+            );
+        }
+    }
+}

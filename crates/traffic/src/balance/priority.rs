@@ -1,0 +1,201 @@
+//! The endpoints of one priority, ready to choose from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::edf::Edf;
+use super::host::{Health, Host};
+use super::host_set::{HostSet, LocalityHosts};
+use super::maglev::Maglev;
+use super::policy::{Kind, LocalityMode, Policy};
+use super::pool::Pool;
+use super::ring::Ring;
+
+/// The endpoints of one priority.
+#[derive(Debug)]
+pub(super) enum Priority {
+    /// Endpoints are chosen in turn or at random.
+    Pools(Box<Pools>),
+    /// Endpoints are chosen by a hash.
+    Hashed(Hashed),
+}
+
+/// Endpoints by health and locality.
+#[derive(Debug)]
+pub(super) struct Pools {
+    all: Pool,
+    healthy: Pool,
+    degraded: Pool,
+    healthy_localities: Localities,
+    degraded_localities: Localities,
+}
+
+/// Endpoints of one health by locality, in the order of localities.
+#[derive(Debug)]
+struct Localities {
+    pools: Vec<Pool>,
+    /// Localities by their effective weights; empty if weights do not count.
+    turn: Edf,
+    weights: Vec<f64>,
+}
+
+/// Endpoints by hash.
+#[derive(Debug)]
+pub(super) struct Hashed {
+    hosts: Vec<Arc<Host>>,
+    table: Table,
+}
+
+#[derive(Debug)]
+enum Table {
+    Ring(Ring),
+    Maglev(Maglev),
+}
+
+impl Priority {
+    pub(super) fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
+        match policy.kind {
+            Kind::RingHash(_) | Kind::Maglev(_) => Self::Hashed(Hashed::new(set, policy, setting)),
+            _ => Self::Pools(Box::new(Pools::new(set, policy, setting))),
+        }
+    }
+}
+
+/// What the tables of a priority depend on besides its endpoints.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) panics: bool,
+    pub(super) overprovisioning: u64,
+    pub(super) seed: u64,
+    pub(super) now: Duration,
+}
+
+impl Pools {
+    fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
+        let pool = |hosts: Vec<Arc<Host>>| Pool::new(hosts, policy, setting.seed, setting.now);
+        let of = |health| {
+            let hosts = set.hosts().filter(|host| host.health() == health);
+            hosts.cloned().collect::<Vec<_>>()
+        };
+        Self {
+            all: pool(set.hosts().cloned().collect()),
+            healthy: pool(of(Health::Healthy)),
+            degraded: pool(of(Health::Degraded)),
+            healthy_localities: Localities::new(set, Health::Healthy, policy, setting),
+            degraded_localities: Localities::new(set, Health::Degraded, policy, setting),
+        }
+    }
+
+    /// Returns the pool of all endpoints, whatever their health.
+    pub(super) fn all(&mut self) -> &mut Pool {
+        &mut self.all
+    }
+
+    /// Returns the pool of a health.
+    pub(super) fn of_health(&mut self, health: Health) -> &mut Pool {
+        match health {
+            Health::Degraded => &mut self.degraded,
+            Health::Healthy | Health::Unhealthy => &mut self.healthy,
+        }
+    }
+
+    /// Returns the pool of healthy endpoints in a locality, if it has any.
+    pub(super) fn of_locality(&mut self, index: usize) -> Option<&mut Pool> {
+        let pool = self.healthy_localities.pools.get_mut(index)?;
+        (!pool.is_empty()).then_some(pool)
+    }
+
+    /// Returns the pool of the locality whose turn it is by weight (70).
+    pub(super) fn next_locality(&mut self, health: Health) -> Option<&mut Pool> {
+        let localities = match health {
+            Health::Degraded => &mut self.degraded_localities,
+            Health::Healthy | Health::Unhealthy => &mut self.healthy_localities,
+        };
+        let weights = &localities.weights;
+        let index = localities.turn.pick(|entry| weights[entry])?;
+        localities.pools.get_mut(index)
+    }
+}
+
+impl Localities {
+    fn new(set: &HostSet, health: Health, policy: &Policy, setting: &Setting) -> Self {
+        let of = |locality: &LocalityHosts| {
+            let hosts = locality.hosts.iter();
+            hosts
+                .filter(|host| host.health() == health)
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let is_weighted = policy.localities == LocalityMode::Weighted;
+        let mut pools = Vec::new();
+        let mut weights = Vec::new();
+        for locality in &set.localities {
+            let hosts = of(locality);
+            let weight = effective_weight(locality, hosts.len(), setting.overprovisioning);
+            // Localities without weight get nothing where weights count.
+            if is_weighted && weight <= 0.0 {
+                continue;
+            }
+            weights.push(weight);
+            pools.push(Pool::new(hosts, policy, setting.seed, setting.now));
+        }
+        let turns = if is_weighted { pools.len() } else { 0 };
+        Self {
+            turn: Edf::new(turns, 0, |index| weights[index]),
+            pools,
+            weights,
+        }
+    }
+}
+
+/// Returns the weight of a locality, less where endpoints are missing.
+#[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
+fn effective_weight(locality: &LocalityHosts, usable: usize, overprovisioning: u64) -> f64 {
+    if locality.hosts.is_empty() {
+        return 0.0;
+    }
+    let available = overprovisioning as f64 / 100.0 * usable as f64 / locality.hosts.len() as f64;
+    f64::from(locality.weight) * available.min(1.0)
+}
+
+impl Hashed {
+    fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
+        let weighs = policy.localities == LocalityMode::Weighted;
+        let mut hosts = Vec::new();
+        let mut weights = Vec::new();
+        for locality in &set.localities {
+            let usable = locality.hosts.iter();
+            let usable = usable.filter(|host| setting.panics || host.health() == Health::Healthy);
+            let usable: Vec<_> = usable.cloned().collect();
+            let sum: f64 = usable.iter().map(|host| f64::from(host.weight)).sum();
+            for host in usable {
+                let weight = f64::from(host.weight);
+                let weight = match weighs {
+                    true => weight / sum * f64::from(locality.weight),
+                    false => weight,
+                };
+                if weight > 0.0 {
+                    hosts.push(host);
+                    weights.push(weight);
+                }
+            }
+        }
+        let total: f64 = weights.iter().sum();
+        let keys = hosts.iter().map(|host| host.hash_key(policy.uses_hostname));
+        let keyed: Vec<(&str, f64)> = keys.zip(weights.iter().map(|w| w / total)).collect();
+        let table = match policy.kind {
+            Kind::Maglev(size) => Table::Maglev(Maglev::new(&keyed, size)),
+            Kind::RingHash(config) => Table::Ring(Ring::new(&keyed, &config)),
+            _ => Table::Ring(Ring::default()),
+        };
+        Self { hosts, table }
+    }
+
+    pub(super) fn pick(&self, hash: u64, attempt: u32) -> Option<&Arc<Host>> {
+        let index = match &self.table {
+            Table::Ring(ring) => ring.pick(hash, attempt)?,
+            Table::Maglev(maglev) => maglev.pick(hash, attempt)?,
+        };
+        self.hosts.get(index)
+    }
+}

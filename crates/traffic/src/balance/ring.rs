@@ -1,0 +1,92 @@
+//! Ring hash: the table and its look-up (facts 4.1).
+
+use crate::hash::{murmur2, xxh64};
+
+/// The seed of MurmurHash2 in Envoy's ring.
+const MURMUR_SEED: u64 = 0xc70f_6907;
+
+/// The function that makes the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingFunction {
+    /// xxHash64.
+    Xx,
+    /// MurmurHash2, as libstdc++ has it.
+    Murmur2,
+}
+
+/// The size of a ring and how it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingConfig {
+    /// The least number of entries.
+    pub min: u64,
+    /// The most entries.
+    pub max: u64,
+    /// The hash function.
+    pub function: RingFunction,
+}
+
+impl Default for RingConfig {
+    fn default() -> Self {
+        Self {
+            min: 1024,
+            max: 8 << 20,
+            function: RingFunction::Xx,
+        }
+    }
+}
+
+/// A ring: hashes and the endpoints behind them, sorted.
+#[derive(Debug, Clone, Default)]
+pub struct Ring {
+    entries: Vec<(u64, u32)>,
+}
+
+impl Ring {
+    /// Makes the ring of endpoints, given by their keys and their weights, which
+    /// sum to 1.
+    #[must_use]
+    pub fn new(hosts: &[(&str, f64)], config: &RingConfig) -> Self {
+        let least = hosts.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);
+        #[expect(clippy::cast_precision_loss, reason = "sizes of rings")]
+        let (min, max) = (config.min as f64, config.max as f64);
+        let scale = ((least * min).ceil() / least).min(max);
+        let mut entries = Vec::new();
+        let (mut current, mut target) = (0.0, 0.0);
+        let mut key = String::new();
+        for (index, (host, weight)) in (0..).zip(hosts) {
+            target += scale * weight;
+            let mut number = 0;
+            while current < target {
+                key.clear();
+                key.push_str(host);
+                key.push('_');
+                key.push_str(&number.to_string());
+                let hash = match config.function {
+                    RingFunction::Xx => xxh64(key.as_bytes()),
+                    RingFunction::Murmur2 => murmur2(key.as_bytes(), MURMUR_SEED),
+                };
+                entries.push((hash, index));
+                number += 1;
+                current += 1.0;
+            }
+        }
+        entries.sort_by_key(|(hash, _)| *hash);
+        Self { entries }
+    }
+
+    /// The hashes and the indices of endpoints, sorted.
+    #[must_use]
+    pub fn entries(&self) -> &[(u64, u32)] {
+        &self.entries
+    }
+
+    /// Returns the index of the endpoint of a hash. A retry takes the entry
+    /// behind, one for each attempt before.
+    #[must_use]
+    pub fn pick(&self, hash: u64, attempt: u32) -> Option<usize> {
+        let first = self.entries.partition_point(|(entry, _)| *entry < hash);
+        let at = (first % self.entries.len().max(1)) + attempt as usize;
+        let entry = self.entries.get(at % self.entries.len().max(1));
+        entry.map(|(_, host)| *host as usize)
+    }
+}

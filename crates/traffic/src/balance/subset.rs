@@ -1,0 +1,154 @@
+//! Subsets: endpoints by the metadata that a route asks for.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::cluster::v3::cluster::{
+    LbSubsetConfig, lb_subset_config::LbSubsetFallbackPolicy,
+};
+
+use super::balancer::Group;
+use super::host::Host;
+use super::host_set::HostSets;
+use super::metadata::{LbMetadata, struct_fields};
+use super::policy::Policy;
+use crate::findings::Findings;
+
+/// How subsets are made.
+#[derive(Debug, Clone)]
+pub(super) struct SubsetConfig {
+    /// The keys of each kind of subset.
+    selectors: Vec<BTreeSet<String>>,
+    fallback: Fallback,
+}
+
+/// Where a request goes that no subset is for.
+#[derive(Debug, Clone)]
+enum Fallback {
+    Nowhere,
+    AnyEndpoint,
+    Subset(LbMetadata),
+}
+
+impl SubsetConfig {
+    pub(super) fn compile(
+        message: &LbSubsetConfig,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let flags = [
+            ("locality_weight_aware", message.locality_weight_aware),
+            ("scale_locality_weight", message.scale_locality_weight),
+            ("panic_mode_any", message.panic_mode_any),
+            ("list_as_any", message.list_as_any),
+            (
+                "metadata_fallback_policy",
+                message.metadata_fallback_policy != 0,
+            ),
+        ];
+        for (field, is_set) in flags {
+            findings.unsupported(&at.field(field), is_set);
+        }
+        let fallback = match LbSubsetFallbackPolicy::try_from(message.fallback_policy) {
+            Ok(LbSubsetFallbackPolicy::NoFallback) => Fallback::Nowhere,
+            Ok(LbSubsetFallbackPolicy::AnyEndpoint) => Fallback::AnyEndpoint,
+            Ok(LbSubsetFallbackPolicy::DefaultSubset) => {
+                let subset = message.default_subset.as_ref().map(struct_fields);
+                Fallback::Subset(subset.unwrap_or_default())
+            }
+            Err(_) => {
+                findings.add(&at.field("fallback_policy"), Problem::Unsupported);
+                return None;
+            }
+        };
+        let mut selectors = Vec::new();
+        for (index, selector) in message.subset_selectors.iter().enumerate() {
+            let at = at.item("subset_selectors", index);
+            findings.unsupported(&at.field("fallback_policy"), selector.fallback_policy != 0);
+            let is_single = selector.single_host_per_subset;
+            findings.unsupported(&at.field("single_host_per_subset"), is_single);
+            selectors.push(selector.keys.iter().cloned().collect());
+        }
+        Some(Self {
+            selectors,
+            fallback,
+        })
+    }
+}
+
+/// The subsets of a cluster.
+#[derive(Debug)]
+pub(super) struct Subsets {
+    groups: HashMap<LbMetadata, Group>,
+    fallback: FallbackGroup,
+}
+
+#[derive(Debug)]
+enum FallbackGroup {
+    Nowhere,
+    AnyEndpoint,
+    Subset(Box<Group>),
+}
+
+impl Subsets {
+    pub(super) fn new(
+        config: &SubsetConfig,
+        policy: &Policy,
+        hosts: &HostSets,
+        seed: u64,
+        now: Duration,
+    ) -> Self {
+        let group = |subset: &LbMetadata| {
+            let hosts = hosts.filtered(|host| has(host, subset));
+            Group::new(policy, &hosts, None, seed, now)
+        };
+        let subsets: BTreeMap<LbMetadata, ()> = config
+            .selectors
+            .iter()
+            .flat_map(|keys| hosts.hosts().filter_map(|host| values(host, keys)))
+            .map(|subset| (subset, ()))
+            .collect();
+        let groups = subsets.into_keys().map(|subset| {
+            let group = group(&subset);
+            (subset, group)
+        });
+        Self {
+            groups: groups.collect(),
+            fallback: match &config.fallback {
+                Fallback::Nowhere => FallbackGroup::Nowhere,
+                Fallback::AnyEndpoint => FallbackGroup::AnyEndpoint,
+                Fallback::Subset(subset) => FallbackGroup::Subset(Box::new(group(subset))),
+            },
+        }
+    }
+
+    /// Returns the endpoints for a request; `all` are those of the cluster.
+    pub(super) fn find<'g>(
+        &'g mut self,
+        metadata: Option<&LbMetadata>,
+        all: &'g mut Group,
+    ) -> Option<&'g mut Group> {
+        let found = metadata.and_then(|metadata| self.groups.get_mut(metadata));
+        match (found, &mut self.fallback) {
+            (Some(group), _) => Some(group),
+            (None, FallbackGroup::Nowhere) => None,
+            (None, FallbackGroup::AnyEndpoint) => Some(all),
+            (None, FallbackGroup::Subset(group)) => Some(group),
+        }
+    }
+}
+
+fn has(host: &Host, subset: &LbMetadata) -> bool {
+    let mut fields = subset.iter();
+    fields.all(|(key, value)| host.metadata.get(key) == Some(value))
+}
+
+/// Returns the values of an endpoint under these keys, if it has all of them.
+fn values(host: &Host, keys: &BTreeSet<String>) -> Option<LbMetadata> {
+    let values = keys.iter().map(|key| {
+        let value = host.metadata.get(key)?;
+        Some((key.clone(), value.clone()))
+    });
+    values.collect()
+}

@@ -1,0 +1,178 @@
+//! Policies that are given as typed extensions (`load_balancing_policy`).
+
+use prost::Message;
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::cluster::v3::LoadBalancingPolicy;
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::common::v3::{
+    ConsistentHashingLbConfig, LocalityLbConfig, SlowStartConfig,
+    locality_lb_config::LocalityConfigSpecifier,
+};
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::least_request::v3::{
+    LeastRequest, least_request::SelectionMethod,
+};
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::maglev::v3::Maglev;
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::random::v3::Random;
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::ring_hash::v3::{
+    RingHash, ring_hash::HashFunction,
+};
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::round_robin::v3::RoundRobin;
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::wrr_locality::v3::WrrLocality;
+
+use super::maglev::TABLE_SIZE;
+use super::policy::{
+    Kind, LocalityMode, Policy, SlowStart, ZoneAware, duration, maglev_kind, ring_kind,
+};
+use super::ring::{RingConfig, RingFunction};
+use crate::findings::Findings;
+
+const PACKAGE: &str = "envoy.extensions.load_balancing_policies.";
+
+/// Takes over the first policy of a list that is known.
+pub(super) fn apply(
+    list: &LoadBalancingPolicy,
+    policy: &mut Policy,
+    at: &Place<'_>,
+    findings: &mut Findings,
+) {
+    for (index, entry) in list.policies.iter().enumerate() {
+        let extension = entry.typed_extension_config.as_ref();
+        let Some(any) = extension.and_then(|extension| extension.typed_config.as_ref()) else {
+            continue;
+        };
+        let Some((_, name)) = any.type_url.split_once(PACKAGE) else {
+            continue;
+        };
+        let at = at.item("policies", index);
+        match read(name, &any.value, policy, &at, findings) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => {
+                findings.add(&at, Problem::Other(error.to_string()));
+                return;
+            }
+        }
+    }
+    findings.add(at, Problem::NoPolicy);
+}
+
+/// Reads one policy. Returns `false` for one that is not known.
+fn read(
+    name: &str,
+    body: &[u8],
+    policy: &mut Policy,
+    at: &Place<'_>,
+    findings: &mut Findings,
+) -> Result<bool, prost::DecodeError> {
+    match name {
+        "round_robin.v3.RoundRobin" => {
+            let config = RoundRobin::decode(body)?;
+            policy.kind = Kind::RoundRobin;
+            policy.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
+            localities(config.locality_lb_config.as_ref(), policy);
+        }
+        "least_request.v3.LeastRequest" => {
+            let config = LeastRequest::decode(body)?;
+            policy.kind = Kind::LeastRequest {
+                choices: config.choice_count.map_or(2, |count| count.value),
+                bias: config
+                    .active_request_bias
+                    .as_ref()
+                    .map_or(1.0, |b| b.default_value),
+                scans_all: config.selection_method() == SelectionMethod::FullScan,
+            };
+            policy.slow_start = config.slow_start_config.as_ref().and_then(slow_start);
+            localities(config.locality_lb_config.as_ref(), policy);
+        }
+        "random.v3.Random" => {
+            let config = Random::decode(body)?;
+            policy.kind = Kind::Random;
+            localities(config.locality_lb_config.as_ref(), policy);
+        }
+        "ring_hash.v3.RingHash" => {
+            let config = RingHash::decode(body)?;
+            let mut ring = RingConfig::default();
+            ring.min = config.minimum_ring_size.map_or(ring.min, |size| size.value);
+            ring.max = config.maximum_ring_size.map_or(ring.max, |size| size.value);
+            if config.hash_function() == HashFunction::MurmurHash2 {
+                ring.function = RingFunction::Murmur2;
+            }
+            policy.kind = ring_kind(ring, at, findings);
+            consistent(
+                config.consistent_hashing_lb_config.as_ref(),
+                policy,
+                at,
+                findings,
+            );
+            weigh(config.locality_weighted_lb_config.is_some(), policy);
+        }
+        "maglev.v3.Maglev" => {
+            let config = Maglev::decode(body)?;
+            let size = config.table_size.map_or(TABLE_SIZE, |size| size.value);
+            policy.kind = maglev_kind(size, at, findings);
+            consistent(
+                config.consistent_hashing_lb_config.as_ref(),
+                policy,
+                at,
+                findings,
+            );
+            weigh(config.locality_weighted_lb_config.is_some(), policy);
+        }
+        "wrr_locality.v3.WrrLocality" => {
+            let config = WrrLocality::decode(body)?;
+            let at = at.field("endpoint_picking_policy");
+            match &config.endpoint_picking_policy {
+                Some(list) => apply(list, policy, &at, findings),
+                None => findings.add(&at, Problem::Missing),
+            }
+            policy.localities = LocalityMode::Weighted;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn weigh(is_weighted: bool, policy: &mut Policy) {
+    if is_weighted {
+        policy.localities = LocalityMode::Weighted;
+    }
+}
+
+fn consistent(
+    config: Option<&ConsistentHashingLbConfig>,
+    policy: &mut Policy,
+    at: &Place<'_>,
+    findings: &mut Findings,
+) {
+    let Some(config) = config else { return };
+    policy.uses_hostname = config.use_hostname_for_hashing;
+    let at = at.field("consistent_hashing_lb_config");
+    let factor = config.hash_balance_factor.is_some();
+    findings.unsupported(&at.field("hash_balance_factor"), factor);
+    findings.unsupported(&at.field("hash_policy"), !config.hash_policy.is_empty());
+}
+
+fn localities(config: Option<&LocalityLbConfig>, policy: &mut Policy) {
+    let specifier = config.and_then(|config| config.locality_config_specifier.as_ref());
+    match specifier {
+        Some(LocalityConfigSpecifier::LocalityWeightedLbConfig(_)) => {
+            policy.localities = LocalityMode::Weighted;
+        }
+        Some(LocalityConfigSpecifier::ZoneAwareLbConfig(zone)) => {
+            policy.localities = LocalityMode::ZoneAware(ZoneAware {
+                enabled: zone.routing_enabled.map_or(100.0, |percent| percent.value),
+                min_cluster_size: zone.min_cluster_size.map_or(6, |size| size.value),
+                fails_on_panic: zone.fail_traffic_on_panic,
+            });
+        }
+        None => {}
+    }
+}
+
+fn slow_start(message: &SlowStartConfig) -> Option<SlowStart> {
+    let window = duration(message.slow_start_window.as_ref()?);
+    let aggression = message.aggression.as_ref().map_or(1.0, |a| a.default_value);
+    let least = message
+        .min_weight_percent
+        .map_or(10.0, |percent| percent.value);
+    Some(SlowStart::new(window, aggression, least))
+}

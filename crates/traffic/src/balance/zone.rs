@@ -1,0 +1,144 @@
+//! Zone aware routing: as much as possible stays in the zone of this proxy, as
+//! long as every zone gets its share (69).
+//!
+//! All shares are in parts of ten thousand.
+
+use super::host::{Health, Locality};
+use super::host_set::{HostSet, HostSets};
+use super::load::PriorityLoad;
+use super::policy::ZoneAware;
+
+/// The whole, in parts of ten thousand.
+const WHOLE: u64 = 10_000;
+
+/// The cluster that this proxy belongs to, and its locality in it.
+#[derive(Debug, Clone)]
+pub struct LocalCluster {
+    /// The proxies that send requests as this one does.
+    pub hosts: HostSets,
+    /// Where this proxy is.
+    pub locality: Locality,
+}
+
+/// Where requests go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ZoneRouting {
+    /// Health and turn decide, whatever the zone.
+    Plain,
+    /// All go to the own zone, which is this locality.
+    Local(usize),
+    /// A part goes to the own zone, the rest where capacity is left.
+    Residual {
+        local: Option<usize>,
+        local_share: u64,
+        /// What each locality has left, summed from the first.
+        sums: Vec<u64>,
+    },
+}
+
+impl ZoneRouting {
+    /// Works out the routing of the first priority.
+    pub(super) fn new(
+        set: &HostSet,
+        local: Option<&LocalCluster>,
+        config: &ZoneAware,
+        panic_threshold: f64,
+    ) -> Self {
+        let Some(local) = local else {
+            return Self::Plain;
+        };
+        let healthy = |set: &HostSet| -> Vec<(Locality, u64)> {
+            let localities = set.localities.iter();
+            let counts = localities.map(|locality| {
+                let hosts = locality.hosts.iter();
+                let healthy = hosts.filter(|host| host.health() == Health::Healthy);
+                (locality.locality.clone(), healthy.count() as u64)
+            });
+            counts.collect()
+        };
+        let upstream = healthy(set);
+        let total: u64 = upstream.iter().map(|(_, count)| count).sum();
+        let own = local.hosts.priorities.first().map(|set| healthy(set));
+        let own = own.unwrap_or_default();
+        let own_total: u64 = own.iter().map(|(_, count)| count).sum();
+        let panics = PriorityLoad::new(&local.hosts, panic_threshold).panics;
+        let is_usable = upstream.len() > 1
+            && total >= config.min_cluster_size.max(1)
+            && own_total > 0
+            && panics.first() == Some(&false);
+        if !is_usable {
+            return Self::Plain;
+        }
+        let share = |counts: &[(Locality, u64)], locality: &Locality, total: u64| {
+            let mut counts = counts.iter();
+            let found = counts.find(|(other, _)| other == locality);
+            found.map_or(0, |(_, count)| count * WHOLE / total)
+        };
+        let here = upstream
+            .iter()
+            .position(|(locality, _)| *locality == local.locality);
+        let own_share = share(&own, &local.locality, own_total);
+        let upstream_share = share(&upstream, &local.locality, total);
+        if let Some(here) = here
+            && upstream_share > 0
+            && upstream_share >= own_share
+        {
+            return Self::Local(here);
+        }
+        let mut sum = 0;
+        let sums = upstream.iter().enumerate().map(|(index, (locality, _))| {
+            if Some(index) != here {
+                let theirs = share(&upstream, locality, total);
+                sum += theirs.saturating_sub(share(&own, locality, own_total));
+            }
+            sum
+        });
+        let sums = sums.collect();
+        Self::Residual {
+            local: here,
+            local_share: match own_share {
+                0 => 0,
+                own_share => upstream_share * WHOLE / own_share,
+            },
+            sums,
+        }
+    }
+
+    /// Chooses a locality; `None` if the zone does not matter.
+    pub(super) fn choose(
+        &self,
+        config: &ZoneAware,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Option<usize> {
+        if *self == Self::Plain || !is_enabled(config, random) {
+            return None;
+        }
+        match self {
+            Self::Plain => None,
+            Self::Local(here) => Some(*here),
+            Self::Residual {
+                local,
+                local_share,
+                sums,
+            } => {
+                if let Some(here) = local
+                    && random() % WHOLE < *local_share
+                {
+                    return Some(*here);
+                }
+                let total = sums.last().copied().unwrap_or(0);
+                // No zone has anything left: rounding, or all are alike.
+                let number = random();
+                match total {
+                    0 => usize::try_from(number % sums.len() as u64).ok(),
+                    total => sums.iter().position(|sum| number % total < *sum),
+                }
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number below 100")]
+fn is_enabled(config: &ZoneAware, random: &mut dyn FnMut() -> u64) -> bool {
+    config.enabled >= 100.0 || ((random() % 100) as f64) < config.enabled
+}

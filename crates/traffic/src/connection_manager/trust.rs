@@ -1,0 +1,206 @@
+//! Who sent a request, and what is believed of its headers (54, 55; facts 2.1,
+//! 2.2).
+
+use std::net::IpAddr;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::core::v3::CidrRange;
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
+
+use super::Connection;
+use crate::findings::Findings;
+use crate::headers::Headers;
+
+/// Headers by which only clients inside the mesh may direct the proxy.
+const INTERNAL_ONLY: &[&str] = &[
+    "x-envoy-retriable-status-codes",
+    "x-envoy-retriable-header-names",
+    "x-envoy-retry-on",
+    "x-envoy-retry-grpc-on",
+    "x-envoy-max-retries",
+    "x-envoy-upstream-alt-stat-name",
+    "x-envoy-upstream-rq-timeout-ms",
+    "x-envoy-upstream-rq-per-try-timeout-ms",
+    "x-envoy-upstream-rq-timeout-alt-response",
+    "x-envoy-expected-rq-timeout-ms",
+    "x-envoy-hedge-on-per-try-timeout",
+    "x-envoy-internal",
+    "x-envoy-force-trace",
+    "x-envoy-ip-tags",
+    "x-envoy-original-url",
+];
+
+/// Headers that an edge removes besides.
+const EDGE_ONLY: &[&str] = &[
+    "x-envoy-original-path",
+    "x-envoy-decorator-operation",
+    "x-envoy-downstream-service-cluster",
+    "x-envoy-downstream-service-node",
+];
+
+/// How clients are told apart.
+#[derive(Debug, Clone)]
+pub(super) struct Trust {
+    uses_remote_address: bool,
+    trusted_hops: usize,
+    skips_xff: bool,
+    appends_port: bool,
+    internal: Box<[Range]>,
+    scheme: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    address: IpAddr,
+    length: u32,
+}
+
+/// What is known of the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender {
+    /// The address that is trusted to be the client's.
+    pub address: IpAddr,
+    /// Whether the client is inside the mesh.
+    pub is_internal: bool,
+    /// Whether this proxy is the first, and the client outside.
+    pub is_edge: bool,
+}
+
+impl Trust {
+    pub(super) fn compile(
+        message: &HttpConnectionManager,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        let detection = !message.original_ip_detection_extensions.is_empty();
+        findings.unsupported(&at.field("original_ip_detection_extensions"), detection);
+        let internal = message.internal_address_config.as_ref();
+        let ranges = internal.map_or(&[][..], |config| &config.cidr_ranges);
+        let place = at.field("internal_address_config");
+        let internal = crate::route::each("cidr_ranges", ranges, &place, |range, at| {
+            let range = Range::compile(range);
+            if range.is_none() {
+                findings.add(at, Problem::Other("is no range of addresses".to_owned()));
+            }
+            range
+        });
+        Self {
+            uses_remote_address: message.use_remote_address.is_some_and(|uses| uses.value),
+            trusted_hops: message.xff_num_trusted_hops as usize,
+            skips_xff: message.skip_xff_append,
+            appends_port: message.append_x_forwarded_port,
+            internal,
+            scheme: scheme_of(message),
+        }
+    }
+
+    /// Judges the sender, and changes the headers that say who it is.
+    pub(super) fn apply(&self, headers: &mut Headers, connection: &Connection) -> Sender {
+        let is_single;
+        let found;
+        if self.uses_remote_address {
+            is_single = !headers.has("x-forwarded-for");
+            found = match self.trusted_hops {
+                0 => Some(connection.peer),
+                hops => {
+                    let last = last_address(headers, hops - 1).map(|(address, _)| address);
+                    Some(last.unwrap_or(connection.peer))
+                }
+            };
+            self.append_address(headers, connection);
+            if self.trusted_hops == 0 || !headers.has("x-forwarded-proto") {
+                headers.set("x-forwarded-proto", connection.scheme());
+            }
+            if self.appends_port {
+                headers.set("x-forwarded-port", connection.listener_port.to_string());
+            }
+        } else {
+            let last = last_address(headers, self.trusted_hops);
+            is_single = last.is_some_and(|(_, is_single)| is_single);
+            found = last.map(|(address, _)| address);
+        }
+        if let Some(scheme) = &self.scheme {
+            headers.set("x-forwarded-proto", scheme.to_string());
+        } else if !headers.has("x-forwarded-proto") {
+            headers.append("x-forwarded-proto", connection.scheme());
+        }
+        let in_mesh = found.is_some_and(|address| self.is_internal(address));
+        let is_internal = is_single && in_mesh;
+        let sender = Sender {
+            address: found.unwrap_or(connection.peer),
+            is_internal,
+            is_edge: self.uses_remote_address && !is_internal,
+        };
+        sanitise(headers, sender);
+        sender
+    }
+
+    fn append_address(&self, headers: &mut Headers, connection: &Connection) {
+        if self.skips_xff {
+            return;
+        }
+        // A loopback address would tell the next hop nothing.
+        let address = match connection.peer.is_loopback() {
+            true => connection.node_address,
+            false => connection.peer,
+        };
+        headers.join("x-forwarded-for", ",", &address.to_string());
+    }
+
+    fn is_internal(&self, address: IpAddr) -> bool {
+        self.internal.iter().any(|range| range.has(address))
+    }
+}
+
+fn scheme_of(message: &HttpConnectionManager) -> Option<Box<str>> {
+    use trunkline_proto::envoy::envoy::config::core::v3::scheme_header_transformation::Transformation;
+    let transformation = message.scheme_header_transformation.as_ref()?;
+    match transformation.transformation.as_ref()? {
+        Transformation::SchemeToOverwrite(scheme) => Some(scheme.as_str().into()),
+    }
+}
+
+/// Marks a request from inside; takes from others what only those may say.
+fn sanitise(headers: &mut Headers, sender: Sender) {
+    if sender.is_internal {
+        headers.set("x-envoy-internal", "true");
+        return;
+    }
+    INTERNAL_ONLY.iter().for_each(|name| headers.remove(name));
+    if sender.is_edge {
+        EDGE_ONLY.iter().for_each(|name| headers.remove(name));
+        headers.set("x-envoy-external-address", sender.address.to_string());
+    }
+}
+
+/// Returns the address in `x-forwarded-for` that this many follow, and whether
+/// it is the only one.
+fn last_address(headers: &Headers, skipped: usize) -> Option<(IpAddr, bool)> {
+    let list = headers.text("x-forwarded-for")?;
+    let mut addresses = list.rsplit(',').skip(skipped);
+    let address = addresses.next()?.trim().parse().ok()?;
+    Some((address, !list.contains(',')))
+}
+
+impl Range {
+    fn compile(message: &CidrRange) -> Option<Self> {
+        let address: IpAddr = message.address_prefix.parse().ok()?;
+        let length = message.prefix_len.map_or(0, |length| length.value);
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        (length <= most).then_some(Self { address, length })
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(range), IpAddr::V4(address)) => {
+                let differs = range.to_bits() ^ address.to_bits();
+                differs.leading_zeros() >= self.length
+            }
+            (IpAddr::V6(range), IpAddr::V6(address)) => {
+                let differs = range.to_bits() ^ address.to_bits();
+                differs.leading_zeros() >= self.length
+            }
+            _ => false,
+        }
+    }
+}

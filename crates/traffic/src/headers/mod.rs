@@ -1,0 +1,199 @@
+//! Headers of a request or a response: an ordered list of lines.
+//!
+//! Names are in lower case, as Envoy keeps them; values are slices of the
+//! received buffer where they came from one. Each line is an entry of its own:
+//! matchers look at lines one by one.
+
+mod format;
+mod mutation;
+
+use bytes::Bytes;
+pub use format::{Format, FormatContext};
+pub(crate) use mutation::{Mutations, apply_all};
+
+/// One header line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    name: Bytes,
+    value: Bytes,
+}
+
+impl Line {
+    /// The name, in lower case.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// The value, without white space around it.
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        &self.value
+    }
+}
+
+/// Header lines, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headers {
+    lines: Vec<Line>,
+}
+
+impl Headers {
+    /// No header.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { lines: Vec::new() }
+    }
+
+    /// The lines, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter()
+    }
+
+    /// Returns the number of lines.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns whether there is no line.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Returns the value of the first line of this name, which is in lower case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.all(name).next()
+    }
+
+    /// Returns the first value of this name if it is a text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(|value| str::from_utf8(value).ok())
+    }
+
+    /// Returns the values of all lines of this name, which is in lower case.
+    pub fn all<'h>(&'h self, name: &str) -> impl Iterator<Item = &'h [u8]> {
+        self.lines
+            .iter()
+            .filter(move |line| line.name == name.as_bytes())
+            .map(|line| &*line.value)
+    }
+
+    /// Returns whether there is a line of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Adds a line at the end. The name is put into lower case, and white space
+    /// around the value is left out.
+    pub fn append(&mut self, name: impl Into<Bytes>, value: impl Into<Bytes>) {
+        self.lines.push(Line {
+            name: lower(name.into()),
+            value: trim(value.into()),
+        });
+    }
+
+    /// Gives a header one value. The first line of the name keeps its place and
+    /// others go; without one, a line is added.
+    pub fn set(&mut self, name: &str, value: impl Into<Bytes>) {
+        let value = value.into();
+        let Some(first) = self.lines.iter().position(|l| l.name == name.as_bytes()) else {
+            return self.append(name.to_owned(), value);
+        };
+        self.lines[first].value = trim(value);
+        let mut index = 0;
+        self.lines.retain(|line| {
+            index += 1;
+            index <= first + 1 || line.name != name.as_bytes()
+        });
+    }
+
+    /// Appends a text to the first line of a name, behind a separator; without
+    /// such a line, one is added.
+    pub fn join(&mut self, name: &str, separator: &str, value: &str) {
+        let line = self.lines.iter_mut().find(|l| l.name == name.as_bytes());
+        match line {
+            Some(line) if !line.value.is_empty() => {
+                let joined = [&*line.value, separator.as_bytes(), value.as_bytes()].concat();
+                line.value = joined.into();
+            }
+            Some(line) => line.value = value.to_owned().into(),
+            None => self.append(name.to_owned(), value.to_owned()),
+        }
+    }
+
+    /// Removes all lines of a name, which is in lower case.
+    pub fn remove(&mut self, name: &str) {
+        self.lines.retain(|line| line.name != name.as_bytes());
+    }
+
+    /// Keeps the lines that a test accepts.
+    pub fn retain(&mut self, test: impl FnMut(&Line) -> bool) {
+        self.lines.retain(test);
+    }
+
+    /// Makes one line of all lines of a name, their values joined by a comma.
+    /// Envoy does so for headers that have one value by definition.
+    pub fn merge(&mut self, name: &str) {
+        let mut values = self.all(name);
+        let (Some(first), Some(second)) = (values.next(), values.next()) else {
+            return;
+        };
+        let mut joined = [first, b",", second].concat();
+        for value in values {
+            joined.push(b',');
+            joined.extend_from_slice(value);
+        }
+        self.set(name, joined);
+    }
+}
+
+impl<N: Into<Bytes>, V: Into<Bytes>> FromIterator<(N, V)> for Headers {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(lines: I) -> Self {
+        let mut headers = Self::new();
+        for (name, value) in lines {
+            headers.append(name, value);
+        }
+        headers
+    }
+}
+
+fn lower(name: Bytes) -> Bytes {
+    match name.iter().any(u8::is_ascii_uppercase) {
+        true => name.to_ascii_lowercase().into(),
+        false => name,
+    }
+}
+
+fn trim(value: Bytes) -> Bytes {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let start = value.iter().take_while(|byte| is_space(byte)).count();
+    let end = value[start..]
+        .iter()
+        .rev()
+        .take_while(|byte| is_space(byte));
+    let end = value.len() - end.count();
+    match start == 0 && end == value.len() {
+        true => value,
+        false => value.slice(start..end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_is_set_keeps_its_place() {
+        let mut headers: Headers = [("A", "1"), ("b", " 2\t"), ("a", "3")]
+            .into_iter()
+            .collect();
+        headers.set("a", "4");
+        let lines: Vec<_> = headers.iter().map(|l| (l.name(), l.value())).collect();
+        assert_eq!(lines, [(&b"a"[..], &b"4"[..]), (b"b", b"2")]);
+    }
+}

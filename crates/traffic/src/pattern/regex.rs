@@ -1,0 +1,309 @@
+//! RE2 expressions, run by the crate `regex`.
+//!
+//! The two engines share their semantics and most of their syntax. What differs
+//! is translated: RE2's `\d`, `\w`, `\s` and `\b` are of ASCII only, a `{` that
+//! begins no repetition is a character, a `[` inside a class is one too, and
+//! `\Q…\E`, `\C` and octal escapes exist.
+
+use std::borrow::Cow;
+
+use regex::bytes::{NoExpand, Regex as Engine, RegexBuilder, Replacer};
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::r#type::matcher::v3::{RegexMatchAndSubstitute, RegexMatcher};
+
+use crate::findings::Findings;
+
+/// A compiled expression.
+#[derive(Debug, Clone)]
+pub(crate) struct Regex {
+    /// Matches a whole text.
+    whole: Engine,
+    /// Finds parts of a text.
+    parts: Engine,
+}
+
+impl Regex {
+    /// Compiles an expression of RE2.
+    pub(crate) fn new(expression: &str) -> Result<Self, String> {
+        let translated = translate(expression);
+        let build = |text: &str| {
+            RegexBuilder::new(text)
+                .build()
+                .map_err(|error| format!("the expression {expression:?} is not valid: {error}"))
+        };
+        Ok(Self {
+            whole: build(&format!(r"\A(?:{translated})\z"))?,
+            parts: build(&translated)?,
+        })
+    }
+
+    pub(crate) fn compile(
+        message: &RegexMatcher,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        Self::new(&message.regex)
+            .map_err(|problem| findings.add(&at.field("regex"), Problem::Other(problem)))
+            .ok()
+    }
+
+    /// Returns whether the expression matches the text as a whole.
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        self.whole.is_match(text)
+    }
+
+    /// Returns the groups of a match of the whole text.
+    pub(crate) fn captures<'t>(&self, text: &'t [u8]) -> Option<regex::bytes::Captures<'t>> {
+        self.whole.captures(text)
+    }
+}
+
+/// An expression and the text that replaces each of its matches.
+#[derive(Debug, Clone)]
+pub(crate) struct Substitution {
+    regex: Regex,
+    parts: Vec<Part>,
+}
+
+/// A part of a replacement.
+#[derive(Debug, Clone)]
+enum Part {
+    Literal(Vec<u8>),
+    Group(usize),
+}
+
+impl Substitution {
+    pub(crate) fn compile(
+        message: &RegexMatchAndSubstitute,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let Some(pattern) = &message.pattern else {
+            findings.add(&at.field("pattern"), Problem::Missing);
+            return None;
+        };
+        let regex = Regex::compile(pattern, &at.field("pattern"), findings)?;
+        let groups = regex.parts.captures_len();
+        match parse_substitution(&message.substitution, groups) {
+            Ok(parts) => Some(Self { regex, parts }),
+            Err(problem) => {
+                findings.add(&at.field("substitution"), Problem::Other(problem));
+                None
+            }
+        }
+    }
+
+    /// Replaces all matches in a text.
+    pub(crate) fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let replaced = match self.parts.as_slice() {
+            [] => self.regex.parts.replace_all(text.as_bytes(), NoExpand(b"")),
+            [Part::Literal(literal)] => self
+                .regex
+                .parts
+                .replace_all(text.as_bytes(), NoExpand(literal)),
+            parts => self.regex.parts.replace_all(text.as_bytes(), Parts(parts)),
+        };
+        match replaced {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+}
+
+struct Parts<'p>(&'p [Part]);
+
+impl Replacer for Parts<'_> {
+    fn replace_append(&mut self, captures: &regex::bytes::Captures<'_>, out: &mut Vec<u8>) {
+        for part in self.0 {
+            match part {
+                Part::Literal(literal) => out.extend_from_slice(literal),
+                Part::Group(group) => {
+                    let matched = captures.get(*group).map(|matched| matched.as_bytes());
+                    out.extend_from_slice(matched.unwrap_or_default());
+                }
+            }
+        }
+    }
+}
+
+/// Reads `\1`, `\\` and literals.
+fn parse_substitution(text: &str, groups: usize) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    let mut literal = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            literal.push(byte);
+            continue;
+        }
+        match bytes.next() {
+            Some(b'\\') => literal.push(b'\\'),
+            Some(digit @ b'0'..=b'9') => {
+                let group = usize::from(digit - b'0');
+                if group >= groups {
+                    return Err(format!(
+                        "the expression has no group {group}; name one of it"
+                    ));
+                }
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(Part::Group(group));
+            }
+            _ => return Err("a `\\` stands before neither a digit nor a `\\`".to_owned()),
+        }
+    }
+    if !literal.is_empty() {
+        parts.push(Part::Literal(literal));
+    }
+    Ok(parts)
+}
+
+/// Translates an expression of RE2.
+fn translate(expression: &str) -> String {
+    let mut out = String::with_capacity(expression.len() + 8);
+    let mut rest = expression;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\\' => rest = translate_escape(rest, &mut out),
+            '[' => rest = translate_class(rest, &mut out),
+            '{' if !begins_repetition(rest) => out.push_str(r"\{"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn translate_escape<'e>(rest: &'e str, out: &mut String) -> &'e str {
+    let Some(c) = rest.chars().next() else {
+        out.push('\\');
+        return rest;
+    };
+    let after = &rest[c.len_utf8()..];
+    match c {
+        'd' => out.push_str("[0-9]"),
+        'D' => out.push_str("[^0-9]"),
+        'w' => out.push_str("[0-9A-Za-z_]"),
+        'W' => out.push_str("[^0-9A-Za-z_]"),
+        's' => out.push_str(r"[\t\n\x0C\r ]"),
+        'S' => out.push_str(r"[^\t\n\x0C\r ]"),
+        'b' => out.push_str(r"(?-u:\b)"),
+        'B' => out.push_str(r"(?-u:\B)"),
+        'C' => out.push_str("(?s-u:.)"),
+        'Q' => {
+            let (quoted, after) = after.split_once(r"\E").unwrap_or((after, ""));
+            out.push_str(&regex::escape(quoted));
+            return after;
+        }
+        '0' => {
+            let digits = after
+                .bytes()
+                .take(2)
+                .take_while(|b| (b'0'..=b'7').contains(b));
+            let digits = digits.count();
+            let code = u32::from_str_radix(&after[..digits], 8).unwrap_or(0);
+            out.push_str(&format!("\\x{{{code:x}}}"));
+            return &after[digits..];
+        }
+        _ => {
+            out.push('\\');
+            out.push(c);
+        }
+    }
+    after
+}
+
+/// Translates a class, from behind its `[`.
+fn translate_class<'e>(rest: &'e str, out: &mut String) -> &'e str {
+    out.push('[');
+    let mut rest = rest;
+    if let Some(after) = rest.strip_prefix('^') {
+        out.push('^');
+        rest = after;
+    }
+    if let Some(after) = rest.strip_prefix(']') {
+        out.push_str(r"\]");
+        rest = after;
+    }
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        match c {
+            ']' => {
+                out.push(']');
+                return after;
+            }
+            '\\' => {
+                rest = translate_escape(after, out);
+                continue;
+            }
+            '[' if after.starts_with(':') && after.contains(":]") => {
+                let end = after.find(":]").map_or(0, |end| end + 2);
+                out.push('[');
+                out.push_str(&after[..end]);
+                rest = &after[end..];
+                continue;
+            }
+            '[' | '&' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '-' if after.starts_with('-') => out.push_str(r"\-"),
+            _ => out.push(c),
+        }
+        rest = after;
+    }
+    rest
+}
+
+/// Returns whether `3}`, `3,}` or `3,5}` follows.
+fn begins_repetition(rest: &str) -> bool {
+    let Some((inside, _)) = rest.split_once('}') else {
+        return false;
+    };
+    let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    !least.is_empty() && is_number(least) && is_number(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_mean_what_they_mean_in_re2() {
+        // expression, text, whether it matches
+        let cases: &[(&str, &str, bool)] = &[
+            (r"/x|/yy", "/yyz", false),
+            (r"\d+", "12", true),
+            (r"\d+", "\u{663}", false),
+            (r"\w", "é", false),
+            (r"[\w-]+", "a-b", true),
+            (r"[[]", "[", true),
+            (r"[]a]", "]", true),
+            (r"[a&&b]", "&", true),
+            (r"[[:alpha:]]+", "ab", true),
+            (r"{x}", "{x}", true),
+            (r"a{2}", "aa", true),
+            (r"a{2,}", "aaa", true),
+            (r"a{,2}", "a{,2}", true),
+            (r"\Qa.b\E+", "a.bb", true),
+            (r"\Qa.b\E", "axb", false),
+            (r"(?i)AB", "ab", true),
+            (r"a.c", "aéc", true),
+            (r"\012", "\n", true),
+            (r"", "", true),
+        ];
+        for (expression, text, expected) in cases {
+            let regex = Regex::new(expression).expect(expression);
+            assert_eq!(
+                regex.is_match(text.as_bytes()),
+                *expected,
+                "{expression} {text}"
+            );
+        }
+        assert!(Regex::new(r"(a)\1").is_err());
+        assert!(Regex::new(r"(?=a)").is_err());
+        assert!(Regex::new(r"(").is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! URI templates of paths, such as `/v1/{bucket}/{object=**}`, and rewrites by
+//! them.
+//!
+//! `*` and `{x}` stand for one segment that is not empty, `**` for any number of
+//! segments, and only at the end. A template is matched as an expression, which
+//! is how Envoy defines it.
+
+use std::fmt::Write as _;
+
+use super::Regex;
+
+/// The characters of a segment: those of RFC 3986 but `*`.
+const SEGMENT: &str = r"a-zA-Z0-9\-._~%!$&'()+,;:@=";
+
+/// The most variables of a template, and the most bytes of a name.
+const MAX_VARIABLES: usize = 5;
+const MAX_NAME: usize = 16;
+
+/// A template that paths are matched with.
+#[derive(Debug, Clone)]
+pub(crate) struct Template {
+    regex: Regex,
+    variables: Vec<String>,
+}
+
+impl Template {
+    /// Reads a template, or says what is wrong with it.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        if !text.starts_with('/') {
+            return Err(format!("the template {text:?} must begin with `/`"));
+        }
+        let mut reader = Reader {
+            rest: text,
+            expression: String::new(),
+            variables: Vec::new(),
+            is_closed: false,
+        };
+        reader.read()?;
+        Ok(Self {
+            regex: Regex::new(&reader.expression)?,
+            variables: reader.variables,
+        })
+    }
+
+    /// Matches a path without its query.
+    pub(crate) fn is_match(&self, path: &str) -> bool {
+        self.regex.is_match(path.as_bytes())
+    }
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+    expression: String,
+    variables: Vec<String>,
+    /// Whether a `**` was read, after which no operator may follow.
+    is_closed: bool,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) -> Result<(), String> {
+        while let Some(c) = self.rest.chars().next() {
+            if let Some(after) = self.rest.strip_prefix("**") {
+                self.rest = after;
+                self.glob("**")?;
+            } else if let Some(after) = self.rest.strip_prefix('*') {
+                self.rest = after;
+                self.glob("*")?;
+            } else if let Some(after) = self.rest.strip_prefix('{') {
+                let (inside, after) = after.split_once('}').ok_or("a `{` is not closed")?;
+                self.rest = after;
+                self.variable(inside)?;
+            } else {
+                self.rest = &self.rest[c.len_utf8()..];
+                self.literal(c)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn glob(&mut self, operator: &str) -> Result<(), String> {
+        if self.is_closed {
+            return Err("no operator may follow `**`".to_owned());
+        }
+        self.is_closed = operator == "**";
+        let _ = match self.is_closed {
+            true => write!(self.expression, "[{SEGMENT}/]*"),
+            false => write!(self.expression, "[{SEGMENT}]+"),
+        };
+        Ok(())
+    }
+
+    fn variable(&mut self, inside: &str) -> Result<(), String> {
+        let (name, pattern) = inside.split_once('=').unwrap_or((inside, "*"));
+        let mut letters = name.bytes();
+        let is_name = letters.next().is_some_and(|b| b.is_ascii_alphabetic())
+            && letters.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && name.len() <= MAX_NAME;
+        if !is_name {
+            return Err(format!("{name:?} is no name of a variable"));
+        }
+        if self.variables.iter().any(|other| other == name) {
+            return Err(format!("the variable {name:?} is there twice"));
+        }
+        if self.variables.len() == MAX_VARIABLES {
+            return Err(format!("has more than {MAX_VARIABLES} variables"));
+        }
+        if pattern.is_empty() {
+            return Err(format!("the variable {name:?} has an empty pattern"));
+        }
+        self.variables.push(name.to_owned());
+        self.expression.push('(');
+        for (index, segment) in pattern.split('/').enumerate() {
+            if index > 0 {
+                self.expression.push('/');
+            }
+            match segment {
+                "*" | "**" => self.glob(segment)?,
+                literal => literal.chars().try_for_each(|c| self.literal(c))?,
+            }
+        }
+        self.expression.push(')');
+        Ok(())
+    }
+
+    fn literal(&mut self, c: char) -> Result<(), String> {
+        let is_known = c.is_ascii_alphanumeric() || "-._~%!$&'()+,;:@=/".contains(c);
+        if !is_known {
+            return Err(format!("{c:?} may not stand in a template"));
+        }
+        let mut buffer = [0; 4];
+        self.expression
+            .push_str(&regex::escape(c.encode_utf8(&mut buffer)));
+        Ok(())
+    }
+}
+
+/// A path that is made of the variables of a template.
+#[derive(Debug, Clone)]
+pub(crate) struct TemplateRewrite {
+    template: Template,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    Literal(String),
+    Variable(usize),
+}
+
+impl TemplateRewrite {
+    /// Reads a rewrite of paths that the template matches.
+    pub(crate) fn new(template: &Template, text: &str) -> Result<Self, String> {
+        if !text.starts_with('/') {
+            return Err(format!("the rewrite {text:?} must begin with `/`"));
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').ok_or("a `{` is not closed")?;
+            let variable = template.variables.iter().position(|known| known == name);
+            let variable =
+                variable.ok_or_else(|| format!("{name:?} is no variable of the template"))?;
+            parts.push(Part::Literal(literal.to_owned()));
+            parts.push(Part::Variable(variable));
+            rest = after;
+        }
+        parts.push(Part::Literal(rest.to_owned()));
+        Ok(Self {
+            template: template.clone(),
+            parts,
+        })
+    }
+
+    /// Rewrites a path without its query; one that the template does not match
+    /// stays.
+    pub(crate) fn apply(&self, path: &str) -> Option<String> {
+        let captures = self.template.regex.captures(path.as_bytes())?;
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => out.push_str(literal),
+                Part::Variable(variable) => {
+                    let matched = captures.get(variable + 1)?;
+                    out.push_str(path.get(matched.range())?);
+                }
+            }
+        }
+        Some(out)
+    }
+}

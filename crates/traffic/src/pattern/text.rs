@@ -1,0 +1,123 @@
+//! `envoy.type.matcher.v3.StringMatcher`: one test of a text.
+
+use memchr::memmem;
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::r#type::matcher::v3::{
+    StringMatcher, string_matcher::MatchPattern,
+};
+
+use super::Regex;
+use crate::findings::Findings;
+
+/// A test of a text.
+#[derive(Debug, Clone)]
+pub(crate) enum TextMatcher {
+    /// Part of the text equals a literal.
+    Literal {
+        part: Part,
+        literal: Box<[u8]>,
+        case: Case,
+    },
+    /// An expression matches the whole text.
+    Regex(Box<Regex>),
+}
+
+/// The part of a text that a literal is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    Start,
+    End,
+    Anywhere,
+}
+
+/// Whether letters of ASCII are told apart by case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Case {
+    Sensitive,
+    Ignored,
+}
+
+impl TextMatcher {
+    pub(crate) fn literal(part: Part, literal: &str, case: Case) -> Self {
+        let literal = match case {
+            Case::Sensitive => literal.to_owned(),
+            Case::Ignored => literal.to_ascii_lowercase(),
+        };
+        Self::Literal {
+            part,
+            literal: literal.into_bytes().into(),
+            case,
+        }
+    }
+
+    pub(crate) fn compile(
+        message: &StringMatcher,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let case = match message.ignore_case {
+            true => Case::Ignored,
+            false => Case::Sensitive,
+        };
+        let literal = |part, text: &str| Some(Self::literal(part, text, case));
+        match &message.match_pattern {
+            Some(MatchPattern::Exact(text)) => literal(Part::Whole, text),
+            Some(MatchPattern::Prefix(text)) => literal(Part::Start, text),
+            Some(MatchPattern::Suffix(text)) => literal(Part::End, text),
+            Some(MatchPattern::Contains(text)) => literal(Part::Anywhere, text),
+            Some(MatchPattern::SafeRegex(regex)) => {
+                let regex = Regex::compile(regex, &at.field("safe_regex"), findings)?;
+                Some(Self::Regex(Box::new(regex)))
+            }
+            Some(MatchPattern::Custom(_)) => {
+                findings.add(&at.field("custom"), Problem::Unsupported);
+                None
+            }
+            None => {
+                findings.add(at, Problem::Missing);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        match self {
+            Self::Regex(regex) => regex.is_match(text),
+            Self::Literal {
+                part,
+                literal,
+                case,
+            } => part.is_match(text, literal, *case),
+        }
+    }
+}
+
+impl Part {
+    fn is_match(self, text: &[u8], literal: &[u8], case: Case) -> bool {
+        let length = literal.len();
+        match self {
+            Self::Whole => text.len() == length && case.is_equal(text, literal),
+            Self::Start => text.len() >= length && case.is_equal(&text[..length], literal),
+            Self::End => {
+                text.len() >= length && case.is_equal(&text[text.len() - length..], literal)
+            }
+            Self::Anywhere if case == Case::Sensitive => memmem::find(text, literal).is_some(),
+            Self::Anywhere => {
+                length == 0
+                    || text
+                        .windows(length)
+                        .any(|part| case.is_equal(part, literal))
+            }
+        }
+    }
+}
+
+impl Case {
+    pub(crate) fn is_equal(self, a: &[u8], b: &[u8]) -> bool {
+        match self {
+            Self::Sensitive => a == b,
+            Self::Ignored => a.eq_ignore_ascii_case(b),
+        }
+    }
+}

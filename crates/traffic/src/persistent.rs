@@ -1,0 +1,246 @@
+//! A map from texts that is cheap to copy and to change afterwards.
+//!
+//! It is a hash trie of 32-way branches. A copy shares all branches; a change
+//! copies the few on the way to one entry, and none if they are not shared. So
+//! one host is added to a table of any size at the cost of one host, while
+//! readers keep the table that they have.
+
+use std::sync::Arc;
+
+use twox_hash::XxHash3_64;
+
+/// Bits of the hash that one level of the trie uses.
+const BITS: u32 = 5;
+
+/// Levels that one hash of 64 bits serves.
+const LEVELS: u32 = 64 / BITS;
+
+/// A persistent map.
+#[derive(Debug, Clone)]
+pub(crate) struct PersistentMap<V> {
+    root: Arc<Branch<V>>,
+    length: usize,
+}
+
+#[derive(Debug)]
+struct Branch<V> {
+    /// One bit for each slot that exists.
+    bitmap: u32,
+    slots: Vec<Slot<V>>,
+}
+
+#[derive(Debug)]
+enum Slot<V> {
+    Entry(Arc<Entry<V>>),
+    Branch(Arc<Branch<V>>),
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    key: Box<str>,
+    value: V,
+}
+
+impl<V> Clone for Branch<V> {
+    fn clone(&self) -> Self {
+        Self {
+            bitmap: self.bitmap,
+            slots: self.slots.clone(),
+        }
+    }
+}
+
+impl<V> Clone for Slot<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Entry(entry) => Self::Entry(Arc::clone(entry)),
+            Self::Branch(branch) => Self::Branch(Arc::clone(branch)),
+        }
+    }
+}
+
+impl<V> Default for PersistentMap<V> {
+    fn default() -> Self {
+        Self {
+            root: Arc::new(Branch::EMPTY),
+            length: 0,
+        }
+    }
+}
+
+impl<V: Clone> PersistentMap<V> {
+    /// Returns the number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&V> {
+        if self.length == 0 {
+            return None;
+        }
+        let mut branch = &self.root;
+        let mut path = HashPath::new(key);
+        loop {
+            let bit = path.next(key);
+            if branch.bitmap & bit == 0 {
+                return None;
+            }
+            match &branch.slots[branch.index(bit)] {
+                Slot::Branch(child) => branch = child,
+                Slot::Entry(entry) => {
+                    return (entry.key.as_bytes() == key).then_some(&entry.value);
+                }
+            }
+        }
+    }
+
+    /// Sets an entry, and returns the value that it replaces.
+    pub(crate) fn insert(&mut self, key: &str, value: V) -> Option<V> {
+        let entry = Arc::new(Entry {
+            key: key.into(),
+            value,
+        });
+        let root = Arc::make_mut(&mut self.root);
+        let replaced = root.insert(entry, HashPath::new(key.as_bytes()), 0);
+        self.length += usize::from(replaced.is_none());
+        replaced
+    }
+
+    /// Removes an entry, and returns its value.
+    pub(crate) fn remove(&mut self, key: &str) -> Option<V> {
+        self.get(key.as_bytes())?;
+        self.length -= 1;
+        let path = HashPath::new(key.as_bytes());
+        Arc::make_mut(&mut self.root).remove(key, path)
+    }
+}
+
+impl<V: Clone> Branch<V> {
+    fn index(&self, bit: u32) -> usize {
+        (self.bitmap & (bit - 1)).count_ones() as usize
+    }
+
+    fn insert(&mut self, entry: Arc<Entry<V>>, mut path: HashPath, depth: u32) -> Option<V> {
+        let bit = path.next(entry.key.as_bytes());
+        let index = self.index(bit);
+        if self.bitmap & bit == 0 {
+            self.bitmap |= bit;
+            self.slots.insert(index, Slot::Entry(entry));
+            return None;
+        }
+        match &mut self.slots[index] {
+            Slot::Branch(child) => Arc::make_mut(child).insert(entry, path, depth + 1),
+            Slot::Entry(old) if old.key == entry.key => {
+                Some(std::mem::replace(old, entry).value.clone())
+            }
+            Slot::Entry(old) => {
+                let old = Arc::clone(old);
+                let mut child = Self::EMPTY;
+                child.insert(
+                    Arc::clone(&old),
+                    HashPath::at(old.key.as_bytes(), depth + 1),
+                    depth + 1,
+                );
+                child.insert(entry, path, depth + 1);
+                self.slots[index] = Slot::Branch(Arc::new(child));
+                None
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &str, mut path: HashPath) -> Option<V> {
+        let bit = path.next(key.as_bytes());
+        let index = self.index(bit);
+        match self.slots.get_mut(index)? {
+            Slot::Entry(entry) => {
+                let value = entry.value.clone();
+                self.slots.remove(index);
+                self.bitmap &= !bit;
+                Some(value)
+            }
+            Slot::Branch(child) => {
+                let child = Arc::make_mut(child);
+                let removed = child.remove(key, path);
+                // A branch with one entry would only lengthen the way to it.
+                if let [Slot::Entry(last)] = child.slots.as_slice() {
+                    self.slots[index] = Slot::Entry(Arc::clone(last));
+                }
+                removed
+            }
+        }
+    }
+}
+
+impl<V> Branch<V> {
+    const EMPTY: Self = Self {
+        bitmap: 0,
+        slots: Vec::new(),
+    };
+}
+
+/// The way to a key: bits of its hash, and of further hashes where two keys
+/// have one in common.
+#[derive(Debug, Clone, Copy)]
+struct HashPath {
+    hash: u64,
+    level: u32,
+}
+
+impl HashPath {
+    fn new(key: &[u8]) -> Self {
+        Self::at(key, 0)
+    }
+
+    fn at(key: &[u8], level: u32) -> Self {
+        let hash = XxHash3_64::oneshot_with_seed(u64::from(level / LEVELS), key);
+        Self {
+            hash: hash >> (BITS * (level % LEVELS)),
+            level,
+        }
+    }
+
+    /// Returns the bit of the slot at this level, and goes one level on.
+    fn next(&mut self, key: &[u8]) -> u32 {
+        if self.level > 0 && self.level.is_multiple_of(LEVELS) {
+            *self = Self::at(key, self.level);
+        }
+        let bit = 1 << (self.hash & ((1 << BITS) - 1));
+        self.hash >>= BITS;
+        self.level += 1;
+        bit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn a_map_agrees_with_a_plain_one_and_copies_do_not_change() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut map = PersistentMap::default();
+        let mut plain = HashMap::new();
+        for step in 0..20_000 {
+            let key = format!("host{}.example", random.u32(0..3_000));
+            let before = (step % 1_000 == 0).then(|| (map.clone(), plain.clone()));
+            match random.bool() {
+                true => assert_eq!(map.insert(&key, step), plain.insert(key, step)),
+                false => assert_eq!(map.remove(&key), plain.remove(&key)),
+            }
+            assert_eq!(map.len(), plain.len());
+            if let Some((map, plain)) = before {
+                assert!(
+                    plain
+                        .iter()
+                        .all(|(key, value)| map.get(key.as_bytes()) == Some(value))
+                );
+            }
+        }
+        for number in 0..3_000 {
+            let key = format!("host{number}.example");
+            assert_eq!(map.get(key.as_bytes()), plain.get(&key));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One request and its attempts, as a machine: events and time go in, what to
+//! do comes out (40-45).
+//!
+//! ```text
+//!  start ─▶ Attempt ─▶ attempt ──response──▶ Respond
+//!             ▲           │ reset, per-try timeout, bad status
+//!             └─ back-off ┘            timeouts ─▶ Reply
+//! ```
+//!
+//! With hedging, an attempt that takes too long goes on beside the next one,
+//! and the first good response wins.
+
+use std::time::Duration;
+
+use super::conditions::Reset;
+use super::reply::Reply;
+use super::state::{RetryContext, RetryState, RetryVerdict};
+use super::timeouts::Timeouts;
+use crate::headers::Headers;
+
+/// One request under way.
+#[derive(Debug)]
+pub struct Exchange<'p> {
+    retries: RetryState<'p>,
+    timeouts: Timeouts,
+    is_hedged: bool,
+    started: Duration,
+    last_byte: Duration,
+    attempts: Vec<Attempt>,
+    is_exhausted: bool,
+}
+
+/// An attempt under way.
+#[derive(Debug)]
+struct Attempt {
+    number: u32,
+    started: Duration,
+    /// Whether its per-try timeout has passed, and another attempt was made
+    /// beside it.
+    is_late: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing, until the next event or deadline.
+    Wait,
+    /// Another attempt is made at this time; call [`Exchange::start_attempt`]
+    /// then. Attempts that are given up are reset.
+    Attempt {
+        /// When.
+        at: Duration,
+    },
+    /// The response that was just handled goes to the client.
+    Respond,
+    /// The client gets this reply, and all attempts are reset.
+    Reply(Reply),
+}
+
+impl<'p> Exchange<'p> {
+    /// Makes the machine of a request that has been received at `now`.
+    #[must_use]
+    pub fn new(
+        retries: RetryState<'p>,
+        timeouts: Timeouts,
+        is_hedged: bool,
+        now: Duration,
+    ) -> Self {
+        Self {
+            retries,
+            timeouts,
+            is_hedged,
+            started: now,
+            last_byte: now,
+            attempts: Vec::new(),
+            is_exhausted: false,
+        }
+    }
+
+    /// Starts an attempt. Returns its number and what
+    /// `x-envoy-expected-rq-timeout-ms` says.
+    pub fn start_attempt(&mut self, now: Duration) -> (u32, Option<Duration>) {
+        let number = self.retries.attempts();
+        self.attempts.push(Attempt {
+            number,
+            started: now,
+            is_late: false,
+        });
+        let passed = now.saturating_sub(self.started);
+        (number, self.timeouts.expected(passed, self.is_hedged))
+    }
+
+    /// Whether retries would have gone on, and there were enough (`URX`).
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    /// The timeouts.
+    #[must_use]
+    pub fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    /// Handles the headers of a response to an attempt.
+    pub fn handle_response(
+        &mut self,
+        attempt: u32,
+        status: u16,
+        headers: &Headers,
+        now: Duration,
+        context: &RetryContext,
+    ) -> Step {
+        self.last_byte = now;
+        let verdict = self.retries.on_response(status, headers, context);
+        self.attempts.retain(|other| other.number != attempt);
+        self.after(verdict, now, Step::Respond)
+    }
+
+    /// Handles the reset of an attempt that had no response yet.
+    pub fn handle_reset(
+        &mut self,
+        attempt: u32,
+        reset: Reset,
+        now: Duration,
+        context: &RetryContext,
+    ) -> Step {
+        self.attempts.retain(|other| other.number != attempt);
+        let verdict = self.retries.on_reset(reset, context);
+        let otherwise = match self.attempts.is_empty() {
+            true => Step::Reply(Reply::reset(reset)),
+            false => Step::Wait,
+        };
+        self.after(verdict, now, otherwise)
+    }
+
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called
+    /// next.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Duration> {
+        let deadlines = [
+            self.timeouts.stream.map(|limit| self.started + limit),
+            self.timeouts.response.map(|limit| self.started + limit),
+            self.timeouts.idle.map(|limit| self.last_byte + limit),
+            self.first_late(),
+            self.upstream_end(),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Handles that time has passed.
+    pub fn handle_timeout(&mut self, now: Duration, context: &RetryContext) -> Step {
+        let is_over = |limit: Option<Duration>, since: Duration| {
+            limit.is_some_and(|limit| since + limit <= now)
+        };
+        if is_over(self.timeouts.stream, self.started) {
+            return Step::Reply(Reply::StreamDuration);
+        }
+        if is_over(self.timeouts.response, self.started) {
+            return Step::Reply(match self.timeouts.answers_no_content {
+                true => Reply::NoContent,
+                false => Reply::ResponseTimeout,
+            });
+        }
+        if is_over(self.timeouts.idle, self.last_byte) {
+            return Step::Reply(Reply::IdleTimeout);
+        }
+        if self.upstream_end().is_some_and(|end| end <= now) {
+            return Step::Reply(Reply::UpstreamStreamDuration);
+        }
+        match self.first_late().is_some_and(|late| late <= now) {
+            true => self.handle_late(now, context),
+            false => Step::Wait,
+        }
+    }
+
+    fn handle_late(&mut self, now: Duration, context: &RetryContext) -> Step {
+        if self.is_hedged {
+            self.attempts
+                .iter_mut()
+                .for_each(|attempt| attempt.is_late = true);
+            let verdict = self.retries.on_hedge(context);
+            return self.after(verdict, now, Step::Wait);
+        }
+        self.attempts.clear();
+        let verdict = self.retries.on_reset(Reset::Stream, context);
+        self.after(verdict, now, Step::Reply(Reply::PerTryTimeout))
+    }
+
+    fn first_late(&self) -> Option<Duration> {
+        let limit = self.timeouts.per_try?;
+        let waited = self.attempts.iter().filter(|attempt| !attempt.is_late);
+        waited.map(|attempt| attempt.started + limit).min()
+    }
+
+    fn upstream_end(&self) -> Option<Duration> {
+        let limit = self.timeouts.upstream_stream?;
+        self.attempts
+            .iter()
+            .map(|attempt| attempt.started + limit)
+            .min()
+    }
+
+    fn after(&mut self, verdict: RetryVerdict, now: Duration, otherwise: Step) -> Step {
+        match verdict {
+            RetryVerdict::Retry(delay) => Step::Attempt { at: now + delay },
+            RetryVerdict::No => otherwise,
+            RetryVerdict::LimitExceeded => {
+                self.is_exhausted = true;
+                otherwise
+            }
+        }
+    }
+}

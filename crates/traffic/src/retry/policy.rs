@@ -1,0 +1,158 @@
+//! Retry and hedge policies, as a route or a virtual host has them.
+
+use std::time::Duration;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    RetryPolicy as Message, retry_policy::ResetHeaderFormat,
+};
+
+use super::back_off::{BackOff, RateLimited, ResetFormat};
+use super::conditions::Conditions;
+use crate::balance::duration;
+use crate::findings::Findings;
+use crate::route::{HeaderMatcher, each};
+
+const PREVIOUS_HOSTS: &str = "envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate";
+
+/// When and how often a request is tried again.
+#[derive(Debug, Clone)]
+pub struct RetryPolicy {
+    pub(super) conditions: Conditions,
+    pub(super) retries: u32,
+    pub(super) per_try_timeout: Option<Duration>,
+    pub(super) per_try_idle_timeout: Option<Duration>,
+    pub(super) status_codes: Box<[u16]>,
+    pub(super) response_headers: Box<[HeaderMatcher]>,
+    pub(super) request_headers: Box<[HeaderMatcher]>,
+    pub(super) back_off: BackOff,
+    pub(super) rate_limited: Option<RateLimited>,
+    avoids_previous_hosts: bool,
+    host_attempts: u32,
+}
+
+impl Default for RetryPolicy {
+    /// The policy of a route that has none: only headers of the request can ask
+    /// for retries.
+    fn default() -> Self {
+        Self {
+            conditions: Conditions::default(),
+            retries: 1,
+            per_try_timeout: None,
+            per_try_idle_timeout: None,
+            status_codes: Box::default(),
+            response_headers: Box::default(),
+            request_headers: Box::default(),
+            back_off: BackOff::default(),
+            rate_limited: None,
+            avoids_previous_hosts: false,
+            host_attempts: 1,
+        }
+    }
+}
+
+impl RetryPolicy {
+    pub(crate) fn compile(message: &Message, at: &Place<'_>, findings: &mut Findings) -> Self {
+        let extensions = !message.retry_options_predicates.is_empty();
+        findings.unsupported(&at.field("retry_options_predicates"), extensions);
+        findings.unsupported(
+            &at.field("retry_priority"),
+            message.retry_priority.is_some(),
+        );
+        let response_headers = each(
+            "retriable_headers",
+            &message.retriable_headers,
+            at,
+            |m, at| HeaderMatcher::compile(m, at, findings),
+        );
+        let of_request = &message.retriable_request_headers;
+        let request_headers = each("retriable_request_headers", of_request, at, |m, at| {
+            HeaderMatcher::compile(m, at, findings)
+        });
+        let codes = message.retriable_status_codes.iter();
+        Self {
+            conditions: Conditions::parse(&message.retry_on),
+            retries: message.num_retries.map_or(1, |count| count.value),
+            per_try_timeout: message.per_try_timeout.as_ref().map(duration),
+            per_try_idle_timeout: message.per_try_idle_timeout.as_ref().map(duration),
+            status_codes: codes.filter_map(|code| u16::try_from(*code).ok()).collect(),
+            response_headers,
+            request_headers,
+            back_off: back_off(message, at, findings),
+            rate_limited: rate_limited(message),
+            avoids_previous_hosts: avoids_previous_hosts(message, at, findings),
+            host_attempts: match message.host_selection_retry_max_attempts {
+                0 => 1,
+                attempts => u32::try_from(attempts).unwrap_or(u32::MAX),
+            },
+        }
+    }
+
+    /// Returns how often an endpoint is chosen again if it was tried before;
+    /// `None` if that does not matter (44). After the last time, the endpoint is
+    /// taken all the same.
+    #[must_use]
+    pub fn host_attempts(&self) -> Option<u32> {
+        self.avoids_previous_hosts.then_some(self.host_attempts)
+    }
+
+    /// How long an attempt may be idle.
+    #[must_use]
+    pub fn per_try_idle_timeout(&self) -> Option<Duration> {
+        self.per_try_idle_timeout
+    }
+}
+
+fn back_off(message: &Message, at: &Place<'_>, findings: &mut Findings) -> BackOff {
+    let Some(given) = &message.retry_back_off else {
+        return BackOff::default();
+    };
+    let at = at.field("retry_back_off");
+    let Some(base) = given.base_interval.as_ref().map(duration) else {
+        findings.add(&at.field("base_interval"), Problem::Missing);
+        return BackOff::default();
+    };
+    let max = given.max_interval.as_ref().map_or(base * 10, duration);
+    if max < base {
+        let problem = "is below base_interval; raise it".to_owned();
+        findings.add(&at.field("max_interval"), Problem::Other(problem));
+    }
+    BackOff { base, max }
+}
+
+fn rate_limited(message: &Message) -> Option<RateLimited> {
+    let given = message.rate_limited_retry_back_off.as_ref()?;
+    let headers = given.reset_headers.iter().map(|header| {
+        let format = match header.format() {
+            ResetHeaderFormat::Seconds => ResetFormat::Seconds,
+            ResetHeaderFormat::UnixTimestamp => ResetFormat::UnixTimestamp,
+        };
+        (header.name.to_ascii_lowercase().into(), format)
+    });
+    Some(RateLimited {
+        headers: headers.collect(),
+        max: given
+            .max_interval
+            .as_ref()
+            .map_or(Duration::from_secs(300), duration),
+    })
+}
+
+fn avoids_previous_hosts(message: &Message, at: &Place<'_>, findings: &mut Findings) -> bool {
+    use trunkline_proto::envoy::envoy::config::route::v3::retry_policy::retry_host_predicate::ConfigType;
+    let mut avoids = false;
+    for (index, predicate) in message.retry_host_predicate.iter().enumerate() {
+        let ConfigType::TypedConfig(any) = match &predicate.config_type {
+            Some(config) => config,
+            None => continue,
+        };
+        match any.type_url.ends_with(PREVIOUS_HOSTS) {
+            true => avoids = true,
+            false => findings.add(
+                &at.item("retry_host_predicate", index),
+                Problem::Extension(predicate.name.clone()),
+            ),
+        }
+    }
+    avoids
+}

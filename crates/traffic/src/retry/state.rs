@@ -1,0 +1,148 @@
+//! The retries of one request: what happened comes in, whether it is tried
+//! again comes out (41-43).
+
+use std::time::Duration;
+
+use super::conditions::{Condition, Conditions, Reset};
+use super::policy::RetryPolicy;
+use crate::headers::Headers;
+use crate::request::Request;
+
+/// The retries of one request.
+#[derive(Debug)]
+pub struct RetryState<'p> {
+    policy: &'p RetryPolicy,
+    conditions: Conditions,
+    status_codes: Vec<u16>,
+    header_names: Vec<String>,
+    left: u32,
+    done: u32,
+}
+
+/// Whether a request is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryVerdict {
+    /// The outcome stands.
+    No,
+    /// The outcome stands because there were retries enough (`URX`).
+    LimitExceeded,
+    /// Another attempt is made after this time, if breakers allow it.
+    Retry(Duration),
+}
+
+/// What a verdict depends on besides the outcome.
+#[derive(Debug, Clone, Copy)]
+pub struct RetryContext {
+    /// A random number, for the back-off.
+    pub random: u64,
+    /// The time since 1970, for responses that name a time.
+    pub unix: Duration,
+}
+
+impl<'p> RetryState<'p> {
+    /// Makes the state of a request. Headers of the request add to the policy;
+    /// the connection manager has removed them if the client is outside.
+    #[must_use]
+    pub fn new(policy: &'p RetryPolicy, request: &Request<'_>) -> Self {
+        let headers = request.headers;
+        let applies = policy.request_headers.is_empty()
+            || policy.request_headers.iter().any(|m| m.is_match(request));
+        let mut conditions = match applies {
+            true => policy.conditions,
+            false => Conditions::default(),
+        };
+        for name in ["x-envoy-retry-on", "x-envoy-retry-grpc-on"] {
+            let words = headers.text(name).unwrap_or_default();
+            conditions = conditions.union(Conditions::parse(words));
+        }
+        let list = |name| {
+            headers
+                .text(name)
+                .unwrap_or_default()
+                .split(',')
+                .map(str::trim)
+        };
+        let codes = list("x-envoy-retriable-status-codes");
+        let names = list("x-envoy-retriable-header-names").filter(|name| !name.is_empty());
+        let given = headers
+            .text("x-envoy-max-retries")
+            .and_then(|text| text.parse().ok());
+        Self {
+            policy,
+            conditions,
+            status_codes: codes.filter_map(|code| code.parse().ok()).collect(),
+            header_names: names.map(str::to_ascii_lowercase).collect(),
+            left: given.unwrap_or(policy.retries),
+            done: 0,
+        }
+    }
+
+    /// Returns the number of attempts so far, the one under way included.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.done + 1
+    }
+
+    /// Judges the headers of a response.
+    pub fn on_response(
+        &mut self,
+        status: u16,
+        headers: &Headers,
+        context: &RetryContext,
+    ) -> RetryVerdict {
+        if !self.covers_response(status, headers) {
+            return RetryVerdict::No;
+        }
+        let limited = self.policy.rate_limited.as_ref();
+        let asked = limited.and_then(|l| l.delay(headers, context.unix, context.random));
+        self.again(asked, context.random)
+    }
+
+    /// Judges a reset.
+    pub fn on_reset(&mut self, reset: Reset, context: &RetryContext) -> RetryVerdict {
+        match self.conditions.covers_reset(reset) {
+            true => self.again(None, context.random),
+            false => RetryVerdict::No,
+        }
+    }
+
+    /// Judges an attempt that took too long and goes on beside the next one
+    /// (45): any policy that retries at all tries again.
+    pub fn on_hedge(&mut self, context: &RetryContext) -> RetryVerdict {
+        match self.conditions.is_empty() {
+            true => RetryVerdict::No,
+            false => self.again(None, context.random),
+        }
+    }
+
+    fn covers_response(&self, status: u16, headers: &Headers) -> bool {
+        // A service that says "not again" is believed, whatever its status.
+        if headers.has("x-envoy-ratelimited") {
+            return self.conditions.has(Condition::RateLimited);
+        }
+        let policy = self.policy;
+        let is_listed =
+            || policy.status_codes.contains(&status) || self.status_codes.contains(&status);
+        let is_named = || {
+            policy
+                .response_headers
+                .iter()
+                .any(|m| m.is_match_lines(headers))
+                || self.header_names.iter().any(|name| headers.has(name))
+        };
+        self.conditions.covers_status(status)
+            || self.conditions.covers_grpc(headers)
+            || (self.conditions.has(Condition::StatusCodes) && is_listed())
+            || (self.conditions.has(Condition::Headers) && is_named())
+    }
+
+    fn again(&mut self, asked: Option<Duration>, random: u64) -> RetryVerdict {
+        if self.left == 0 {
+            return RetryVerdict::LimitExceeded;
+        }
+        self.left -= 1;
+        self.done += 1;
+        let delay = asked.unwrap_or_else(|| self.policy.back_off.delay(self.done, random));
+        RetryVerdict::Retry(delay)
+    }
+}

@@ -1,0 +1,179 @@
+//! What a route does with a request.
+
+use std::time::Duration;
+
+use trunkline_proto::acceptance::Place;
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    RouteAction, route_action::ClusterNotFoundResponseCode,
+};
+
+use super::cluster::Clusters;
+use super::criteria::each;
+use super::direct::DirectResponse;
+use super::hash_policy::HashPolicy;
+use super::mirror::MirrorPolicy;
+use super::path::PathMatcher;
+use super::redirect::Redirect;
+use super::rewrite::{HostRewrite, PathRewrite};
+use super::virtual_host::{Inherited, hedges};
+use crate::balance::{LbMetadata, lb_metadata};
+use crate::findings::Findings;
+use crate::request::Request;
+use crate::retry::{RetryPolicy, RouteTimeouts, Timeouts};
+
+/// The action of a route.
+#[derive(Debug)]
+pub enum Action {
+    /// The request goes to a cluster.
+    Forward(Box<Forwarding>),
+    /// The client is sent elsewhere.
+    Redirect(Box<Redirect>),
+    /// The response is in the route.
+    DirectResponse(DirectResponse),
+    /// Nothing that a proxy could do: the route is for gRPC servers. Envoy's
+    /// router answers as if the cluster did not exist.
+    None,
+}
+
+/// How requests are forwarded.
+#[derive(Debug)]
+pub struct Forwarding {
+    pub(super) clusters: Clusters,
+    pub(super) path: PathRewrite,
+    pub(super) host: HostRewrite,
+    pub(super) appends_forwarded_host: bool,
+    pub(super) hash_policies: Box<[HashPolicy]>,
+    pub(super) mirrors: Box<[MirrorPolicy]>,
+    pub(super) priority: Priority,
+    pub(super) metadata: LbMetadata,
+    retry: RetryPolicy,
+    hedges: bool,
+    timeouts: RouteTimeouts,
+    not_found_status: u16,
+    /// Upgrades by their type in lower case, and whether they are allowed.
+    upgrades: Box<[(Box<str>, bool)]>,
+}
+
+/// The priority of a request, which has connection pools and circuit breakers
+/// of its own (49).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priority {
+    /// Requests as a rule.
+    #[default]
+    Default,
+    /// Requests that matter more.
+    High,
+}
+
+impl Forwarding {
+    pub(super) fn compile(
+        message: &RouteAction,
+        path: Option<&PathMatcher>,
+        inherited: &Inherited<'_>,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let early = message.early_data_policy.is_some();
+        findings.unsupported(&at.field("early_data_policy"), early);
+        let internal = message.internal_redirect_policy.is_some();
+        findings.unsupported(&at.field("internal_redirect_policy"), internal);
+        let typed_retry = message.retry_policy_typed_config.is_some();
+        findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
+        let metadata = lb_metadata(message.metadata_match.as_ref());
+        let mut clusters = Clusters::compile(message, at, findings);
+        if let Some(clusters) = &mut clusters {
+            clusters.inherit_metadata(&metadata);
+        }
+        let path = PathRewrite::compile(message, path, at, findings);
+        let host = HostRewrite::compile(message, at, findings);
+        let policies = &message.hash_policy;
+        let hash_policies = each("hash_policy", policies, at, |message, at| {
+            HashPolicy::compile(message, at, findings)
+        });
+        let policies = &message.request_mirror_policies;
+        let mirrors = each("request_mirror_policies", policies, at, |message, at| {
+            MirrorPolicy::compile(message, at, findings)
+        });
+        let code = message.cluster_not_found_response_code();
+        let upgrades = message.upgrade_configs.iter().map(|upgrade| {
+            let is_enabled = upgrade.enabled.is_none_or(|enabled| enabled.value);
+            (upgrade.upgrade_type.to_ascii_lowercase().into(), is_enabled)
+        });
+        Some(Self {
+            clusters: clusters?,
+            path: path?,
+            host: host?,
+            appends_forwarded_host: message.append_x_forwarded_host,
+            hash_policies,
+            mirrors: match mirrors.is_empty() {
+                true => inherited.mirrors.into(),
+                false => mirrors,
+            },
+            priority: match message.priority {
+                1 => Priority::High,
+                _ => Priority::Default,
+            },
+            metadata,
+            retry: match &message.retry_policy {
+                Some(policy) => RetryPolicy::compile(policy, &at.field("retry_policy"), findings),
+                None => inherited.retry.cloned().unwrap_or_default(),
+            },
+            hedges: match &message.hedge_policy {
+                Some(policy) => hedges(Some(policy)),
+                None => inherited.hedges,
+            },
+            timeouts: RouteTimeouts::compile(message),
+            not_found_status: match code {
+                ClusterNotFoundResponseCode::ServiceUnavailable => 503,
+                ClusterNotFoundResponseCode::NotFound => 404,
+                ClusterNotFoundResponseCode::InternalServerError => 500,
+            },
+            upgrades: upgrades.collect(),
+        })
+    }
+
+    /// The status of the response when the cluster does not exist.
+    #[must_use]
+    pub fn cluster_not_found_status(&self) -> u16 {
+        self.not_found_status
+    }
+
+    /// The retry policy: the route's, or the virtual host's.
+    #[must_use]
+    pub fn retry_policy(&self) -> &RetryPolicy {
+        &self.retry
+    }
+
+    /// Whether an attempt that takes too long goes on beside the next one (45).
+    #[must_use]
+    pub fn hedges(&self) -> bool {
+        self.hedges
+    }
+
+    /// Returns the timeouts of a request. `idle` and `stream` are those of the
+    /// connection manager.
+    #[must_use]
+    pub fn timeouts(
+        &self,
+        request: &Request<'_>,
+        idle: Option<Duration>,
+        stream: Option<Duration>,
+    ) -> Timeouts {
+        self.timeouts.of_request(&self.retry, request, idle, stream)
+    }
+
+    /// The priority.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// Returns whether an upgrade, such as `websocket`, is allowed; `None` if
+    /// the route does not say, and the connection manager decides.
+    #[must_use]
+    pub fn allows_upgrade(&self, upgrade: &str) -> Option<bool> {
+        let mut upgrades = self.upgrades.iter();
+        let found = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
+        found.map(|(_, is_allowed)| *is_allowed)
+    }
+}

@@ -1,0 +1,157 @@
+//! The virtual host of a host: exact, then the longest suffix wildcard, then
+//! the longest prefix wildcard, then `*` (34; facts 1.1).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::virtual_host::VirtualHost;
+use crate::persistent::PersistentMap;
+
+/// All domains of a table. A copy is cheap, and a domain is added or removed at
+/// a cost that does not depend on how many there are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Domains {
+    exact: PersistentMap<Arc<VirtualHost>>,
+    suffixes: Wildcards,
+    prefixes: Wildcards,
+    any: Option<Arc<VirtualHost>>,
+}
+
+/// Wildcards of one kind, by the text beside the `*`.
+#[derive(Debug, Clone, Default)]
+struct Wildcards {
+    hosts: PersistentMap<Arc<VirtualHost>>,
+    /// The lengths of these texts and how many have each, longest first.
+    lengths: Vec<(usize, usize)>,
+}
+
+/// What a domain is.
+enum Domain<'d> {
+    Any,
+    Suffix(&'d str),
+    Prefix(&'d str),
+    Exact(&'d str),
+}
+
+impl<'d> Domain<'d> {
+    /// A `*` in front makes a suffix wildcard, also of a domain that ends in
+    /// one.
+    fn parse(domain: &'d str) -> Self {
+        match (domain.strip_prefix('*'), domain.strip_suffix('*')) {
+            (Some(""), _) => Self::Any,
+            (Some(suffix), _) => Self::Suffix(suffix),
+            (None, Some(prefix)) => Self::Prefix(prefix),
+            (None, None) => Self::Exact(domain),
+        }
+    }
+}
+
+impl Domains {
+    /// Adds a domain in lower case. Returns `false` if another virtual host has
+    /// it.
+    pub(super) fn add(&mut self, domain: &str, host: &Arc<VirtualHost>) -> bool {
+        if self.holder(domain).is_some() {
+            return false;
+        }
+        let host = Arc::clone(host);
+        match Domain::parse(domain) {
+            Domain::Any => self.any = Some(host),
+            Domain::Suffix(suffix) => self.suffixes.add(suffix, host),
+            Domain::Prefix(prefix) => self.prefixes.add(prefix, host),
+            Domain::Exact(name) => {
+                self.exact.insert(name, host);
+            }
+        }
+        true
+    }
+
+    pub(super) fn remove(&mut self, domain: &str) {
+        match Domain::parse(domain) {
+            Domain::Any => self.any = None,
+            Domain::Suffix(suffix) => self.suffixes.remove(suffix),
+            Domain::Prefix(prefix) => self.prefixes.remove(prefix),
+            Domain::Exact(name) => {
+                self.exact.remove(name);
+            }
+        }
+    }
+
+    /// Returns the virtual host that has a domain in its list.
+    pub(super) fn holder(&self, domain: &str) -> Option<&Arc<VirtualHost>> {
+        match Domain::parse(domain) {
+            Domain::Any => self.any.as_ref(),
+            Domain::Suffix(suffix) => self.suffixes.hosts.get(suffix.as_bytes()),
+            Domain::Prefix(prefix) => self.prefixes.hosts.get(prefix.as_bytes()),
+            Domain::Exact(name) => self.exact.get(name.as_bytes()),
+        }
+    }
+
+    /// Finds the virtual host of a host, which may be in any case.
+    pub(super) fn find(&self, host: &str) -> Option<&Arc<VirtualHost>> {
+        let has_only_any = self.exact.len() == 0
+            && self.suffixes.lengths.is_empty()
+            && self.prefixes.lengths.is_empty();
+        if has_only_any {
+            return self.any.as_ref();
+        }
+        let mut buffer = [0; 256];
+        let host = lower(host, &mut buffer);
+        self.exact
+            .get(&host)
+            .or_else(|| {
+                self.suffixes
+                    .find(&host, |length| &host[host.len() - length..])
+            })
+            .or_else(|| self.prefixes.find(&host, |length| &host[..length]))
+            .or(self.any.as_ref())
+    }
+}
+
+impl Wildcards {
+    fn add(&mut self, text: &str, host: Arc<VirtualHost>) {
+        self.hosts.insert(text, host);
+        match self.position(text.len()) {
+            Ok(at) => self.lengths[at].1 += 1,
+            Err(at) => self.lengths.insert(at, (text.len(), 1)),
+        }
+    }
+
+    fn remove(&mut self, text: &str) {
+        if self.hosts.remove(text).is_none() {
+            return;
+        }
+        if let Ok(at) = self.position(text.len()) {
+            self.lengths[at].1 -= 1;
+            if self.lengths[at].1 == 0 {
+                self.lengths.remove(at);
+            }
+        }
+    }
+
+    fn position(&self, length: usize) -> Result<usize, usize> {
+        self.lengths
+            .binary_search_by(|(other, _)| length.cmp(other))
+    }
+
+    /// The `*` stands for at least one character.
+    fn find<'h>(&self, host: &[u8], part: impl Fn(usize) -> &'h [u8]) -> Option<&Arc<VirtualHost>> {
+        let lengths = self.lengths.iter().map(|(length, _)| *length);
+        let mut shorter = lengths.filter(|length| *length < host.len());
+        shorter.find_map(|length| self.hosts.get(part(length)))
+    }
+}
+
+/// Puts a host into lower case, without allocation unless it is very long.
+fn lower<'h>(host: &'h str, buffer: &'h mut [u8; 256]) -> Cow<'h, [u8]> {
+    if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(host.as_bytes());
+    }
+    match buffer.get_mut(..host.len()) {
+        Some(copy) => {
+            copy.copy_from_slice(host.as_bytes());
+            copy.make_ascii_lowercase();
+            Cow::Borrowed(copy)
+        }
+        None => Cow::Owned(host.as_bytes().to_ascii_lowercase()),
+    }
+}

@@ -1,0 +1,66 @@
+//! Configuration of filters that a route, a virtual host, a weighted cluster or
+//! the route configuration brings. The most specific one counts (28).
+
+use std::collections::HashMap;
+
+use prost::Message;
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::FilterConfig as Wrapper;
+use trunkline_proto::envoy::google::protobuf::Any;
+
+use crate::findings::Findings;
+
+const WRAPPER: &str = "envoy.config.route.v3.FilterConfig";
+
+/// What a filter is told for some requests.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FilterConfig {
+    /// Its configuration.
+    Config(Any),
+    /// It is left out.
+    Disabled,
+}
+
+/// Configurations by the names of filters.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FilterConfigs(HashMap<String, FilterConfig>);
+
+impl FilterConfigs {
+    pub(super) fn compile(
+        map: &HashMap<String, Any>,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        let mut configs = HashMap::with_capacity(map.len());
+        for (name, any) in map {
+            match unwrap(any) {
+                Ok(Some(config)) => {
+                    configs.insert(name.clone(), config);
+                }
+                Ok(None) => {}
+                Err(problem) => findings.add(&at.entry("typed_per_filter_config", name), problem),
+            }
+        }
+        Self(configs)
+    }
+
+    pub(super) fn get(&self, filter: &str) -> Option<&FilterConfig> {
+        self.0.get(filter)
+    }
+}
+
+/// Takes a configuration out of the wrapper that can also disable its filter.
+fn unwrap(any: &Any) -> Result<Option<FilterConfig>, Problem> {
+    if !any.type_url.ends_with(WRAPPER) {
+        return Ok(Some(FilterConfig::Config(any.clone())));
+    }
+    let malformed = |source| Problem::Malformed {
+        message: WRAPPER.to_owned(),
+        source,
+    };
+    let wrapper = Wrapper::decode(&*any.value).map_err(malformed)?;
+    Ok(match wrapper.disabled {
+        true => Some(FilterConfig::Disabled),
+        false => wrapper.config.map(FilterConfig::Config),
+    })
+}

@@ -1,0 +1,145 @@
+//! Hash policies: the hash of a request that ring hash and maglev use (50).
+
+use std::net::IpAddr;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::route_action::{
+    HashPolicy as Message, hash_policy::PolicySpecifier,
+};
+
+use super::query::{cookie, parameter};
+use crate::findings::Findings;
+use crate::hash::{combine, xxh64, xxh64_seeded};
+use crate::pattern::Substitution;
+use crate::request::Request;
+
+/// One part of the hash.
+#[derive(Debug, Clone)]
+pub(crate) struct HashPolicy {
+    source: Source,
+    is_terminal: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Header(Box<str>, Option<Box<Substitution>>),
+    Cookie(Box<str>, Generated),
+    Address,
+    QueryParameter(Box<str>),
+}
+
+/// Whether a cookie that is missing is made, so that later requests of the
+/// client have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generated {
+    Yes,
+    No,
+}
+
+impl HashPolicy {
+    pub(super) fn compile(
+        message: &Message,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let source = match &message.policy_specifier {
+            Some(PolicySpecifier::Header(header)) => {
+                let place = at.field("header");
+                let rewrite = header.regex_rewrite.as_ref().and_then(|rewrite| {
+                    Substitution::compile(rewrite, &place.field("regex_rewrite"), findings)
+                });
+                let name = header.header_name.to_ascii_lowercase();
+                Source::Header(name.into(), rewrite.map(Box::new))
+            }
+            Some(PolicySpecifier::Cookie(cookie)) => {
+                let generated = match cookie.ttl.is_some() {
+                    true => Generated::Yes,
+                    false => Generated::No,
+                };
+                Source::Cookie(cookie.name.as_str().into(), generated)
+            }
+            Some(PolicySpecifier::ConnectionProperties(properties)) => {
+                if !properties.source_ip {
+                    findings.add(&at.field("connection_properties"), Problem::Missing);
+                }
+                Source::Address
+            }
+            Some(PolicySpecifier::QueryParameter(parameter)) => {
+                Source::QueryParameter(parameter.name.as_str().into())
+            }
+            Some(PolicySpecifier::FilterState(_)) => {
+                findings.add(&at.field("filter_state"), Problem::Unsupported);
+                return None;
+            }
+            None => {
+                findings.add(at, Problem::Missing);
+                return None;
+            }
+        };
+        Some(Self {
+            source,
+            is_terminal: message.terminal,
+        })
+    }
+
+    fn hash(&self, request: &Request<'_>, peer: Option<IpAddr>) -> Option<u64> {
+        match &self.source {
+            Source::Header(name, rewrite) => hash_header(request, name, rewrite.as_deref()),
+            Source::Cookie(name, _) => cookie(request.headers, name).map(xxh64),
+            Source::Address => peer.map(|address| xxh64(address.to_string().as_bytes())),
+            Source::QueryParameter(name) => {
+                let value = request.query().and_then(|query| parameter(query, name));
+                value.map(|value| xxh64(value.as_bytes()))
+            }
+        }
+    }
+
+    /// Returns the name of a cookie that this request misses and that is to be
+    /// made for it.
+    pub(crate) fn missing_cookie(&self, request: &Request<'_>) -> Option<&str> {
+        match &self.source {
+            Source::Cookie(name, Generated::Yes) if cookie(request.headers, name).is_none() => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Hashes a request by a list of policies. `None`: no policy applies, and the
+/// balancer takes a random number.
+pub(crate) fn hash(
+    policies: &[HashPolicy],
+    request: &Request<'_>,
+    peer: Option<IpAddr>,
+) -> Option<u64> {
+    let mut sum = None;
+    for policy in policies {
+        if let Some(new) = policy.hash(request, peer) {
+            sum = Some(combine(sum, new));
+        }
+        if policy.is_terminal && sum.is_some() {
+            break;
+        }
+    }
+    sum
+}
+
+/// Hashes all values of a header, sorted, each seeded with the one before.
+fn hash_header(request: &Request<'_>, name: &str, rewrite: Option<&Substitution>) -> Option<u64> {
+    let rewritten = |value: &[u8], seed| match (rewrite, str::from_utf8(value)) {
+        (Some(rewrite), Ok(text)) => xxh64_seeded(rewrite.apply(text).as_bytes(), seed),
+        _ => xxh64_seeded(value, seed),
+    };
+    if let Some(value) = request.pseudo(name) {
+        return Some(rewritten(value.as_bytes(), 0));
+    }
+    let mut values = request.headers.all(name);
+    let first = values.next()?;
+    if values.next().is_none() {
+        return Some(rewritten(first, 0));
+    }
+    let mut values: Vec<&[u8]> = request.headers.all(name).collect();
+    values.sort_unstable();
+    Some(values.iter().fold(0, |seed, value| rewritten(value, seed)))
+}

@@ -1,0 +1,143 @@
+//! Header matchers, line by line (facts 1.3).
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    HeaderMatcher as Message, header_matcher::HeaderMatchSpecifier,
+};
+
+use crate::findings::Findings;
+use crate::headers::Headers;
+use crate::pattern::{Case, Part, Regex, TextMatcher};
+use crate::request::Request;
+
+/// A test of the lines of one header.
+#[derive(Debug, Clone)]
+pub(crate) struct HeaderMatcher {
+    name: Box<str>,
+    test: Test,
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    Present,
+    Absent,
+    Value {
+        value: ValueTest,
+        /// The outcome is turned round: no line may match.
+        is_inverted: bool,
+        /// A header that is missing counts as one with an empty value.
+        missing_is_empty: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum ValueTest {
+    Text(TextMatcher),
+    /// A decimal number of `start..end`.
+    Range(i64, i64),
+}
+
+impl HeaderMatcher {
+    #[expect(deprecated, reason = "Envoy still reads the old forms")]
+    pub(crate) fn compile(
+        message: &Message,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        use HeaderMatchSpecifier as Specifier;
+        if message.name.is_empty() {
+            findings.add(&at.field("name"), Problem::Missing);
+        }
+        let literal =
+            |part, text: &str| ValueTest::Text(TextMatcher::literal(part, text, Case::Sensitive));
+        let value = match &message.header_match_specifier {
+            None => return Some(Self::presence(message, true)),
+            Some(Specifier::PresentMatch(present)) => {
+                return Some(Self::presence(message, *present));
+            }
+            Some(Specifier::ExactMatch(text)) => literal(Part::Whole, text),
+            Some(Specifier::PrefixMatch(text)) => literal(Part::Start, text),
+            Some(Specifier::SuffixMatch(text)) => literal(Part::End, text),
+            Some(Specifier::ContainsMatch(text)) => literal(Part::Anywhere, text),
+            Some(Specifier::SafeRegexMatch(regex)) => {
+                let regex = Regex::compile(regex, &at.field("safe_regex_match"), findings)?;
+                ValueTest::Text(TextMatcher::Regex(Box::new(regex)))
+            }
+            Some(Specifier::RangeMatch(range)) => ValueTest::Range(range.start, range.end),
+            Some(Specifier::StringMatch(string)) => {
+                let at = at.field("string_match");
+                ValueTest::Text(TextMatcher::compile(string, &at, findings)?)
+            }
+        };
+        Some(Self {
+            name: message.name.to_ascii_lowercase().into(),
+            test: Test::Value {
+                value,
+                is_inverted: message.invert_match,
+                missing_is_empty: message.treat_missing_header_as_empty,
+            },
+        })
+    }
+
+    fn presence(message: &Message, present: bool) -> Self {
+        Self {
+            name: message.name.to_ascii_lowercase().into(),
+            test: match present != message.invert_match {
+                true => Test::Present,
+                false => Test::Absent,
+            },
+        }
+    }
+
+    /// The name of the header, in lower case.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn is_match(&self, request: &Request<'_>) -> bool {
+        match request.pseudo(&self.name) {
+            Some(value) => self.test.is_match(std::iter::once(value.as_bytes())),
+            None => self.test.is_match(request.headers.all(&self.name)),
+        }
+    }
+
+    /// Tests the headers of a response.
+    pub(crate) fn is_match_lines(&self, headers: &Headers) -> bool {
+        self.test.is_match(headers.all(&self.name))
+    }
+}
+
+impl Test {
+    fn is_match<'v>(&self, mut lines: impl Iterator<Item = &'v [u8]>) -> bool {
+        match self {
+            Self::Present => lines.next().is_some(),
+            Self::Absent => lines.next().is_none(),
+            Self::Value {
+                value,
+                is_inverted,
+                missing_is_empty,
+            } => {
+                let first = match lines.next() {
+                    Some(first) => first,
+                    None if *missing_is_empty => b"",
+                    // A missing header matches nothing, inverted or not.
+                    None => return false,
+                };
+                let is_found = value.is_match(first) || lines.any(|line| value.is_match(line));
+                is_found != *is_inverted
+            }
+        }
+    }
+}
+
+impl ValueTest {
+    fn is_match(&self, line: &[u8]) -> bool {
+        match self {
+            Self::Text(text) => text.is_match(line),
+            Self::Range(start, end) => {
+                let number = str::from_utf8(line).ok().and_then(|text| text.parse().ok());
+                number.is_some_and(|number: i64| (*start..*end).contains(&number))
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The header mutations of a request and its response, in Envoy's order (facts
+//! 2.3).
+
+use trunkline_proto::acceptance::Place;
+use trunkline_proto::envoy::envoy::config::core::v3::HeaderValueOption;
+
+use super::forward::Forward;
+use super::table::RouteMatch;
+use crate::findings::Findings;
+use crate::headers::{FormatContext, Headers, Mutations, apply_all};
+
+/// The mutations of one place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BothMutations {
+    request: Mutations,
+    response: Mutations,
+}
+
+/// The fields of a message that mutate headers.
+pub(super) struct Fields<'m> {
+    pub(super) request_add: &'m [HeaderValueOption],
+    pub(super) request_remove: &'m [String],
+    pub(super) response_add: &'m [HeaderValueOption],
+    pub(super) response_remove: &'m [String],
+}
+
+/// Reads the four fields that many messages have.
+macro_rules! fields {
+    ($message:expr) => {
+        $crate::route::mutations::Fields {
+            request_add: &$message.request_headers_to_add,
+            request_remove: &$message.request_headers_to_remove,
+            response_add: &$message.response_headers_to_add,
+            response_remove: &$message.response_headers_to_remove,
+        }
+    };
+}
+pub(super) use fields;
+
+impl BothMutations {
+    pub(super) fn compile(fields: &Fields<'_>, at: &Place<'_>, findings: &mut Findings) -> Self {
+        Self {
+            request: Mutations::compile(
+                fields.request_add,
+                fields.request_remove,
+                ["request_headers_to_add", "request_headers_to_remove"],
+                at,
+                findings,
+            ),
+            response: Mutations::compile(
+                fields.response_add,
+                fields.response_remove,
+                ["response_headers_to_add", "response_headers_to_remove"],
+                at,
+                findings,
+            ),
+        }
+    }
+}
+
+impl<'t> RouteMatch<'t> {
+    /// Changes the headers of a request before it leaves.
+    pub fn mutate_request(
+        &self,
+        forward: Option<&Forward<'t>>,
+        headers: &mut Headers,
+        context: &FormatContext<'_>,
+    ) {
+        let places = self.places(forward);
+        let mutations = places.into_iter().flatten().map(|both| &both.request);
+        apply_all(mutations, headers, context);
+    }
+
+    /// Changes the headers of a response, or of a reply of the proxy itself.
+    pub fn mutate_response(
+        &self,
+        forward: Option<&Forward<'t>>,
+        headers: &mut Headers,
+        context: &FormatContext<'_>,
+    ) {
+        let places = self.places(forward);
+        let mutations = places.into_iter().flatten().map(|both| &both.response);
+        apply_all(mutations, headers, context);
+    }
+
+    /// The places that mutate headers, in order. The last one wins, which is the
+    /// least specific one unless the configuration says otherwise. A weighted
+    /// cluster is first in any case.
+    fn places(&self, forward: Option<&Forward<'t>>) -> [Option<&'t BothMutations>; 4] {
+        let entry = forward.and_then(|forward| forward.cluster.entry);
+        let entry = entry.map(|entry| &entry.mutations);
+        let route = Some(&self.route.mutations);
+        let host = Some(&self.virtual_host.mutations);
+        let (all, specific_wins) = self.table_mutations();
+        match specific_wins {
+            false => [entry, route, host, Some(all)],
+            true => [entry, Some(all), host, route],
+        }
+    }
+}

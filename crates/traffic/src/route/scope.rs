@@ -1,0 +1,145 @@
+//! Scoped routes: the route table of a request by a key from its headers (52;
+//! facts 1.7).
+
+use std::collections::HashMap;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::scoped_route_configuration::key::fragment;
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::{
+    ScopedRoutes as Message,
+    scoped_routes::{
+        ConfigSpecifier,
+        scope_key_builder::{
+            FragmentBuilder,
+            fragment_builder::{self, header_value_extractor::ExtractType},
+        },
+    },
+};
+
+use super::criteria::each;
+use super::table::RouteTable;
+use crate::findings::Findings;
+use crate::headers::Headers;
+
+/// Route tables by scope.
+#[derive(Debug)]
+pub struct ScopedRoutes {
+    builders: Box<[Builder]>,
+    tables: HashMap<Vec<String>, RouteTable>,
+}
+
+/// Takes one fragment of a key from a header.
+#[derive(Debug)]
+struct Builder {
+    header: Box<str>,
+    /// Empty if the header is one element.
+    separator: Box<str>,
+    element: Element,
+}
+
+#[derive(Debug)]
+enum Element {
+    Index(usize),
+    /// The value behind a key and a separator.
+    Keyed {
+        key: Box<str>,
+        separator: Box<str>,
+    },
+}
+
+impl ScopedRoutes {
+    /// Compiles scopes that are listed with their route configurations.
+    pub fn compile(message: &Message) -> Result<Self, Findings> {
+        let mut findings = Findings::default();
+        let at = Place::ROOT;
+        let fragments = message.scope_key_builder.as_ref();
+        let fragments = fragments.map_or(&[][..], |builder| &builder.fragments);
+        let place = at.field("scope_key_builder");
+        let builders = each("fragments", fragments, &place, |message, at| {
+            Builder::compile(message, at, &mut findings)
+        });
+        let mut tables = HashMap::new();
+        match &message.config_specifier {
+            Some(ConfigSpecifier::ScopedRouteConfigurationsList(list)) => {
+                let place = at.field("scoped_route_configurations_list");
+                for (index, scope) in list.scoped_route_configurations.iter().enumerate() {
+                    let at = place.item("scoped_route_configurations", index);
+                    let configuration = scope.route_configuration.as_ref();
+                    let Some(table) = configuration.map(RouteTable::compile) else {
+                        findings.add(&at.field("route_configuration"), Problem::Missing);
+                        continue;
+                    };
+                    let fragments = scope.key.iter().flat_map(|key| &key.fragments);
+                    let key = fragments.map(|fragment| match &fragment.r#type {
+                        Some(fragment::Type::StringKey(text)) => text.clone(),
+                        None => String::new(),
+                    });
+                    match table {
+                        Ok(table) => {
+                            tables.insert(key.collect(), table);
+                        }
+                        Err(inner) => findings.extend(&at.field("route_configuration"), inner),
+                    }
+                }
+            }
+            _ => findings.add(&at.field("scoped_rds"), Problem::Unsupported),
+        }
+        findings.finish(Self { builders, tables })
+    }
+
+    /// Returns the table of a request; none if a fragment is missing, or if no
+    /// scope has the key.
+    #[must_use]
+    pub fn find(&self, headers: &Headers) -> Option<&RouteTable> {
+        let fragments = self
+            .builders
+            .iter()
+            .map(|builder| builder.fragment(headers));
+        let key: Vec<String> = fragments.collect::<Option<_>>()?;
+        self.tables.get(&key)
+    }
+}
+
+impl Builder {
+    fn compile(message: &FragmentBuilder, at: &Place<'_>, findings: &mut Findings) -> Option<Self> {
+        let Some(fragment_builder::Type::HeaderValueExtractor(extractor)) = &message.r#type else {
+            findings.add(at, Problem::Missing);
+            return None;
+        };
+        let at = at.field("header_value_extractor");
+        let element = match &extractor.extract_type {
+            Some(ExtractType::Index(index)) => Element::Index(*index as usize),
+            Some(ExtractType::Element(element)) => Element::Keyed {
+                key: element.key.as_str().into(),
+                separator: element.separator.as_str().into(),
+            },
+            None => {
+                findings.add(&at, Problem::Missing);
+                return None;
+            }
+        };
+        Some(Self {
+            header: extractor.name.to_ascii_lowercase().into(),
+            separator: extractor.element_separator.as_str().into(),
+            element,
+        })
+    }
+
+    /// Only the first line counts, and nothing is trimmed.
+    fn fragment(&self, headers: &Headers) -> Option<String> {
+        let line = headers.text(&self.header)?;
+        let mut elements = match self.separator.is_empty() {
+            true => vec![line],
+            false => line.split(&*self.separator).collect(),
+        }
+        .into_iter();
+        let found = match &self.element {
+            Element::Index(index) => elements.nth(*index)?,
+            Element::Keyed { key, separator } => elements.find_map(|element| {
+                let (name, value) = element.split_once(&**separator)?;
+                (name == &**key).then_some(value)
+            })?,
+        };
+        Some(found.to_owned())
+    }
+}

@@ -1,0 +1,330 @@
+//! The compiled route configuration.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::{self as message, RouteConfiguration};
+
+use super::action::{Action, Forwarding};
+use super::criteria::{Mismatch, Trial, each};
+use super::domains::Domains;
+use super::filters::{FilterConfig, FilterConfigs};
+use super::forward::{Context, Forward};
+use super::mirror::MirrorPolicy;
+use super::mutations::{BothMutations, fields};
+use super::redirect::{Redirect, split_port};
+use super::virtual_host::{Inherited, Route, VirtualHost};
+use crate::findings::Findings;
+use crate::persistent::PersistentMap;
+use crate::request::{Request, split_query};
+
+/// The most bytes of a direct response, unless the configuration says another
+/// number.
+const MAX_BODY: usize = 4096;
+
+/// A route configuration, ready for requests. A copy is cheap and shares
+/// everything; threads share a table without locks.
+#[derive(Debug, Clone)]
+pub struct RouteTable {
+    settings: Arc<Settings>,
+    domains: Domains,
+    /// The virtual hosts that were listed, and those that came on demand, which
+    /// are found by name.
+    listed: Arc<[Arc<VirtualHost>]>,
+    on_demand: PersistentMap<Arc<VirtualHost>>,
+}
+
+/// The fields of a route configuration beside its virtual hosts.
+#[derive(Debug)]
+struct Settings {
+    name: Box<str>,
+    ignores_port: bool,
+    ignores_path_parameters: bool,
+    /// The header that stands for the host; empty if it is the host.
+    vhost_header: Box<str>,
+    max_body: usize,
+    mirrors: Box<[MirrorPolicy]>,
+    filters: FilterConfigs,
+    mutations: BothMutations,
+    specific_mutations_win: bool,
+    to_https: Redirect,
+}
+
+/// The route that a request takes.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteMatch<'t> {
+    settings: &'t Settings,
+    /// The virtual host.
+    pub virtual_host: &'t VirtualHost,
+    /// The route.
+    pub route: &'t Route,
+    /// Its place in the list of routes.
+    pub index: usize,
+}
+
+/// Why a request takes no route.
+#[derive(Debug, Clone, Copy)]
+pub enum NoRoute<'t> {
+    /// No virtual host has the host. It may come on demand.
+    Host,
+    /// The virtual host has no route that matches.
+    Route(&'t VirtualHost),
+    /// The virtual host wants TLS: the request is redirected (35).
+    NeedsTls(&'t VirtualHost),
+}
+
+impl RouteTable {
+    /// Compiles a route configuration. What cannot be compiled is a finding.
+    pub fn compile(message: &RouteConfiguration) -> Result<Self, Findings> {
+        let at = Place::ROOT;
+        let mut findings = Findings::default();
+        let settings = Arc::new(Settings::compile(message, &at, &mut findings));
+        let mut table = Self {
+            settings: Arc::clone(&settings),
+            domains: Domains::default(),
+            listed: Arc::default(),
+            on_demand: PersistentMap::default(),
+        };
+        let mut listed = Vec::with_capacity(message.virtual_hosts.len());
+        for (index, host) in message.virtual_hosts.iter().enumerate() {
+            let at = at.item("virtual_hosts", index);
+            let inherited = settings.inherited();
+            let host = Arc::new(VirtualHost::compile(host, &inherited, &at, &mut findings));
+            table.add_domains(&host, &at, &mut findings);
+            listed.push(host);
+        }
+        table.listed = listed.into();
+        findings.finish(table)
+    }
+
+    /// The name of the route configuration.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// The virtual hosts of the configuration itself, in order.
+    #[must_use]
+    pub fn virtual_hosts(&self) -> &[Arc<VirtualHost>] {
+        &self.listed
+    }
+
+    /// Returns the number of virtual hosts that came on demand.
+    #[must_use]
+    pub fn on_demand(&self) -> usize {
+        self.on_demand.len()
+    }
+
+    /// Adds a virtual host that came on demand, or replaces the one of this
+    /// resource name (53). The cost does not depend on how many there are.
+    pub fn with_virtual_host(
+        &self,
+        name: &str,
+        message: &message::VirtualHost,
+    ) -> Result<Self, Findings> {
+        let mut findings = Findings::default();
+        let inherited = self.settings.inherited();
+        let host = VirtualHost::compile(message, &inherited, &Place::ROOT, &mut findings);
+        let host = Arc::new(host);
+        let mut table = self.without_virtual_host(name);
+        table.add_domains(&host, &Place::ROOT, &mut findings);
+        table.on_demand.insert(name, host);
+        findings.finish(table)
+    }
+
+    /// Removes a virtual host that came on demand.
+    #[must_use]
+    pub fn without_virtual_host(&self, name: &str) -> Self {
+        let mut table = self.clone();
+        if let Some(host) = table.on_demand.remove(name) {
+            host.domains()
+                .for_each(|domain| table.domains.remove(domain));
+        }
+        table
+    }
+
+    fn add_domains(&mut self, host: &Arc<VirtualHost>, at: &Place<'_>, findings: &mut Findings) {
+        for (index, domain) in host.domains.iter().enumerate() {
+            let other = self.domains.holder(domain).map(|other| other.name.clone());
+            if !self.domains.add(domain, host) {
+                let problem = Problem::Duplicate {
+                    what: format!("the domain {domain:?}"),
+                    first: format!("the virtual host {:?}", other.unwrap_or_default()),
+                };
+                findings.add(&at.item("domains", index), problem);
+            }
+        }
+    }
+
+    /// Finds the virtual host of a request.
+    #[must_use]
+    pub fn find_virtual_host(&self, request: &Request<'_>) -> Option<&VirtualHost> {
+        let host = match &*self.settings.vhost_header {
+            "" => request.authority,
+            header => request.headers.text(header)?,
+        };
+        let host = match self.settings.ignores_port {
+            true => split_port(host).map_or(host, |(host, _)| host),
+            false => host,
+        };
+        self.domains.find(host).map(|host| &**host)
+    }
+
+    /// Finds the route of a request.
+    pub fn find(
+        &self,
+        request: &Request<'_>,
+        context: &Context<'_>,
+    ) -> Result<RouteMatch<'_>, NoRoute<'_>> {
+        let virtual_host = self.find_virtual_host(request).ok_or(NoRoute::Host)?;
+        if virtual_host.redirects_to_tls(request) {
+            return Err(NoRoute::NeedsTls(virtual_host));
+        }
+        let path = self.matched_path(request);
+        let trial = trial(request, &path, context);
+        let mut routes = virtual_host.routes.iter().enumerate();
+        let found = routes.find(|(_, route)| route.criteria.test(&trial).is_ok());
+        let (index, route) = found.ok_or(NoRoute::Route(virtual_host))?;
+        Ok(RouteMatch {
+            settings: &self.settings,
+            virtual_host,
+            route,
+            index,
+        })
+    }
+
+    /// Tests every route of a virtual host, and says for each why it does not
+    /// match.
+    #[must_use]
+    pub fn explain<'t>(
+        &self,
+        virtual_host: &'t VirtualHost,
+        request: &Request<'_>,
+        context: &Context<'_>,
+    ) -> Vec<Result<(), Mismatch<'t>>> {
+        let path = self.matched_path(request);
+        let trial = trial(request, &path, context);
+        let routes = virtual_host.routes.iter();
+        routes.map(|route| route.criteria.test(&trial)).collect()
+    }
+
+    /// The `location` of a request that needs TLS.
+    #[must_use]
+    pub fn tls_location(&self, request: &Request<'_>) -> String {
+        self.settings.to_https.location(request, None)
+    }
+
+    /// Returns the path that routes are matched with.
+    fn matched_path<'r>(&self, request: &Request<'r>) -> Cow<'r, str> {
+        let path = request.bare_path();
+        match self.settings.ignores_path_parameters && path.contains(';') {
+            true => Cow::Owned(without_parameters(path)),
+            false => Cow::Borrowed(path),
+        }
+    }
+}
+
+fn trial<'r>(request: &Request<'r>, path: &'r str, context: &Context<'r>) -> Trial<'r> {
+    Trial {
+        request: *request,
+        path,
+        query: split_query(request.path).1,
+        random: context.random,
+        runtime: context.runtime,
+    }
+}
+
+/// Removes `;a=b` from every segment.
+fn without_parameters(path: &str) -> String {
+    let segments = path.split('/');
+    let bare = segments.map(|segment| segment.split_once(';').map_or(segment, |(name, _)| name));
+    bare.collect::<Vec<_>>().join("/")
+}
+
+impl Settings {
+    fn compile(message: &RouteConfiguration, at: &Place<'_>, findings: &mut Findings) -> Self {
+        let internal = !message.internal_only_headers.is_empty();
+        findings.unsupported(&at.field("internal_only_headers"), internal);
+        let own = &message.request_mirror_policies;
+        let mirrors = each("request_mirror_policies", own, at, |message, at| {
+            MirrorPolicy::compile(message, at, findings)
+        });
+        let max_body = message.max_direct_response_body_size_bytes;
+        Self {
+            name: message.name.as_str().into(),
+            ignores_port: message.ignore_port_in_host_matching,
+            ignores_path_parameters: message.ignore_path_parameters_in_path_matching,
+            vhost_header: message.vhost_header.to_ascii_lowercase().into(),
+            max_body: max_body.map_or(MAX_BODY, |max| max.value as usize),
+            mirrors,
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
+            specific_mutations_win: message.most_specific_header_mutations_wins,
+            to_https: Redirect::to_https(),
+        }
+    }
+
+    fn inherited(&self) -> Inherited<'_> {
+        Inherited {
+            max_body: self.max_body,
+            mirrors: &self.mirrors,
+            retry: None,
+            hedges: false,
+        }
+    }
+}
+
+impl<'t> RouteMatch<'t> {
+    /// The mutations of the whole configuration, and whether more specific ones
+    /// win over them.
+    pub(super) fn table_mutations(&self) -> (&'t BothMutations, bool) {
+        (
+            &self.settings.mutations,
+            self.settings.specific_mutations_win,
+        )
+    }
+
+    /// How the request is forwarded, if it is.
+    #[must_use]
+    pub fn forwarding(&self) -> Option<&'t Forwarding> {
+        match &self.route.action {
+            Action::Forward(forwarding) => Some(forwarding),
+            _ => None,
+        }
+    }
+
+    /// Decides how a request is forwarded, if it is.
+    #[must_use]
+    pub fn forward(&self, request: &Request<'t>, context: &Context<'_>) -> Option<Forward<'t>> {
+        let forwarding = self.forwarding()?;
+        Some(forwarding.forward(&self.route.criteria.path, request, context))
+    }
+
+    /// The `location` of a request that the route redirects.
+    #[must_use]
+    pub fn location(&self, request: &Request<'_>) -> Option<String> {
+        match &self.route.action {
+            Action::Redirect(redirect) => {
+                Some(redirect.location(request, Some(&self.route.criteria.path)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what a filter is told for this request: by the weighted cluster,
+    /// the route, the virtual host or the configuration, whichever is first.
+    #[must_use]
+    pub fn filter_config(
+        &self,
+        filter: &str,
+        forward: Option<&Forward<'t>>,
+    ) -> Option<&'t FilterConfig> {
+        forward
+            .and_then(|forward| forward.cluster.entry)
+            .and_then(|entry| entry.filters.get(filter))
+            .or_else(|| self.route.filters.get(filter))
+            .or_else(|| self.virtual_host.filters.get(filter))
+            .or_else(|| self.settings.filters.get(filter))
+    }
+}

@@ -1,0 +1,200 @@
+//! A virtual host and its routes.
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    self as message, route::Action as ActionMessage, virtual_host::TlsRequirementType,
+};
+
+use super::action::{Action, Forwarding};
+use super::criteria::{Criteria, each};
+use super::direct::DirectResponse;
+use super::filters::FilterConfigs;
+use super::mirror::MirrorPolicy;
+use super::mutations::{BothMutations, fields};
+use super::redirect::Redirect;
+use crate::findings::Findings;
+use crate::request::Request;
+use crate::retry::RetryPolicy;
+
+/// A virtual host.
+#[derive(Debug)]
+pub struct VirtualHost {
+    pub(super) name: Box<str>,
+    /// In lower case.
+    pub(super) domains: Box<[Box<str>]>,
+    pub(super) routes: Box<[Route]>,
+    pub(super) filters: FilterConfigs,
+    pub(super) mutations: BothMutations,
+    require_tls: RequireTls,
+}
+
+/// Which requests have to come over TLS (35).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RequireTls {
+    None,
+    ExternalOnly,
+    All,
+}
+
+/// A route.
+#[derive(Debug)]
+pub struct Route {
+    name: Box<str>,
+    pub(super) criteria: Criteria,
+    pub(super) action: Action,
+    pub(super) filters: FilterConfigs,
+    pub(super) mutations: BothMutations,
+}
+
+/// What a route takes over from the configuration around it.
+pub(super) struct Inherited<'m> {
+    pub(super) max_body: usize,
+    pub(super) mirrors: &'m [MirrorPolicy],
+    pub(super) retry: Option<&'m RetryPolicy>,
+    pub(super) hedges: bool,
+}
+
+impl VirtualHost {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The domains, in lower case.
+    pub fn domains(&self) -> impl Iterator<Item = &str> {
+        self.domains.iter().map(|domain| &**domain)
+    }
+
+    /// The routes, in order.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    pub(super) fn compile(
+        message: &message::VirtualHost,
+        inherited: &Inherited<'_>,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        findings.unsupported(&at.field("matcher"), message.matcher.is_some());
+        if message.domains.is_empty() {
+            findings.add(&at.field("domains"), Problem::Missing);
+        }
+        let own = &message.request_mirror_policies;
+        let mirrors = each("request_mirror_policies", own, at, |message, at| {
+            MirrorPolicy::compile(message, at, findings)
+        });
+        let retry = message
+            .retry_policy
+            .as_ref()
+            .map(|policy| RetryPolicy::compile(policy, &at.field("retry_policy"), findings));
+        let typed_retry = message.retry_policy_typed_config.is_some();
+        findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
+        let inherited = Inherited {
+            retry: retry.as_ref(),
+            hedges: hedges(message.hedge_policy.as_ref()),
+            max_body: inherited.max_body,
+            mirrors: match mirrors.is_empty() {
+                true => inherited.mirrors,
+                false => &mirrors,
+            },
+        };
+        let routes = each("routes", &message.routes, at, |message, at| {
+            Route::compile(message, &inherited, at, findings)
+        });
+        let require_tls = match TlsRequirementType::try_from(message.require_tls) {
+            Ok(TlsRequirementType::None) => RequireTls::None,
+            Ok(TlsRequirementType::ExternalOnly) => RequireTls::ExternalOnly,
+            Ok(TlsRequirementType::All) => RequireTls::All,
+            Err(_) => {
+                findings.add(&at.field("require_tls"), Problem::Unsupported);
+                RequireTls::All
+            }
+        };
+        let domains = message.domains.iter();
+        Self {
+            name: message.name.as_str().into(),
+            domains: domains.map(|d| d.to_ascii_lowercase().into()).collect(),
+            routes,
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
+            require_tls,
+        }
+    }
+
+    /// Returns whether a request has to come again over TLS.
+    pub(super) fn redirects_to_tls(&self, request: &Request<'_>) -> bool {
+        match self.require_tls {
+            RequireTls::None => false,
+            RequireTls::ExternalOnly => !request.is_internal() && request.scheme != "https",
+            RequireTls::All => request.scheme != "https",
+        }
+    }
+}
+
+/// Returns whether an attempt that takes too long goes on beside the next one.
+pub(super) fn hedges(policy: Option<&message::HedgePolicy>) -> bool {
+    policy.is_some_and(|policy| policy.hedge_on_per_try_timeout)
+}
+
+impl Route {
+    /// The name; often empty.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is done with a request.
+    #[must_use]
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    fn compile(
+        message: &message::Route,
+        inherited: &Inherited<'_>,
+        at: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let Some(test) = &message.r#match else {
+            findings.add(&at.field("match"), Problem::Missing);
+            return None;
+        };
+        let criteria = Criteria::compile(test, &at.field("match"), findings);
+        let path = criteria.as_ref().map(|criteria| &criteria.path);
+        let action = match &message.action {
+            Some(ActionMessage::Route(route)) => {
+                let at = at.field("route");
+                let forwarding = Forwarding::compile(route, path, inherited, &at, findings);
+                forwarding.map(|forwarding| Action::Forward(Box::new(forwarding)))
+            }
+            Some(ActionMessage::Redirect(redirect)) => {
+                let redirect = Redirect::compile(redirect, &at.field("redirect"), findings);
+                redirect.map(|redirect| Action::Redirect(Box::new(redirect)))
+            }
+            Some(ActionMessage::DirectResponse(direct)) => {
+                let at = at.field("direct_response");
+                DirectResponse::compile(direct, inherited.max_body, &at, findings)
+                    .map(Action::DirectResponse)
+            }
+            Some(ActionMessage::NonForwardingAction(_)) => Some(Action::None),
+            Some(ActionMessage::FilterAction(_)) => {
+                findings.add(&at.field("filter_action"), Problem::Unsupported);
+                None
+            }
+            None => {
+                findings.add(at, Problem::Missing);
+                None
+            }
+        };
+        Some(Self {
+            name: message.name.as_str().into(),
+            criteria: criteria?,
+            action: action?,
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            mutations: BothMutations::compile(&fields!(message), at, findings),
+        })
+    }
+}
