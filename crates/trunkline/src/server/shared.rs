@@ -26,6 +26,7 @@ use super::options::Options;
 use super::precondition::RecentChanges;
 use super::quotas::Quotas;
 use super::services;
+use super::store::Store;
 use super::stream::Stream;
 use super::unfinished::Unfinished;
 use crate::checked::ContentSet;
@@ -67,6 +68,8 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
+    /// Keeps the contents that are not of files, if there is one.
+    pub(super) store: Option<Arc<dyn Store>>,
     pub(super) memory: Arc<Memory>,
     pub(super) unfinished: Arc<Unfinished>,
     /// Large work for single streams.
@@ -93,6 +96,7 @@ impl Shared {
         options: Options,
         hooks: HookSet,
         contents: Vec<Arc<dyn Contents>>,
+        store: Option<Arc<dyn Store>>,
         this: &Weak<Self>,
     ) -> Self {
         let is_ready = contents.is_empty();
@@ -141,6 +145,7 @@ impl Shared {
             hooks,
             options,
             contents,
+            store,
             health,
         }
     }
@@ -178,14 +183,14 @@ impl Shared {
     }
 
     /// Locks out other changes: hooks are told of them one by one.
-    fn lock_changing(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn lock_changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes changes that nobody refuses but the database. The streams that they
     /// concern are woken soon, and the hooks are told. The caller has locked out
     /// other changes, for which it may have waited since they were `accepted`.
-    fn apply_allowed(
+    pub(super) fn apply_allowed(
         self: &Arc<Self>,
         origin: &str,
         changes: Vec<Change>,
