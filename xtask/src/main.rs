@@ -14,6 +14,7 @@ mod api;
 mod attack;
 mod bench;
 mod command;
+mod crash;
 mod deny;
 mod deps;
 mod failure;

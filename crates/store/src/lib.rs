@@ -19,6 +19,7 @@
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
 //! | `contents`, `target` | the way to a server |
 //! | `embedded`, `memory` | stores of contents that are not of files |
+//! | `history` | what became of them between two revisions |
 //!
 //! The rules:
 //!
@@ -56,6 +57,7 @@ mod contents;
 mod embedded;
 mod file;
 mod files;
+mod history;
 mod links;
 mod load;
 mod locate;
@@ -75,6 +77,7 @@ mod watch;
 pub use contents::FileContents;
 pub use embedded::{EmbeddedStore, restore_backup};
 pub use files::{Files, ORIGIN};
+pub use history::{HistoryError, changes_between};
 pub use load::Loaded;
 pub use memory::MemoryStore;
 pub use options::Options;

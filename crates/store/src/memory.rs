@@ -2,7 +2,6 @@
 //! keeps no files.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trunkline::checked::{Row, RowChange, RowKey};
@@ -122,7 +121,7 @@ impl Store for MemoryStore {
         Ok(self.lock().keys.get(key).copied())
     }
 
-    fn back_up(&self, _: &Path) -> Result<(), StoreError> {
+    fn back_up(&self) -> Result<std::fs::File, StoreError> {
         Err(StoreError::Unsupported(
             "contents are kept in memory; a server with --data DIR can be backed up",
         ))

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
@@ -16,22 +17,28 @@ use super::{EmbeddedStore, FILE, guarded, io_error, make_dir, make_file, sync_di
 /// Records that are copied in one transaction.
 const BATCH: usize = 10_000;
 
-/// Copies the file as it is now to another, which must not exist. Changes go on
-/// meanwhile.
-pub(super) fn back_up(from: &Database, path: &Path, to: &Path) -> Result<(), StoreError> {
-    if to.exists() {
-        let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
-        return Err(io_error(to, source));
-    }
-    let part = to.with_extension("part");
-    let file = make_file(&part).map_err(|source| io_error(&part, source))?;
-    guarded(path, || {
+/// The next backup of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Copies the file as it is now to another beside it, which is gone when it is
+/// closed. Changes go on meanwhile.
+pub(super) fn back_up(from: &Database, path: &Path) -> Result<fs::File, StoreError> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let copy = path.with_file_name(format!("backup-{number}.part"));
+    let file = make_file(&copy).map_err(|source| io_error(&copy, source))?;
+    let copied = guarded(path, || {
         let from = from.begin_read()?;
         let to = Builder::new().create_file(file)?;
         copy_all(&from, &to)
-    })?;
-    let renamed = fs::rename(&part, to);
-    renamed.map_err(|source| io_error(to, source))
+    });
+    let opened = copied.and_then(|()| {
+        let opened = fs::File::open(&copy);
+        opened.map_err(|source| io_error(&copy, source))
+    });
+    // Of a crash before this, a file is left that the next backup overwrites.
+    let removed = fs::remove_file(&copy);
+    removed.map_err(|source| io_error(&copy, source))?;
+    opened
 }
 
 /// Copies all tables.

@@ -199,9 +199,9 @@ impl Store for EmbeddedStore {
         self.read(|file| read::find_key(file, key))
     }
 
-    fn back_up(&self, file: &Path) -> Result<(), StoreError> {
+    fn back_up(&self) -> Result<fs::File, StoreError> {
         let database = self.database()?;
-        copy::back_up(&database, &self.path, file)
+        copy::back_up(&database, &self.path)
     }
 }
 

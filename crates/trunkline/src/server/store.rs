@@ -56,12 +56,12 @@ pub trait Store: Send + Sync + 'static {
     /// It cannot be read, or is damaged.
     fn find_key(&self, key: &str) -> Result<Option<Repeatable>, StoreError>;
 
-    /// Writes a copy of everything to a file that does not exist, while changes
-    /// go on.
+    /// Makes a copy of everything, while changes go on: a file to read, which is
+    /// gone when it is closed.
     ///
     /// # Errors
-    /// The file cannot be written, or the store keeps nothing to copy.
-    fn back_up(&self, file: &std::path::Path) -> Result<(), StoreError>;
+    /// The copy cannot be written, or the store keeps nothing to copy.
+    fn back_up(&self) -> Result<std::fs::File, StoreError>;
 }
 
 /// What a store has kept.
@@ -73,6 +73,20 @@ pub struct Kept {
     pub rows: Vec<(RowKey, Row)>,
     /// The origins with a lease.
     pub leases: Vec<(Arc<str>, LeaseTtl)>,
+}
+
+impl Kept {
+    /// Returns whether there never was a transaction.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.revision == 0
+    }
+
+    /// Returns whether an origin has rows.
+    #[must_use]
+    pub fn has_origin(&self, origin: &str) -> bool {
+        self.rows.iter().any(|(key, _)| *key.origin == *origin)
+    }
 }
 
 /// A transaction on its way to a store.
