@@ -5,8 +5,8 @@ use lexopt::Arg;
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
 use crate::{
-    api, attack, bench, crash, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, test,
-    tidy,
+    api, attack, bench, crash, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, store,
+    test, tidy,
 };
 
 /// One command of `cargo xtask`.
@@ -70,6 +70,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[--rounds N]",
         about: "kill a server under load again and again, and look whether all that it acknowledged is there",
         run: crash::command,
+    },
+    Command {
+        name: "store",
+        usage: "[--in DIR]",
+        about: "what it costs to keep contents: one writer, 64 writers, a million virtual hosts",
+        run: store::command,
     },
     Command {
         name: "sim",

@@ -26,6 +26,7 @@ mod release;
 mod rules;
 mod setup;
 mod sim;
+mod store;
 mod test;
 mod tidy;
 mod workspace;

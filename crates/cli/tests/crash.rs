@@ -2,6 +2,11 @@
 //! acknowledged is there, in the order of revisions, and none is there by half.
 //!
 //! `cargo xtask crash` runs more rounds than the gate does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "all of this is a test"
+)]
 
 mod support;
 

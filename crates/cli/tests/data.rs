@@ -1,4 +1,5 @@
 //! Contents that last: what was acknowledged is there after a crash.
+#![allow(clippy::unwrap_used, reason = "all of this is a test")]
 
 mod support;
 

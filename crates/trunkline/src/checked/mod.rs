@@ -60,7 +60,7 @@ pub use guard::Guard;
 pub use locate::{has_references, locate_references};
 pub use order::sort_findings;
 pub use place::{At, Place};
+pub(crate) use rows::{AcceptedChanges, Keeping};
 pub use rows::{Row, RowChange, RowEdit, RowKey};
 pub use secrets::{SecretFault, SecretFiles};
-pub(crate) use set::{AcceptedChanges, Keeping};
 pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};

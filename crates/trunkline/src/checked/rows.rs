@@ -7,15 +7,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trunkline_core::change::Change;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::document::{Document, Item};
-use super::edit::OpenEdit;
+use super::edit::{Edit, OpenEdit};
+use super::guard::Guard;
 use super::index::Index;
 use super::place::At;
 use super::plan::Groups;
+use super::set::{ContentSet, Dangling, Effect, Proposal};
 use super::settle::Settling;
 use super::slots::ItemId;
 use super::unit::{OriginId, UnitId, UnitKey};
@@ -68,6 +71,25 @@ impl RowChange {
     }
 }
 
+/// Whether the rows that a proposal changes are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// A store keeps them. They may change although no resource does: with
+    /// another origin.
+    Rows,
+    /// Nobody does.
+    Nothing,
+}
+
+/// The changes of the edits that were accepted.
+#[derive(Debug)]
+pub(crate) struct AcceptedChanges {
+    /// Those of the database.
+    pub(crate) changes: Vec<Change>,
+    /// Those of the rows, if they are kept.
+    pub(crate) rows: Vec<RowChange>,
+}
+
 /// An edit that gives rows of any origins other contents: those of a store, or
 /// of an earlier revision.
 #[derive(Debug)]
@@ -113,6 +135,27 @@ impl RowEdit {
             }
         }
         open
+    }
+}
+
+impl ContentSet {
+    /// Takes changes back that were settled and not kept. All later ones have
+    /// been taken back before.
+    pub(crate) fn take_back(&mut self, changes: &[RowChange]) {
+        let rows = changes.iter();
+        let rows = rows.map(|change| (change.key.clone(), change.before.clone()));
+        let proposal = Proposal {
+            origin: "store",
+            edits: vec![Edit::Rows(RowEdit {
+                rows: rows.collect(),
+            })],
+            dangling: Dangling::Warn,
+            is_complete: true,
+            effect: Effect::Applied,
+            guard: Guard::Off,
+        };
+        // These rows were there together, so nothing contradicts them.
+        let _ = self.settle(proposal, |_| Ok(()));
     }
 }
 

@@ -19,7 +19,7 @@ use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
 use super::place::Place;
 use super::references::DanglingReferences;
-use super::rows::RowChange;
+use super::rows::{AcceptedChanges, Keeping};
 use super::settle::Settling;
 use super::unit::{OriginId, UnitId, UnitKey};
 
@@ -66,25 +66,6 @@ pub enum Effect {
     Held,
     /// Nothing is changed; only the result is wanted.
     Rehearsed,
-}
-
-/// Whether the rows that a proposal changes are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
-    /// A store keeps them. They may change although no resource does: with
-    /// another origin.
-    Rows,
-    /// Nobody does.
-    Nothing,
-}
-
-/// The changes of the edits that were accepted.
-#[derive(Debug)]
-pub(crate) struct AcceptedChanges {
-    /// Those of the database.
-    pub(crate) changes: Vec<Change>,
-    /// Those of the rows, if they are kept.
-    pub(crate) rows: Vec<RowChange>,
 }
 
 /// The result of settling a proposal.
@@ -157,9 +138,8 @@ impl ContentSet {
         proposal: Proposal<'_>,
         mut apply: impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
-        self.settle_rows(proposal, Keeping::Nothing, |accepted| {
-            apply(accepted.changes)
-        })
+        let apply = |accepted: AcceptedChanges| apply(accepted.changes);
+        self.settle_rows(proposal, Keeping::Nothing, apply)
     }
 
     /// Settles a proposal as [`Self::settle`] does, and tells `apply` which rows

@@ -42,6 +42,14 @@ pub struct Terms {
     pub restores: Option<u64>,
 }
 
+impl Terms {
+    /// Returns whether they compare the contents with something, for which all
+    /// changes before have to be made.
+    pub(super) fn compare_contents(&self) -> bool {
+        self.precondition != Precondition::default() || self.idempotency.is_some()
+    }
+}
+
 /// What a store is told of a change beside its rows.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
@@ -53,7 +61,28 @@ pub(super) struct Context<'a> {
     pub(super) is_kept: bool,
 }
 
+/// The most resources that a change which waits for the store with others
+/// writes: a larger one is made by itself.
+const MOST_QUEUED: usize = 1000;
+
 impl Shared {
+    /// Returns whether a change may wait for the store together with others: the
+    /// database and the hooks need not be asked before it is kept.
+    pub(super) fn may_queue(&self, context: Context<'_>, proposal: &Proposal<'_>) -> bool {
+        let is_small = |edit: &Edit| match edit {
+            Edit::Resources(edit) => {
+                !edit.replaces_origin && edit.document.items.len() <= MOST_QUEUED
+            }
+            Edit::Rows(_) | Edit::File { .. } => false,
+        };
+        self.store.is_some()
+            && proposal.effect == Effect::Applied
+            && proposal.edits.iter().all(is_small)
+            && context.lease == LeaseChange::Kept
+            && !context.terms.compare_contents()
+            && !self.hooks.vetoes_changes()
+    }
+
     /// Returns whether the rows of a change are wanted.
     pub(super) fn keeping(&self, context: Context<'_>, effect: Effect) -> Keeping {
         let is_kept = context.is_kept && self.store.is_some() && effect == Effect::Applied;
@@ -191,7 +220,7 @@ pub(super) fn refused(error: &StoreError) -> ApplyError {
 
 impl Context<'_> {
     /// Makes the transaction of a store.
-    fn transaction(self, revision: u64, changes: Vec<RowChange>) -> StoredTransaction {
+    pub(super) fn transaction(self, revision: u64, changes: Vec<RowChange>) -> StoredTransaction {
         StoredTransaction {
             info: TransactionInfo {
                 revision,

@@ -18,10 +18,11 @@ use super::contents::Changed;
 use super::keeping::{self, Context, Terms};
 use super::lease::Lifetime;
 use super::precondition::Conflict;
+use super::queue::Slot;
 use super::shared::Shared;
 use super::store::LeaseChange;
 use crate::checked::{
-    AcceptedChanges, ContentSet, Effect, Fault, Finding, Proposal, Rejection, Settlement,
+    AcceptedChanges, ContentSet, Effect, Fault, Finding, Keeping, Proposal, Rejection, Settlement,
 };
 
 /// The number of changes in one part of a first load.
@@ -124,8 +125,8 @@ impl Shared {
             lifetime,
             ..Terms::default()
         };
-        let mut set = self.lock_set();
-        self.settle_for(&mut set, author, proposal, &terms)
+        let set = self.lock_set();
+        self.settle_for(set, author, proposal, &terms)
     }
 
     /// Settles a proposal on some terms.
@@ -136,16 +137,20 @@ impl Shared {
         terms: &Terms,
     ) -> Result<Settlement<Applied>, Conflict> {
         let mut set = self.lock_set();
+        if terms.compare_contents() {
+            self.drain_queue(&mut set);
+        }
         self.check_repeated(terms)?;
         self.check_precondition(&terms.precondition, &proposal)?;
-        Ok(self.settle_for(&mut set, author, proposal, terms))
+        Ok(self.settle_for(set, author, proposal, terms))
     }
 
     /// Settles a proposal, and changes the lease of its origin in the same step:
-    /// the contents are locked until both are done.
+    /// the contents are locked until both are done. A change that waits for the
+    /// store waits without the lock.
     fn settle_for(
         self: &Arc<Self>,
-        set: &mut ContentSet,
+        mut set: MutexGuard<'_, ContentSet>,
         author: &str,
         proposal: Proposal<'_>,
         terms: &Terms,
@@ -164,7 +169,24 @@ impl Shared {
             terms,
             is_kept: true,
         };
-        let mut settlement = self.settle_in(set, context, proposal);
+        if self.may_queue(context, &proposal) {
+            let (mut settlement, slot) = self.settle_queued(&mut set, context, proposal);
+            if settlement.rejections.is_empty() {
+                let warning = self.set_lifetime(origin, lifetime);
+                settlement.warnings.extend(warning);
+            }
+            drop(set);
+            return match slot.map(|slot| self.await_kept(&slot)) {
+                None => settlement,
+                Some(Ok(applied)) => Settlement {
+                    applied: Some(applied),
+                    ..settlement
+                },
+                Some(Err(error)) => reject_all(Fault::Refused(error)),
+            };
+        }
+
+        let mut settlement = self.settle_in(&mut set, context, proposal);
         if effect == Effect::Applied && settlement.rejections.is_empty() {
             let is_kept = settlement.applied.is_some();
             if !is_kept
@@ -179,13 +201,15 @@ impl Shared {
         settlement
     }
 
-    /// Settles a proposal with the contents, which the caller has locked.
+    /// Settles a proposal with the contents, which the caller has locked, and
+    /// makes its changes.
     pub(super) fn settle_in(
         self: &Arc<Self>,
         set: &mut ContentSet,
         context: Context<'_>,
         proposal: Proposal<'_>,
     ) -> Settlement<Applied> {
+        self.drain_queue(set);
         let effect = proposal.effect;
         let apply = |accepted: AcceptedChanges| match effect {
             Effect::Applied => self.apply_accepted(context, accepted),
@@ -195,13 +219,35 @@ impl Shared {
         set.settle_rows(proposal, self.keeping(context, effect), apply)
     }
 
+    /// Settles a proposal with the contents, which the caller has locked. Its
+    /// changes wait for the store in the queue; `None` if there are none.
+    fn settle_queued(
+        self: &Arc<Self>,
+        set: &mut ContentSet,
+        context: Context<'_>,
+        proposal: Proposal<'_>,
+    ) -> (Settlement<Applied>, Option<Arc<Slot>>) {
+        let mut slot = None;
+        let add = |accepted: AcceptedChanges| {
+            let transaction = context.transaction(0, accepted.rows);
+            slot = Some(self.queue.add(transaction, accepted.changes)?);
+            Ok(Applied::default())
+        };
+        let settlement = set.settle_rows(proposal, Keeping::Rows, add);
+        (settlement, slot)
+    }
+
     /// Applies all resources of an origin, whose proposals were held so far.
     pub(super) fn apply_held(
         self: &Arc<Self>,
         author: &str,
         origin: &str,
     ) -> Result<(), ApplyError> {
-        let resources = self.lock_set().resources(origin).into_iter();
+        let resources = {
+            let mut set = self.lock_set();
+            self.drain_queue(&mut set);
+            set.resources(origin).into_iter()
+        };
         let upserts = resources.map(|(type_url, resource)| Change::Upsert(type_url, resource));
         self.apply_first(author, upserts.collect()).map(drop)
     }
@@ -262,9 +308,11 @@ impl Shared {
         changed
     }
 
-    /// Locks the contents of all origins.
+    /// Locks the contents of all origins. What was not kept is taken back.
     pub(super) fn lock_set(&self) -> MutexGuard<'_, ContentSet> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take_back_failed(&mut set);
+        set
     }
 }
 

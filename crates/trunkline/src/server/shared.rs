@@ -24,6 +24,7 @@ use super::hook_set::HookSet;
 use super::leases::Leases;
 use super::options::Options;
 use super::precondition::RecentChanges;
+use super::queue::Queue;
 use super::quotas::Quotas;
 use super::services;
 use super::store::Store;
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     /// it, so that they are told of changes in the order of revisions. Locked
     /// before the hub, and after `set`.
     changing: Mutex<()>,
+    /// Changes that wait for the store.
+    pub(super) queue: Queue,
     /// The last changes, for conflicts.
     recent: Mutex<RecentChanges>,
     /// The origins whose resources stay only as long as they are renewed.
@@ -118,6 +121,7 @@ impl Shared {
             }),
             set: Mutex::default(),
             changing: Mutex::default(),
+            queue: Queue::default(),
             recent: Mutex::default(),
             leases: Leases::default(),
             numbers: AtomicU64::new(0),
