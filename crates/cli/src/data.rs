@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_place_of_contents_is_the_first_that_is_named() {
         let dir = |path: &str| Some(Place::Dir(path.into()));
-        let home = ("HOME", "/home/a");
+        let home = ("HOME", "/people/a");
         let xdg = ("XDG_STATE_HOME", "/state");
         let systemd = ("STATE_DIRECTORY", "/var/lib/a:/var/lib/b");
         let all = [home, xdg, systemd];
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(find(&[], &all), dir("/var/lib/a"));
         assert_eq!(find(&[], &[home, xdg]), dir("/state/trunkline/18000"));
         let relative = ("XDG_STATE_HOME", "state");
-        let expected = dir("/home/a/.local/state/trunkline/18000");
+        let expected = dir("/people/a/.local/state/trunkline/18000");
         assert_eq!(find(&[], &[home, relative]), expected);
         let other = [("listen", "127.0.0.1:7")];
         assert_eq!(find(&other, &[xdg]), dir("/state/trunkline/7"));

@@ -85,6 +85,7 @@ impl Store for MemoryStore {
             leases: leases
                 .map(|(origin, ttl)| (Arc::clone(origin), *ttl))
                 .collect(),
+            recent: Vec::new(),
         })
     }
 

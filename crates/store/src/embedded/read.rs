@@ -83,7 +83,28 @@ pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
         revision: head.record.revision,
         rows,
         leases: load_leases(file)?,
+        recent: load_recent(file)?,
     })
+}
+
+/// Transactions that are recent.
+const MOST_RECENT: usize = 64;
+/// Changes that they have together.
+const MOST_RECENT_CHANGES: u64 = 10_000;
+
+/// Reads the changes of the newest transactions, oldest first.
+fn load_recent(file: &ReadTransaction) -> Result<Vec<Vec<RowChange>>, Failed> {
+    let mut recent = Vec::new();
+    let mut count = 0;
+    for info in transactions(file, None, MOST_RECENT)? {
+        count += info.counts.iter().sum::<u64>();
+        if count > MOST_RECENT_CHANGES {
+            break;
+        }
+        recent.extend(changes(file, info.revision)?);
+    }
+    recent.reverse();
+    Ok(recent)
 }
 
 /// Reads the rows of a batch on all threads, and adds them in its order.

@@ -17,16 +17,12 @@ use trunkline_core::database::ApplyError;
 
 use super::lease::Lifetime;
 use super::precondition::Precondition;
-use super::set::Rejected;
 use super::settle::{Applied, PART};
 use super::shared::Shared;
 use super::store::{
-    Kept, LeaseChange, Store, StoreError, StoredTransaction, TransactionInfo, count_rows,
-    now_in_millis,
+    LeaseChange, Store, StoreError, StoredTransaction, TransactionInfo, count_rows, now_in_millis,
 };
-use crate::checked::{
-    AcceptedChanges, Dangling, Edit, Effect, Guard, Keeping, Proposal, RowChange, RowEdit,
-};
+use crate::checked::{AcceptedChanges, Edit, Effect, Keeping, Proposal, RowChange};
 
 /// The terms on which a change is made.
 #[derive(Clone, Debug, Default)]
@@ -168,48 +164,11 @@ impl Shared {
     }
 
     /// Raises the revision. It concerns no client, so all have it at once.
-    fn advance_revision(&self, revision: u64) {
+    pub(super) fn advance_revision(&self, revision: u64) {
         self.hub.advance_revision(revision);
         self.hub.wake();
     }
-
-    /// Makes the contents those that a store has kept. To be called before
-    /// anything else is done.
-    pub(super) fn restore(self: &Arc<Self>, kept: Kept) -> Result<(), Rejected> {
-        let rows = kept.rows.into_iter();
-        let rows = rows.map(|(key, row)| (key, Some(row))).collect();
-        let proposal = Proposal {
-            origin: STORE,
-            edits: vec![Edit::Rows(RowEdit { rows })],
-            dangling: Dangling::Warn,
-            is_complete: true,
-            effect: Effect::Applied,
-            guard: Guard::Off,
-        };
-        let context = Context {
-            author: STORE,
-            origin: STORE,
-            lease: LeaseChange::Kept,
-            terms: &Terms::default(),
-            is_kept: false,
-        };
-        let mut settlement = self.settle_in(&mut self.lock_set(), context, proposal);
-        if let Some(rejection) = settlement.rejections.pop() {
-            return Err(Rejected {
-                findings: rejection.findings,
-            });
-        }
-        self.advance_revision(kept.revision);
-        for (origin, ttl) in kept.leases {
-            // From the beginning: its writer could not renew it.
-            let _ = self.set_lifetime(&origin, Lifetime::Leased(ttl));
-        }
-        Ok(())
-    }
 }
-
-/// The author of the contents that a store has kept.
-const STORE: &str = "store";
 
 /// Makes the error of a change that a store did not keep.
 pub(super) fn refused(error: &StoreError) -> ApplyError {

@@ -21,7 +21,7 @@
 //! | `stream`, `stream_state`, `push`, `scrub`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
-//! | `store`, `keeping`, `queue` | contents that outlive the server, kept one by one or many at once |
+//! | `store`, `keeping`, `queue`, `restore` | contents that outlive the server, kept one by one or many at once |
 //! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `arrival` | which clients have answered all that was sent for a change |
@@ -61,6 +61,7 @@ mod report;
 mod request_details;
 mod request_outcome;
 mod requests;
+mod restore;
 mod revisions;
 mod scrub;
 mod service;

@@ -319,7 +319,7 @@ impl Shared {
 /// Applies upserts of new resources in parts, dependencies first, because the
 /// changes of one part are freed before the next is applied. If a part is
 /// refused, those before it are removed again, with `undo`.
-fn in_parts(
+pub(super) fn in_parts(
     mut upserts: Vec<Change>,
     apply: impl Fn(Vec<Change>) -> Result<(Vec<Changed>, u64), ApplyError>,
     undo: impl FnOnce(Vec<Change>),

@@ -73,6 +73,9 @@ pub struct Kept {
     pub rows: Vec<(RowKey, Row)>,
     /// The origins with a lease.
     pub leases: Vec<(Arc<str>, LeaseTtl)>,
+    /// The changes of the newest transactions, oldest first. Clients that
+    /// reconnect may have resources from before them (S75, S82).
+    pub recent: Vec<Vec<RowChange>>,
 }
 
 impl Kept {

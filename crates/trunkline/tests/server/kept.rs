@@ -8,10 +8,13 @@ use std::thread;
 
 use trunkline::checked::RowChange;
 use trunkline::envoy::config::cluster::v3::Cluster;
+use trunkline::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use trunkline::{
     Kept, Repeatable, ResourceMessage, Server, Store, StoreError, StoredTransaction,
     TransactionInfo, kind,
 };
+
+use crate::support::{Delta, build};
 
 /// A store that notes what it is given, and fails when it is told to.
 #[derive(Default)]
@@ -172,4 +175,48 @@ fn concurrent_changes_have_one_order() {
     let counts = server.read_set(|set| set.count_by_origin());
     let counted: usize = counts.values().flat_map(|of| of.values()).sum();
     assert_eq!(counted, rows.len());
+}
+
+/// An Envoy does not say on a new stream which members of a collection it has.
+/// One that was removed before the server was started again is told.
+#[tokio::test]
+async fn s75_a_name_that_was_removed_before_a_restart_is_known() {
+    let store = Arc::new(Noting::default());
+    let server = Server::builder().store(store.clone()).build();
+    let name =
+        |last: &str| format!("xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/c/{last}");
+    let (stays, gone) = (name("stays"), name("gone"));
+    let endpoints = |name: &str| {
+        ResourceMessage::of(&ClusterLoadAssignment {
+            cluster_name: name.to_owned(),
+            ..ClusterLoadAssignment::default()
+        })
+    };
+    let both = [endpoints(&stays), endpoints(&gone)];
+    server.put("api", both).unwrap();
+    let removed = [(kind::EDS.into(), gone.as_str().into())];
+    server.remove("api", removed).unwrap();
+
+    let changes = |nth: usize| store.transactions.lock().unwrap()[nth].changes.clone();
+    let left = changes(0)
+        .into_iter()
+        .filter(|change| change.key.name.as_str() == stays);
+    let kept = Kept {
+        revision: 2,
+        rows: left
+            .map(|change| (change.key, change.after.unwrap()))
+            .collect(),
+        recent: vec![changes(0), changes(1)],
+        ..Kept::default()
+    };
+    let fixture = build(Server::builder()).await;
+    fixture.server.restore(kept).unwrap();
+    assert_eq!(fixture.server.revision(), 2);
+    assert_eq!(fixture.server.all(&kind::EDS.into()).len(), 1);
+
+    let mut peer = Delta::open(&fixture).await;
+    peer.ask(&[&name("*")]).await;
+    let answer = peer.next().await;
+    assert_eq!(answer.resources[0].name, stays);
+    assert_eq!(answer.removed_resources, [gone]);
 }
