@@ -5,7 +5,8 @@ use lexopt::Arg;
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
 use crate::{
-    api, attack, bench, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, test, tidy,
+    api, attack, bench, crash, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, store,
+    test, tidy,
 };
 
 /// One command of `cargo xtask`.
@@ -63,6 +64,18 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[soak [--minutes N] [--seed N]] [--only NAME]... [--seconds N] [--page] [--list]",
         about: "attack the server while a victim looks on; --page writes the table of docs/security.md",
         run: attack::command,
+    },
+    Command {
+        name: "crash",
+        usage: "[--rounds N]",
+        about: "kill a server under load again and again, and look whether all that it acknowledged is there",
+        run: crash::command,
+    },
+    Command {
+        name: "store",
+        usage: "[--in DIR]",
+        about: "what it costs to keep contents: one writer, 64 writers, a million virtual hosts",
+        run: store::command,
     },
     Command {
         name: "sim",

@@ -60,6 +60,8 @@ impl Server {
         let program = options.program.as_deref().unwrap_or(Path::new("trunkline"));
         let mut command = pinned(options.server_cores.as_deref(), program);
         command.arg("serve");
+        // What an attack writes is of no use to the next.
+        command.env("XDG_STATE_HOME", folder.path());
         command.args(["--listen", &xds.to_string(), "--admin", &admin.to_string()]);
         if has_ceiling(program).await {
             command.args(CEILING_FLAG);

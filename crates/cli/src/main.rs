@@ -25,6 +25,7 @@ mod collector;
 mod color;
 mod command;
 mod contents;
+mod data;
 mod demo;
 mod descriptors;
 mod envoy;

@@ -21,6 +21,7 @@ use crate::admin::{self, Admin, Guard};
 use crate::applied::AppliedContents;
 use crate::audit::Audit;
 use crate::contents;
+use crate::data::{self, Opened};
 use crate::failure::{Failure, Result};
 use crate::journal::Journal;
 use crate::metrics::{Count, Metrics};
@@ -200,10 +201,14 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         .hooks(audit.clone())
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
-    let origins = &settings.await_origins;
-    let applied = Arc::new(AppliedContents::new(origins));
-    let awaits_any = settings.config.is_empty() && !settings.allow_empty;
-    if awaits_any || !origins.is_empty() {
+    let Opened { store, kept } = data::open(settings)?;
+    builder = builder.store(store);
+    // What is kept was applied before.
+    let origins = settings.await_origins.iter();
+    let origins: Vec<String> = origins.filter(|it| !kept.has_origin(it)).cloned().collect();
+    let applied = Arc::new(AppliedContents::new(&origins));
+    let is_empty = settings.config.is_empty() && settings.await_origins.is_empty() && kept.is_new();
+    if (is_empty && !settings.allow_empty) || !origins.is_empty() {
         builder = builder.contents(Arc::clone(&applied));
     }
     if !settings.config.is_empty() {
@@ -216,6 +221,12 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     }
 
     let server = more(builder).build();
+    let restored = server.restore(kept);
+    restored.map_err(|error| {
+        Failure::wrong(format!(
+            "the contents that are kept cannot be served: {error}; use the release that kept them"
+        ))
+    })?;
     let admin = Admin {
         server: server.clone(),
         metrics,

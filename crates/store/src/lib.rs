@@ -1,4 +1,5 @@
-//! Contents from files: read, checked as a set, and watched.
+//! Contents from files: read, checked as a set, and watched. Contents that are
+//! kept: in a database file, or in memory.
 //!
 //! ```text
 //! paths ── scan ──▶ which files ── read ──▶ resources with their places
@@ -17,6 +18,8 @@
 //! | `load` | all files, read once |
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
 //! | `contents`, `target` | the way to a server |
+//! | `embedded`, `memory` | stores of contents that are not of files |
+//! | `history` | what became of them between two revisions |
 //!
 //! The rules:
 //!
@@ -51,24 +54,32 @@
 
 mod attachments;
 mod contents;
+mod embedded;
 mod file;
 mod files;
+mod history;
 mod links;
 mod load;
 mod locate;
 mod mailbox;
+mod memory;
 mod notifications;
 mod options;
 mod read;
 mod read_all;
 mod scan;
 mod status;
+#[cfg(test)]
+mod suite;
 mod target;
 mod watch;
 
 pub use contents::FileContents;
+pub use embedded::{EmbeddedStore, restore_backup};
 pub use files::{Files, ORIGIN};
+pub use history::{HistoryError, changes_between};
 pub use load::Loaded;
+pub use memory::MemoryStore;
 pub use options::Options;
 pub use scan::find_files;
 pub use status::{FileStatus, FilesStatus};

@@ -108,10 +108,11 @@ pub use identity::Identity;
 #[cfg(feature = "server")]
 pub use server::{
     Accepted, Acknowledged, Applied, Arrival, ArrivalState, Awaited, Body, BoxFuture, Builder,
-    Call, ChangeCounts, Changed, ClientArrival, Conflict, Connection, Contents, Hooks, LeaseEvent,
-    LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime, Limit, Options, Outstanding,
-    Oversized, Peer, Precondition, RecentChange, Rejected, RejectedResource, Report,
-    RequestDetails, ResourceMessage, Sent, Server, Service, Writer,
+    Call, ChangeCounts, Changed, ClientArrival, Conflict, Connection, Contents, Hooks, Kept,
+    LeaseChange, LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime, Limit,
+    Options, Outstanding, Oversized, Peer, Precondition, RecentChange, Rejected, RejectedResource,
+    Repeatable, Report, RequestDetails, ResourceMessage, Sent, Server, Service, Store, StoreError,
+    StoredTransaction, Terms, TransactionInfo, Writer, count_rows,
 };
 
 pub use trunkline_core::change::Change;

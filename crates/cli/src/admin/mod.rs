@@ -5,6 +5,7 @@
 //! | `guard`, `token` | who may read, who may write |
 //! | `types`, `resources`, `view` | resources, shown without secrets |
 //! | `write`, `remove`, `accept`, `body`, `stage`, `outcome` | changes |
+//! | `history`, `backup` | revisions, the way back, and copies |
 //! | `leases` | resources that stay only as long as their writer renews them |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `wait` | the clients that have yet to answer a change |
@@ -17,6 +18,7 @@
 
 mod accept;
 mod asking;
+mod backup;
 mod bodies;
 mod body;
 mod dump;
@@ -27,6 +29,7 @@ mod explain;
 mod files;
 mod guard;
 mod health;
+mod history;
 mod leases;
 mod outcome;
 mod pages;
@@ -137,6 +140,11 @@ const ROUTES: &[Route] = routes! {
     DELETE "/api/v1/resources" remove::delete_listed;
     DELETE "/api/v1/resources/{type}" remove::delete;
     POST "/api/v1/confirm" files::confirm;
+    GET "/api/v1/history" history::list;
+    GET "/api/v1/history/{revision}" history::show;
+    GET "/api/v1/diff" history::diff;
+    POST "/api/v1/rollback" history::roll_back;
+    POST "/api/v1/backup" backup::back_up;
     GET "/api/v1/leases" leases::list;
     POST "/api/v1/leases/{origin}" leases::renew;
     DELETE "/api/v1/leases/{origin}" leases::end;

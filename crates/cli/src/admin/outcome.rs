@@ -1,12 +1,12 @@
 //! Makes a change, or rehearses it, and reports the outcome.
 
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, Uri, header};
 use serde::Serialize;
 use trunkline::checked::{
     Edit, Effect, Finding, Guard, MOST_FINDINGS, Proposal, ResourceEdit, Settlement, sort_findings,
 };
-use trunkline::{Applied, ChangeCounts, Changed, Conflict, Lifetime, Precondition, Server};
+use trunkline::{Applied, ChangeCounts, Changed, Conflict, Lifetime, Precondition, Server, Terms};
 use trunkline_core::resource::Version;
 
 use super::accept::BodyText;
@@ -20,6 +20,9 @@ use crate::output::count_of;
 pub(super) const DEFAULT_ORIGIN: &str = "api";
 /// The longest name of an origin, in bytes.
 const LONGEST_ORIGIN: usize = 64;
+
+/// The longest idempotency key, in bytes.
+const LONGEST_KEY: usize = 128;
 
 /// The effect of a change.
 #[derive(Debug, Serialize)]
@@ -35,6 +38,10 @@ struct Outcome {
     revision: u64,
     warnings: Vec<Detail>,
     dry_run: bool,
+    /// Whether the change was made by an earlier request with the same
+    /// idempotency key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
 }
 
 /// The number of each kind of change.
@@ -94,6 +101,10 @@ pub(super) struct Options {
     pub(super) guard: Guard,
     /// What the change means for the lease of its origin.
     pub(super) lifetime: Lifetime,
+    /// The key of the header `Idempotency-Key`, and the hash of the request.
+    pub(super) idempotency: Option<(String, u64)>,
+    /// The revision whose contents the change restores.
+    pub(super) restores: Option<u64>,
 }
 
 /// The parameters of the options.
@@ -134,7 +145,24 @@ impl Options {
                 false => Guard::On,
             },
             lifetime: Lifetime::Kept,
+            idempotency: read_key(headers)?,
+            restores: None,
         })
+    }
+
+    /// Makes the change only if the contents are at this revision, unless the
+    /// request names another.
+    pub(super) fn expect_revision(&mut self, revision: u64) {
+        self.precondition.revision.get_or_insert(revision);
+    }
+
+    /// Tells the requests with one idempotency key apart, by what they ask for.
+    pub(super) fn hash_request(&mut self, uri: &Uri, body: &[u8]) {
+        if let Some((_, hash)) = &mut self.idempotency {
+            let request = [uri.to_string().as_bytes(), b"\n", body].concat();
+            let version = Version::of_body(&request);
+            *hash = u64::from_str_radix(version.as_str(), 16).unwrap_or_default();
+        }
     }
 }
 
@@ -165,6 +193,19 @@ fn read_origin(query: &Query) -> Result<String, Refusal> {
         false => Err(Refusal::bad(format!(
             "origin: expected a name of at most {LONGEST_ORIGIN} letters, digits, and any of -_., \
              found {origin:?}"
+        ))),
+    }
+}
+
+/// Reads the header `Idempotency-Key`. The hash of the request comes later.
+fn read_key(headers: &HeaderMap) -> Result<Option<(String, u64)>, Refusal> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    match value.to_str().map(|key| key.trim_matches('"')) {
+        Ok(key) if !key.is_empty() && key.len() <= LONGEST_KEY => Ok(Some((key.to_owned(), 0))),
+        _ => Err(Refusal::bad(format!(
+            "Idempotency-Key: expected a text of at most {LONGEST_KEY} bytes"
         ))),
     }
 }
@@ -206,9 +247,21 @@ impl ChangeRequest<'_> {
     ) -> Result<Response, Refusal> {
         let takes_over = self.options.takes_over;
         let edit = ResourceEdit { takes_over, ..edit };
+        self.make_edit(Edit::Resources(edit), warnings)
+    }
+
+    /// Makes the change of an edit, or rehearses it.
+    ///
+    /// # Errors
+    /// As those of [`Self::make`].
+    pub(super) fn make_edit(
+        &self,
+        edit: Edit,
+        warnings: Vec<Finding>,
+    ) -> Result<Response, Refusal> {
         let proposal = Proposal {
             origin: &self.options.origin,
-            edits: vec![Edit::Resources(edit)],
+            edits: vec![edit],
             dangling: self.admin.dangling.into(),
             is_complete: true,
             effect: match self.options.dry_run {
@@ -220,14 +273,21 @@ impl ChangeRequest<'_> {
                 false => Guard::Off,
             },
         };
-        let Options {
-            precondition,
-            lifetime,
-            ..
-        } = &self.options;
+        let terms = Terms {
+            precondition: self.options.precondition.clone(),
+            lifetime: self.options.lifetime,
+            idempotency: self.options.idempotency.clone(),
+            restores: self.options.restores,
+        };
         let server = &self.admin.server;
-        let settlement = server.settle_for(&self.who.0, proposal, precondition, *lifetime);
-        let mut settlement = settlement.map_err(|conflict| conflict_refusal(&conflict))?;
+        let mut settlement = match server.settle_on(&self.who.0, proposal, &terms) {
+            Ok(settlement) => settlement,
+            Err(Conflict::Repeated {
+                revision,
+                is_same: true,
+            }) => return Ok(repeated_response(revision)),
+            Err(conflict) => return Err(conflict_refusal(&conflict)),
+        };
         if let Some(text) = &self.text {
             text.locate_references(&mut settlement);
         }
@@ -271,6 +331,7 @@ pub(super) fn respond(
         revision: revision.unwrap_or_else(|| server.revision()),
         warnings: warnings.into_iter().map(Detail::from).collect(),
         dry_run: options.dry_run,
+        repeated: false,
     };
     Ok(axum::Json(outcome).into_response())
 }
@@ -285,6 +346,21 @@ pub(super) fn staged_response(revision: u64, warnings: Vec<Finding>) -> Response
         revision,
         warnings: warnings.into_iter().map(Detail::from).collect(),
         dry_run: false,
+        repeated: false,
+    };
+    axum::Json(outcome).into_response()
+}
+
+/// Responds to a request whose change was made before.
+fn repeated_response(revision: u64) -> Response {
+    let outcome = Outcome {
+        changed: Some(Vec::new()),
+        counts: Counts::default(),
+        unchanged: 0,
+        revision,
+        warnings: Vec::new(),
+        dry_run: false,
+        repeated: true,
     };
     axum::Json(outcome).into_response()
 }
@@ -292,16 +368,25 @@ pub(super) fn staged_response(revision: u64, warnings: Vec<Finding>) -> Response
 /// Makes the error of a change whose precondition does not hold. Its details are
 /// the changes since.
 fn conflict_refusal(conflict: &Conflict) -> Refusal {
-    let details = match conflict {
-        Conflict::Revision { changes, .. } => changes.iter().map(Detail::new).collect(),
-        Conflict::Version { .. } => Vec::new(),
+    let (status, details) = match conflict {
+        Conflict::Revision { changes, .. } => {
+            let details = changes.iter().map(Detail::new).collect();
+            (StatusCode::PRECONDITION_FAILED, details)
+        }
+        Conflict::Version { .. } => (StatusCode::PRECONDITION_FAILED, Vec::new()),
+        Conflict::Repeated { .. } => (StatusCode::CONFLICT, Vec::new()),
+        Conflict::Store { .. } => (StatusCode::SERVICE_UNAVAILABLE, Vec::new()),
+    };
+    let message = match conflict {
+        Conflict::Repeated { revision, .. } => format!(
+            "revision {revision} was made by another request with the same Idempotency-Key; \
+             nothing was changed: give each change a key of its own"
+        ),
+        _ => format!("{conflict}; nothing was changed"),
     };
     Refusal {
         details,
-        ..Refusal::new(
-            StatusCode::PRECONDITION_FAILED,
-            format!("{conflict}; nothing was changed"),
-        )
+        ..Refusal::new(status, message)
     }
 }
 

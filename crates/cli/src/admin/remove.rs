@@ -36,7 +36,8 @@ pub(super) async fn delete(
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let known = [&["name", "variant", "missing_ok"][..], &OPTIONS].concat();
     let query = Query::read(&uri, &known)?;
-    let options = Options::read(&query, &headers)?;
+    let mut options = Options::read(&query, &headers)?;
+    options.hash_request(&uri, &[]);
     let variant = query.one("variant")?.map(parse_variant).transpose()?;
     let names = required_names(&query)?.into_iter().map(|name| Removal {
         type_url: type_url.clone(),
@@ -78,9 +79,10 @@ pub(super) async fn delete_listed(
     body: Body,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &[&["missing_ok"][..], &OPTIONS].concat())?;
-    let options = Options::read(&query, &headers)?;
+    let mut options = Options::read(&query, &headers)?;
     let missing_ok = query.is_on("missing_ok")?;
     let body = bodies::read(&admin, body, admin.body_limit).await?;
+    options.hash_request(&uri, &body.bytes);
     let names = super::run_blocking(move || read_listed(&body.bytes)).await??;
     remove(admin, who, options, RemovedNames { names, missing_ok }).await
 }

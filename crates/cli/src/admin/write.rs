@@ -45,6 +45,7 @@ pub(super) async fn apply(
         missing_ok: query.is_on("missing_ok")?,
     };
     let body = bodies::read(&admin, body, admin.body_limit).await?;
+    options.hash_request(&uri, &body.bytes);
     let form = match form_of(&headers) {
         Form::Binary => Form::Part(read_first(&query)?),
         text => text,
@@ -68,6 +69,9 @@ pub(super) async fn apply(
                 staged.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?
             }
         };
+        // One body is decoded at a time. Changes that are kept wait for the disk
+        // together.
+        drop(stage);
         let Some(document) = whole else {
             return Ok(staged_response(admin.server.revision(), warnings));
         };

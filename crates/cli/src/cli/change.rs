@@ -169,8 +169,16 @@ pub(crate) struct Edit {
 pub(crate) struct Diff {
     /// A file of resources, in YAML, JSON or binary (.pb), or a directory of such files; `-` is
     /// standard input; may be repeated
-    #[arg(short = 'f', long = "file", value_name = "PATH", required = true)]
+    #[arg(
+        short = 'f',
+        long = "file",
+        value_name = "PATH",
+        required_unless_present = "revision"
+    )]
     pub(crate) files: Vec<String>,
+    /// Compare the contents of a revision with the present ones, or those of two: 7 or 7..9
+    #[arg(long, value_name = "A[..B]", conflicts_with_all = ["files", "replace"])]
+    pub(crate) revision: Option<String>,
     /// Whose resources they would be
     #[arg(long, value_name = "NAME", default_value = "api")]
     pub(crate) origin: String,

@@ -4,6 +4,7 @@
 //! server are in `remote`, `show`, `watch` and `change`.
 
 mod change;
+mod history;
 mod remote;
 mod route;
 mod show;
@@ -12,6 +13,7 @@ mod watch;
 pub(crate) use self::change::{
     Apply, Change, Confirm, Delete, Diff, Edit, LeaseTime, Wait, WaitFor,
 };
+pub(crate) use self::history::{Backup, History, Restore, Rollback};
 pub(crate) use self::remote::Remote;
 pub(crate) use self::route::Route;
 pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput};
@@ -167,14 +169,44 @@ pub(crate) enum Command {
         kept in a file. All variants of the name are edited together, unless --variant picks one.\n\
         A resource that comes from a file is edited there.")]
     Edit(Edit),
-    /// Shows how files differ from what a server has, and changes nothing
+    /// Shows how files, or a revision, differ from what a server has, and changes nothing
     #[command(after_help = "Examples:\n  \
         trunkline diff -f clusters.yaml\n  \
-        trunkline diff -f /etc/trunkline --origin team-a --replace\n\n\
+        trunkline diff -f /etc/trunkline --origin team-a --replace\n  \
+        trunkline diff --revision 7                      what has changed since revision 7\n  \
+        trunkline diff --revision 7..9\n\n\
         Exits with 0 if there is no difference, with 1 if there is one, and with 2 or more if\n\
         something is wrong. Secrets are shown as [redacted], also where they differ. Names that\n\
         belong to another origin are compared too; `apply` would need --take-over for them.")]
     Diff(Diff),
+    /// Shows the revisions of what was applied to a server: who changed what, and when
+    #[command(after_help = "Examples:\n  \
+        trunkline history\n  \
+        trunkline history cds backend\n  \
+        trunkline history cds/backend --limit 5\n  \
+        trunkline history --before 40\n\n\
+        Newest first. Contents of files have no history here: they are in yours.")]
+    History(History),
+    /// Makes what was applied to a server what it was at a revision, as a change like any other
+    #[command(after_help = "Examples:\n  \
+        trunkline rollback 7 --dry-run\n  \
+        trunkline rollback 7\n  \
+        trunkline rollback 7 --wait --timeout 30s\n\n\
+        It is checked with all other contents, makes a new revision, and can be rolled back\n\
+        itself. What comes from files is not touched.")]
+    Rollback(Rollback),
+    /// Writes a copy of all that a running server keeps to a file
+    #[command(after_help = "Example:\n  \
+        trunkline backup trunkline-2026-11-18.redb\n\n\
+        The copy is that of one revision; changes go on meanwhile. It has secrets in it, so it\n\
+        is written for its owner only, and is had from the same machine or over TLS.")]
+    Backup(Backup),
+    /// Makes a backup the contents of a directory, from which a server is then started
+    #[command(after_help = "Example:\n  \
+        trunkline restore trunkline-2026-11-18.redb --data /var/lib/trunkline\n\n\
+        The backup is checked before. A directory that has contents is refused: move its file\n\
+        away first.")]
+    Restore(Restore),
     /// Confirms a change of files that is held, because it removes much
     #[command(after_help = "Example:\n  \
         trunkline confirm 8c1f0e9d2b7a6c55\n\n\

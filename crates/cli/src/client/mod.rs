@@ -179,7 +179,15 @@ impl Client {
     /// # Errors
     /// The server is not reached.
     pub(crate) async fn open(&self, path: &str) -> Result<Opening> {
-        let request = self.make_request(Call::bare(Method::GET, path))?;
+        self.open_call(Call::bare(Method::GET, path)).await
+    }
+
+    /// Makes a call whose response is read while it arrives.
+    ///
+    /// # Errors
+    /// The server is not reached.
+    pub(crate) async fn open_call(&self, call: Call<'_>) -> Result<Opening> {
+        let request = self.make_request(call)?;
         let response = match self.connect_and_send(request).await {
             Ok(response) => response,
             Err(error) => return Err(self.unreachable(&*error).await),

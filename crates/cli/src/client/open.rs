@@ -62,6 +62,12 @@ impl OpenResponse {
         self.response.body_mut()
     }
 
+    /// Returns the number of bytes that the body has, if its head says so.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        let length = self.response.headers().get(http::header::CONTENT_LENGTH)?;
+        length.to_str().ok()?.parse().ok()
+    }
+
     /// Waits for the next part of the body; `None` if the body or the
     /// connection has ended.
     pub(crate) async fn next_chunk(&mut self) -> Option<Bytes> {

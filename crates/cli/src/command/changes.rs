@@ -67,16 +67,21 @@ pub(super) fn print_outcome_without_file(body: &Bytes) -> Result<Made> {
 
 /// Writes the line of a change; `None` if there was no version and is none.
 fn change_line(changed: &Changed) -> Option<String> {
-    let effect = match (&changed.from, &changed.to) {
-        (None, Some(to)) => format!("created {to}"),
-        (Some(from), Some(to)) => format!("changed {from} -> {to}"),
-        (Some(from), None) => format!("deleted {from}"),
-        (None, None) => return None,
-    };
-    Some(format!("{} {effect}\n", changed.label()))
+    Some(format!("{} {}\n", changed.label(), changed.effect()?))
 }
 
 impl Changed {
+    /// Writes the effect with its versions; `None` if there was no version and is
+    /// none.
+    pub(super) fn effect(&self) -> Option<String> {
+        match (&self.from, &self.to) {
+            (None, Some(to)) => Some(format!("created {to}")),
+            (Some(from), Some(to)) => Some(format!("changed {from} -> {to}")),
+            (Some(from), None) => Some(format!("deleted {from}")),
+            (None, None) => None,
+        }
+    }
+
     /// Writes the type and the name, and the clients of the variant if it is not
     /// for all.
     pub(super) fn label(&self) -> String {

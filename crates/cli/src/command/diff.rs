@@ -1,4 +1,4 @@
-//! `trunkline diff`: files, compared with what a server has.
+//! `trunkline diff`: files, or a revision, compared with what a server has.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use trunkline::checked::Item;
 
 use super::changes::{Changed, Outcome};
 use super::sources::{Encoded, Input, Sources};
-use super::{encode_url, parse_body, parse_list, print, run_request};
+use super::{encode_url, parse_body, parse_list, print, revisions, run_request};
 use crate::admin::show_file_form;
 use crate::cli;
 use crate::client::{BINARY, Call, Client, DetailPrinter};
@@ -33,7 +33,11 @@ type Key = (String, String, Option<String>);
 /// # Errors
 /// Something is wrong. Its code is 2 or more.
 pub(super) fn run(args: &cli::Diff) -> Result<ExitCode> {
-    let changed = compare(args).map_err(Failure::of_comparison)?;
+    let changed = match &args.revision {
+        Some(range) => revisions::compare(args, range),
+        None => compare(args),
+    };
+    let changed = changed.map_err(Failure::of_comparison)?;
     Ok(match changed {
         false => ExitCode::SUCCESS,
         true => 1.into(),

@@ -1,6 +1,7 @@
 //! The commands, each in a file of its own.
 
 mod apply;
+mod backup;
 mod bench;
 mod change_query;
 mod changes;
@@ -16,9 +17,12 @@ mod events;
 mod explain;
 mod get;
 mod get_watch;
+mod history;
 mod overview;
 mod places;
 mod replay;
+mod revisions;
+mod rollback;
 mod route;
 mod selected;
 mod serve;
@@ -51,6 +55,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),
         Command::Edit(args) => edit::run(&args),
+        Command::History(args) => history::run(&args),
+        Command::Rollback(args) => rollback::run(&args),
+        Command::Backup(args) => backup::back_up(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Confirm(args) => confirm::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args, cli.global),

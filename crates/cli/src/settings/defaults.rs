@@ -12,6 +12,9 @@ const LISTEN: &str = "127.0.0.1:18000";
 /// The default address of the admin API.
 pub(crate) const ADMIN: &str = "127.0.0.1:18001";
 
+/// The default number of revisions that are kept.
+const HISTORY: usize = 1000;
+
 /// The default limit of a body of the admin API.
 const ADMIN_BODY: ByteSize = ByteSize(64 << 20);
 
@@ -40,6 +43,8 @@ impl Settings {
             admin: Address::known(ADMIN),
             health: None,
             config: Vec::new(),
+            data: None,
+            history: HISTORY,
             allow_empty: false,
             await_origins: Vec::new(),
             hold_removals: true,

@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) admin: Address,
     pub(crate) health: Option<Address>,
     pub(crate) config: Vec<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) history: usize,
     pub(crate) allow_empty: bool,
     pub(crate) await_origins: Vec<String>,
     pub(crate) hold_removals: bool,

@@ -44,7 +44,9 @@ sections! {
         "health" "ADDR" "Where /ready and /metrics are served as well, to everybody and over plain HTTP: for probes, where the admin address is not for them" health;
     }
     "Contents" {
-        "config" "PATH" "A file or a directory of resources, watched; without any, contents come by `apply` and are kept in memory" config;
+        "config" "PATH" "A file or a directory of resources, watched; without any, contents come by `apply`" config;
+        "data" "DIR" "Where contents that come by `apply` are kept, or `memory`; without it in $STATE_DIRECTORY, or else below $XDG_STATE_HOME or ~/.local/state in trunkline/PORT; with --config, or port 0, in memory" data;
+        "history" "N" "How many revisions of these contents are kept, to be shown and to go back to" history;
         "allow_empty" "BOOL" "Whether clients are served before there are any contents; if not, they wait for files with resources, or for the first `apply`" allow_empty;
         "await_origins" "NAME" "An origin whose first `apply` clients wait for, where several writers bring contents; without any, they wait for the first of all" await_origins;
         "hold_removals" "BOOL" "Whether a change is held until it is confirmed if it empties a file, or removes most resources of a type" hold_removals;

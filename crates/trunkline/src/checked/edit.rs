@@ -11,6 +11,7 @@ use super::document::{Document, Item};
 use super::finding::Finding;
 use super::index::Index;
 use super::plan::Plan;
+use super::rows::RowEdit;
 use super::slots::ItemId;
 use super::unit::{OriginId, UnitId, UnitKey};
 
@@ -29,6 +30,8 @@ pub enum Edit {
     },
     /// Resources are written and removed one by one.
     Resources(ResourceEdit),
+    /// Rows of any origins get other contents.
+    Rows(RowEdit),
 }
 
 /// Resources that are written and removed one by one. A resource that is
@@ -145,6 +148,7 @@ impl Edit {
                 document,
             } => open_file(index, origin, UnitKey::File { root, name }, document),
             Self::Resources(edit) => Plan::new(index, origin).open(edit),
+            Self::Rows(edit) => edit.open(index),
         }
     }
 }

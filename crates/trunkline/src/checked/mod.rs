@@ -19,6 +19,7 @@
 //! | `index`, `domains`, `slots` | names and domains of all items; contradictions |
 //! | `references`, `locate`, `effort` | dangling references, their places, and the names that are meant |
 //! | `coverage` | values that no variant serves |
+//! | `rows` | contents as a store keeps them |
 //! | `diff` | the difference between what edits remove and what they add |
 //! | `guard` | changes that remove so much that they are held |
 //! | `finding`, `order` | mistakes and warnings, and their order |
@@ -40,6 +41,7 @@ mod origins;
 mod place;
 mod plan;
 mod references;
+mod rows;
 mod secrets;
 mod set;
 mod settle;
@@ -58,5 +60,7 @@ pub use guard::Guard;
 pub use locate::{has_references, locate_references};
 pub use order::sort_findings;
 pub use place::{At, Place};
+pub(crate) use rows::{AcceptedChanges, Keeping};
+pub use rows::{Row, RowChange, RowEdit, RowKey};
 pub use secrets::{SecretFault, SecretFiles};
 pub use set::{ContentSet, Dangling, Effect, Proposal, Rejection, Settlement};

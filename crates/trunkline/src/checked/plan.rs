@@ -254,17 +254,17 @@ fn lists_no_hosts(type_url: &TypeUrl, items: &[Item]) -> bool {
 
 /// Items by what they are written in.
 #[derive(Default)]
-struct Groups {
+pub(super) struct Groups {
     /// Items by unit.
-    units: Vec<(ResourceKey, Vec<Item>)>,
+    pub(super) units: Vec<(ResourceKey, Vec<Item>)>,
     /// Items that are written alone: each is all of its resource.
-    alone: Vec<Item>,
+    pub(super) alone: Vec<Item>,
 }
 
 impl Groups {
     /// Groups the items of a document. The items of a resource follow each
     /// other there.
-    fn of(items: Vec<Item>) -> Self {
+    pub(super) fn of(items: Vec<Item>) -> Self {
         let mut groups = Self::default();
         let mut indexes: HashMap<ResourceKey, usize> = HashMap::new();
         let mut items = items.into_iter().peekable();

@@ -19,6 +19,7 @@ use super::guard::{Confirmed, Guard, Judgement};
 use super::index::Index;
 use super::place::Place;
 use super::references::DanglingReferences;
+use super::rows::{AcceptedChanges, Keeping};
 use super::settle::Settling;
 use super::unit::{OriginId, UnitId, UnitKey};
 
@@ -137,6 +138,18 @@ impl ContentSet {
         proposal: Proposal<'_>,
         mut apply: impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
+        let apply = |accepted: AcceptedChanges| apply(accepted.changes);
+        self.settle_rows(proposal, Keeping::Nothing, apply)
+    }
+
+    /// Settles a proposal as [`Self::settle`] does, and tells `apply` which rows
+    /// it changes, if they are kept.
+    pub(crate) fn settle_rows<T>(
+        &mut self,
+        proposal: Proposal<'_>,
+        keeping: Keeping,
+        mut apply: impl FnMut(AcceptedChanges) -> Result<T, ApplyError>,
+    ) -> Settlement<T> {
         let origin = self.index.slots.origins.find_or_add(proposal.origin);
         match proposal.is_complete {
             true => self.incomplete.remove(&origin),
@@ -156,7 +169,7 @@ impl ContentSet {
         let judge = |settling: &Settling<'_>, changes: &[Change]| {
             settling.judge(changes, origin, proposal.guard, &self.confirmed)
         };
-        let outcome = apply_changes(&mut settling, judge, &mut apply);
+        let outcome = apply_changes(&mut settling, keeping, judge, &mut apply);
         if let Some(hash) = &outcome.confirmed
             && proposal.effect == Effect::Applied
         {
@@ -348,8 +361,9 @@ struct Outcome<T> {
 /// edits at fault are rejected, and the changes of the others are tried.
 fn apply_changes<T>(
     settling: &mut Settling<'_>,
+    keeping: Keeping,
     judge: impl Fn(&Settling<'_>, &[Change]) -> Judgement,
-    apply: &mut impl FnMut(Vec<Change>) -> Result<T, ApplyError>,
+    apply: &mut impl FnMut(AcceptedChanges) -> Result<T, ApplyError>,
 ) -> Outcome<T> {
     loop {
         let Diff { changes, unchanged } = settling.diff();
@@ -362,7 +376,11 @@ fn apply_changes<T>(
         for (id, resource) in unchanged {
             settling.index.slots.replace_resource(id, resource);
         }
-        if changes.is_empty() {
+        let rows = match keeping {
+            Keeping::Rows => settling.row_changes(),
+            Keeping::Nothing => Vec::new(),
+        };
+        if changes.is_empty() && rows.is_empty() {
             return outcome;
         }
         match judge(settling, &changes) {
@@ -370,7 +388,7 @@ fn apply_changes<T>(
             Judgement::Hold(_) => return outcome,
             Judgement::Pass(confirmed) => outcome.confirmed = confirmed,
         }
-        match apply(changes) {
+        match apply(AcceptedChanges { changes, rows }) {
             Ok(applied) => {
                 outcome.applied = Some(applied);
                 return outcome;

@@ -137,6 +137,15 @@ impl Slots {
         }
     }
 
+    /// Returns what an item has from its unit: the constraints in the wrapper,
+    /// and whether it is written in a route configuration.
+    pub(super) fn written_as(&self, item: SlotItem<'_>) -> (Option<Constraints>, bool) {
+        match self.units.get(item.unit) {
+            Some(unit) => unit.describe(item.type_url),
+            None => (item.resource.constraints.clone(), false),
+        }
+    }
+
     /// Returns all items with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ItemId, SlotItem<'_>)> {
         let slots = self.slots.iter().zip(0..);

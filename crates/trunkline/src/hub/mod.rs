@@ -201,6 +201,14 @@ impl<W: Watcher> Hub<W> {
         Ok(progress)
     }
 
+    /// Raises the revision to this one, if it is lower: transactions that were
+    /// made before, or that changed no resource, count.
+    pub(crate) fn advance_revision(&self, revision: u64) {
+        let _writing = self.writing();
+        let mut state = self.lock();
+        state.revision = state.revision.max(revision);
+    }
+
     /// Declares the database complete: a name that it does not hold does not
     /// exist from now on (S51). In slices; no watcher is woken.
     pub(crate) fn complete(&self) {

@@ -9,6 +9,7 @@ use super::hooks::{Hooks, Observe};
 use super::options::Options;
 use super::report::{Peer, Report};
 use super::shared::Shared;
+use super::store::Store;
 
 /// Builds a [`Server`].
 ///
@@ -31,6 +32,7 @@ pub struct Builder {
     options: Options,
     hooks: HookSet,
     contents: Vec<Arc<dyn Contents>>,
+    store: Option<Arc<dyn Store>>,
 }
 
 impl Builder {
@@ -75,10 +77,20 @@ impl Builder {
         self
     }
 
+    /// Has a store keep all contents but those of files. What it has kept is
+    /// served once the server has [restored](Server::restore) it.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
     /// Builds the server. Its contents are started later, by [`Server::start`].
     #[must_use]
     pub fn build(self) -> Server {
-        let new = |this: &Weak<Shared>| Shared::new(self.options, self.hooks, self.contents, this);
+        let new = |this: &Weak<Shared>| {
+            Shared::new(self.options, self.hooks, self.contents, self.store, this)
+        };
         Server {
             shared: Arc::new_cyclic(new),
         }

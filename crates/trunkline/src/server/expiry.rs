@@ -13,11 +13,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
+use super::keeping::{self, Context, Terms};
 use super::lease::{LeaseEvent, Lifetime};
 use super::leases::Silence;
 use super::set::Accepted;
-use super::settle::Applied;
+use super::settle::{Applied, reject_all};
 use super::shared::Shared;
+use super::store::LeaseChange;
 use crate::checked::{
     ContentSet, Dangling, Document, Edit, Effect, Fault, Finding, Guard, Proposal, ResourceEdit,
     Settlement,
@@ -116,7 +118,21 @@ impl Shared {
             effect: Effect::Applied,
             guard,
         };
-        let settlement = self.settle_in(set, author, proposal);
+        let terms = Terms::default();
+        let context = Context {
+            author,
+            origin,
+            lease: LeaseChange::Ends,
+            terms: &terms,
+            is_kept: true,
+        };
+        let mut settlement = self.settle_in(set, context, proposal);
+        if settlement.applied.is_none()
+            && settlement.rejections.is_empty()
+            && let Err(error) = self.keep_lease(context)
+        {
+            settlement = reject_all(Fault::Refused(keeping::refused(&error)));
+        }
         let rejection = settlement.rejections.first();
         match rejection.and_then(|held| held.findings.first()) {
             Some(finding) => self.leases.hold(origin, finding.clone(), self.revision()),

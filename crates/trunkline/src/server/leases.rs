@@ -21,7 +21,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::lease::{LeaseState, LeaseStatus, LeaseTtl};
+use super::lease::{LeaseState, LeaseStatus, LeaseTtl, Lifetime};
+use super::store::LeaseChange;
 use crate::checked::{Fault, Finding};
 
 /// The maximum of leases.
@@ -152,6 +153,18 @@ impl Leases {
         }
         let has_runtime = Handle::try_current().is_ok();
         (!has_runtime).then_some(Fault::NoRuntime)
+    }
+
+    /// Returns what a change does to the lease of its origin: nothing, if the
+    /// lease is as the change wants it.
+    pub(super) fn difference(&self, origin: &str, lifetime: Lifetime) -> LeaseChange {
+        let table = self.lock();
+        let ttl = table.by_origin.get(origin).map(|lease| lease.ttl);
+        match lifetime {
+            Lifetime::Permanent if ttl.is_some() => LeaseChange::Ends,
+            Lifetime::Leased(wanted) if ttl != Some(wanted) => LeaseChange::Starts(wanted),
+            _ => LeaseChange::Kept,
+        }
     }
 
     /// Gives an origin a lease, in place of the one that it has. With the first

@@ -21,6 +21,7 @@
 //! | `stream`, `stream_state`, `push`, `scrub`, `client_node`, `request_details`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `settle`, `precondition` | contents of all origins, settled with each other |
+//! | `store`, `keeping`, `queue`, `restore` | contents that outlive the server, kept one by one or many at once |
 //! | `lease`, `leases`, `expiry` | resources that stay only as long as their writer lives |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `arrival` | which clients have answered all that was sent for a change |
@@ -45,6 +46,7 @@ mod expiry;
 mod explain;
 mod hook_set;
 mod hooks;
+mod keeping;
 mod lease;
 mod leases;
 mod limit;
@@ -54,11 +56,13 @@ mod pace;
 mod poll;
 mod precondition;
 mod push;
+mod queue;
 mod quotas;
 mod report;
 mod request_details;
 mod request_outcome;
 mod requests;
+mod restore;
 mod revisions;
 mod scrub;
 mod service;
@@ -67,6 +71,7 @@ mod set;
 mod settle;
 mod shared;
 mod status;
+mod store;
 mod stream;
 mod stream_state;
 mod unfinished;
@@ -92,6 +97,7 @@ pub use body::Body;
 pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
+pub use keeping::Terms;
 pub use lease::{LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime};
 pub use options::Options;
 pub use precondition::{Conflict, Precondition, RecentChange};
@@ -99,6 +105,10 @@ pub use report::{Acknowledged, Oversized, Peer, Report, RequestDetails, Sent};
 pub use service::Service;
 pub use set::{Accepted, Rejected, ResourceMessage};
 pub use settle::{Applied, ChangeCounts};
+pub use store::{
+    Kept, LeaseChange, Repeatable, Store, StoreError, StoredTransaction, TransactionInfo,
+    count_rows,
+};
 
 use shared::Shared;
 
@@ -186,8 +196,42 @@ impl Server {
         precondition: &Precondition,
         lifetime: Lifetime,
     ) -> Result<Settlement<Applied>, Conflict> {
-        self.shared
-            .settle_if(author, proposal, precondition, lifetime)
+        let terms = Terms {
+            precondition: precondition.clone(),
+            lifetime,
+            ..Terms::default()
+        };
+        self.settle_on(author, proposal, &terms)
+    }
+
+    /// Settles changes as [`Self::settle`] does, on some terms.
+    ///
+    /// # Errors
+    /// A precondition does not hold, or the change was made before; nothing has
+    /// changed.
+    pub fn settle_on(
+        &self,
+        author: &str,
+        proposal: Proposal<'_>,
+        terms: &Terms,
+    ) -> Result<Settlement<Applied>, Conflict> {
+        self.shared.settle_on(author, proposal, terms)
+    }
+
+    /// Makes the contents, the revision and the leases those that a store has
+    /// kept. To be called before the server is started.
+    ///
+    /// # Errors
+    /// They contradict each other: a newer release has stricter rules. Nothing
+    /// has changed.
+    pub fn restore(&self, kept: Kept) -> Result<(), Rejected> {
+        self.shared.restore(kept)
+    }
+
+    /// The store that keeps the contents, if there is one.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.shared.store.as_ref()
     }
 
     /// Renews the lease of an origin. Returns whether it has one; if not, its

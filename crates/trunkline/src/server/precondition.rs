@@ -9,6 +9,7 @@ use trunkline_core::name::Name;
 use trunkline_core::resource::{TypeUrl, Version};
 
 use super::contents::Changed;
+use super::keeping::Terms;
 use super::shared::Shared;
 use crate::checked::{Edit, Proposal};
 
@@ -39,6 +40,20 @@ pub enum Conflict {
         /// What has changed since the expected revision, as far as it is
         /// remembered.
         changes: Vec<RecentChange>,
+    },
+    /// A change with the same idempotency key was made before.
+    #[error("revision {revision} was made with the same idempotency key")]
+    Repeated {
+        /// The revision that it made.
+        revision: u64,
+        /// Whether its request was the same.
+        is_same: bool,
+    },
+    /// The store cannot tell whether the change was made before.
+    #[error("the store cannot be read: {reason}")]
+    Store {
+        /// Why.
+        reason: String,
     },
     /// A resource has another version.
     #[error("{name:?} is at {}, not at version {expected}", describe(current))]
@@ -153,6 +168,24 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// Checks that no change was made with the idempotency key of these terms.
+    /// The caller has locked the contents of all origins.
+    pub(super) fn check_repeated(&self, terms: &Terms) -> Result<(), Conflict> {
+        let (Some(store), Some((key, request))) = (&self.store, &terms.idempotency) else {
+            return Ok(());
+        };
+        let found = store.find_key(key).map_err(|error| Conflict::Store {
+            reason: error.to_string(),
+        })?;
+        match found {
+            None => Ok(()),
+            Some(earlier) => Err(Conflict::Repeated {
+                revision: earlier.revision,
+                is_same: earlier.request == *request,
+            }),
+        }
     }
 
     /// Checks that a name has a variant of this version.

@@ -5,22 +5,28 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database, SLICE};
 use trunkline_core::kind::Kind;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
-use trunkline_core::resource::{Resource, TypeUrl, Version};
+use trunkline_core::resource::{TypeUrl, Version};
 
 use super::contents::Changed;
+use super::keeping::{self, Context, Terms};
 use super::lease::Lifetime;
-use super::precondition::{Conflict, Precondition};
+use super::precondition::Conflict;
+use super::queue::Slot;
 use super::shared::Shared;
-use crate::checked::{ContentSet, Effect, Fault, Finding, Proposal, Rejection, Settlement};
+use super::store::LeaseChange;
+use crate::checked::{
+    AcceptedChanges, ContentSet, Effect, Fault, Finding, Keeping, Proposal, Rejection, Settlement,
+};
 
 /// The number of changes in one part of a first load.
-const PART: usize = 100_000;
+pub(super) const PART: usize = 100_000;
 
 /// The effect of the changes of a proposal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -115,61 +121,120 @@ impl Shared {
         proposal: Proposal<'_>,
         lifetime: Lifetime,
     ) -> Settlement<Applied> {
-        let mut set = self.lock_set();
-        self.settle_for(&mut set, author, proposal, lifetime)
+        let terms = Terms {
+            lifetime,
+            ..Terms::default()
+        };
+        let set = self.lock_set();
+        self.settle_for(set, author, proposal, &terms)
     }
 
-    /// Settles a proposal if a precondition holds.
-    pub(super) fn settle_if(
+    /// Settles a proposal on some terms.
+    pub(super) fn settle_on(
         self: &Arc<Self>,
         author: &str,
         proposal: Proposal<'_>,
-        precondition: &Precondition,
-        lifetime: Lifetime,
+        terms: &Terms,
     ) -> Result<Settlement<Applied>, Conflict> {
         let mut set = self.lock_set();
-        self.check_precondition(precondition, &proposal)?;
-        Ok(self.settle_for(&mut set, author, proposal, lifetime))
+        if terms.compare_contents() {
+            self.drain_queue(&mut set);
+        }
+        self.check_repeated(terms)?;
+        self.check_precondition(&terms.precondition, &proposal)?;
+        Ok(self.settle_for(set, author, proposal, terms))
     }
 
     /// Settles a proposal, and changes the lease of its origin in the same step:
-    /// the contents are locked until both are done.
+    /// the contents are locked until both are done. A change that waits for the
+    /// store waits without the lock.
     fn settle_for(
         self: &Arc<Self>,
-        set: &mut ContentSet,
+        mut set: MutexGuard<'_, ContentSet>,
         author: &str,
         proposal: Proposal<'_>,
-        lifetime: Lifetime,
+        terms: &Terms,
     ) -> Settlement<Applied> {
         let (origin, effect) = (proposal.origin, proposal.effect);
+        let lifetime = terms.lifetime;
         if let Lifetime::Leased(_) = lifetime
             && let Some(fault) = self.leases.refuse(origin)
         {
             return reject_all(fault);
         }
-        let mut settlement = self.settle_in(set, author, proposal);
+        let context = Context {
+            author,
+            origin,
+            lease: self.leases.difference(origin, lifetime),
+            terms,
+            is_kept: true,
+        };
+        if self.may_queue(context, &proposal) {
+            let (mut settlement, slot) = self.settle_queued(&mut set, context, proposal);
+            if settlement.rejections.is_empty() {
+                let warning = self.set_lifetime(origin, lifetime);
+                settlement.warnings.extend(warning);
+            }
+            drop(set);
+            return match slot.map(|slot| self.await_kept(&slot)) {
+                None => settlement,
+                Some(Ok(applied)) => Settlement {
+                    applied: Some(applied),
+                    ..settlement
+                },
+                Some(Err(error)) => reject_all(Fault::Refused(error)),
+            };
+        }
+
+        let mut settlement = self.settle_in(&mut set, context, proposal);
         if effect == Effect::Applied && settlement.rejections.is_empty() {
+            let is_kept = settlement.applied.is_some();
+            if !is_kept
+                && context.lease != LeaseChange::Kept
+                && let Err(error) = self.keep_lease(context)
+            {
+                return reject_all(Fault::Refused(keeping::refused(&error)));
+            }
             let warning = self.set_lifetime(origin, lifetime);
             settlement.warnings.extend(warning);
         }
         settlement
     }
 
-    /// Settles a proposal with the contents, which the caller has locked.
+    /// Settles a proposal with the contents, which the caller has locked, and
+    /// makes its changes.
     pub(super) fn settle_in(
         self: &Arc<Self>,
         set: &mut ContentSet,
-        author: &str,
+        context: Context<'_>,
         proposal: Proposal<'_>,
     ) -> Settlement<Applied> {
+        self.drain_queue(set);
         let effect = proposal.effect;
-        let apply = |changes: Vec<Change>| match effect {
-            Effect::Applied if self.is_first_load(&changes) => self.apply_first(author, changes),
-            Effect::Applied => self.apply(author, changes).map(Applied::from),
-            Effect::Rehearsed => Ok(self.preview(&changes).into()),
+        let apply = |accepted: AcceptedChanges| match effect {
+            Effect::Applied => self.apply_accepted(context, accepted),
+            Effect::Rehearsed => Ok(self.preview(&accepted.changes).into()),
             Effect::Held => Ok(Applied::default()),
         };
-        set.settle(proposal, apply)
+        set.settle_rows(proposal, self.keeping(context, effect), apply)
+    }
+
+    /// Settles a proposal with the contents, which the caller has locked. Its
+    /// changes wait for the store in the queue; `None` if there are none.
+    fn settle_queued(
+        self: &Arc<Self>,
+        set: &mut ContentSet,
+        context: Context<'_>,
+        proposal: Proposal<'_>,
+    ) -> (Settlement<Applied>, Option<Arc<Slot>>) {
+        let mut slot = None;
+        let add = |accepted: AcceptedChanges| {
+            let transaction = context.transaction(0, accepted.rows);
+            slot = Some(self.queue.add(transaction, accepted.changes)?);
+            Ok(Applied::default())
+        };
+        let settlement = set.settle_rows(proposal, Keeping::Rows, add);
+        (settlement, slot)
     }
 
     /// Applies all resources of an origin, whose proposals were held so far.
@@ -178,14 +243,18 @@ impl Shared {
         author: &str,
         origin: &str,
     ) -> Result<(), ApplyError> {
-        let resources = self.lock_set().resources(origin).into_iter();
+        let resources = {
+            let mut set = self.lock_set();
+            self.drain_queue(&mut set);
+            set.resources(origin).into_iter()
+        };
         let upserts = resources.map(|(type_url, resource)| Change::Upsert(type_url, resource));
         self.apply_first(author, upserts.collect()).map(drop)
     }
 
     /// Returns whether there are many changes, and all of them are upserts of
     /// types that the database has nothing of.
-    fn is_first_load(&self, changes: &[Change]) -> bool {
+    pub(super) fn is_first_load(&self, changes: &[Change]) -> bool {
         let is_upsert = |change: &Change| matches!(change, Change::Upsert(..));
         if changes.len() <= PART || !changes.iter().all(is_upsert) {
             return false;
@@ -198,48 +267,30 @@ impl Shared {
         })
     }
 
-    /// Applies upserts of new resources, dependencies first. In parts, because
-    /// the changes of one part are freed before the next is applied. If a part
-    /// is refused, those before it are removed again.
-    fn apply_first(
+    /// Applies upserts of new resources, dependencies first.
+    pub(super) fn apply_first(
         self: &Arc<Self>,
         author: &str,
-        mut upserts: Vec<Change>,
+        upserts: Vec<Change>,
     ) -> Result<Applied, ApplyError> {
-        // The list is reversed, because it can be cut short at its end only.
-        upserts.sort_by_key(|upsert| Reverse(Kind::of(upsert.type_url()).rank));
-        let mut applied = Applied::default();
-        let mut keys = Vec::new();
-        while !upserts.is_empty() {
-            let rest = upserts.len().saturating_sub(PART);
-            let part = upserts.split_off(rest);
-            upserts.shrink_to_fit();
-            let resources = part.iter().filter_map(upserted);
-            let part_keys: Vec<(TypeUrl, Arc<Resource>)> = resources.collect();
-            match self.apply(author, part) {
-                Ok((changed, revision)) => {
-                    applied.add(changed);
-                    applied.revision = Some(revision);
-                }
-                Err(error) => {
-                    self.remove_all(author, keys);
-                    return Err(error);
-                }
-            }
-            keys.extend(part_keys);
-        }
-        Ok(applied)
+        let apply = |part| self.apply(author, part);
+        // A removal contradicts nothing, so it is not refused.
+        let undo = |removals| _ = self.apply_unasked(author, removals);
+        in_parts(upserts, apply, undo)
     }
 
-    /// Removes the resources of earlier parts, because a later part was
-    /// refused.
-    fn remove_all(self: &Arc<Self>, author: &str, resources: Vec<(TypeUrl, Arc<Resource>)>) {
-        let removals = resources.into_iter().map(|(type_url, resource)| {
-            let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
-            Change::RemoveVariant(type_url, name, constraints)
-        });
+    /// Applies upserts of new resources that the hooks have allowed. The caller
+    /// has locked out other changes.
+    pub(super) fn apply_parts(
+        self: &Arc<Self>,
+        author: &str,
+        upserts: Vec<Change>,
+        accepted: Instant,
+    ) -> Result<Applied, ApplyError> {
+        let apply = |part| self.apply_allowed(author, part, accepted);
         // A removal contradicts nothing, so it is not refused.
-        let _ = self.apply_unasked(author, removals.collect());
+        let undo = |removals| _ = self.apply_allowed(author, removals, accepted);
+        in_parts(upserts, apply, undo)
     }
 
     /// Returns the effect that changes would have, in order of type and name. The
@@ -257,14 +308,48 @@ impl Shared {
         changed
     }
 
-    /// Locks the contents of all origins.
+    /// Locks the contents of all origins. What was not kept is taken back.
     pub(super) fn lock_set(&self) -> MutexGuard<'_, ContentSet> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take_back_failed(&mut set);
+        set
     }
 }
 
+/// Applies upserts of new resources in parts, dependencies first, because the
+/// changes of one part are freed before the next is applied. If a part is
+/// refused, those before it are removed again, with `undo`.
+pub(super) fn in_parts(
+    mut upserts: Vec<Change>,
+    apply: impl Fn(Vec<Change>) -> Result<(Vec<Changed>, u64), ApplyError>,
+    undo: impl FnOnce(Vec<Change>),
+) -> Result<Applied, ApplyError> {
+    // The list is reversed, because it can be cut short at its end only.
+    upserts.sort_by_key(|upsert| Reverse(Kind::of(upsert.type_url()).rank));
+    let mut applied = Applied::default();
+    let mut removals = Vec::new();
+    while !upserts.is_empty() {
+        let rest = upserts.len().saturating_sub(PART);
+        let part = upserts.split_off(rest);
+        upserts.shrink_to_fit();
+        let part_removals: Vec<Change> = part.iter().filter_map(removal_of).collect();
+        match apply(part) {
+            Ok((changed, revision)) => {
+                applied.add(changed);
+                applied.revision = Some(revision);
+            }
+            Err(error) => {
+                undo(removals);
+                return Err(error);
+            }
+        }
+        removals.extend(part_removals);
+    }
+    Ok(applied)
+}
+
 /// Returns the settlement of a proposal that is rejected for one reason.
-fn reject_all(fault: Fault) -> Settlement<Applied> {
+pub(super) fn reject_all(fault: Fault) -> Settlement<Applied> {
     Settlement {
         applied: None,
         unchanged: 0,
@@ -277,10 +362,14 @@ fn reject_all(fault: Fault) -> Settlement<Applied> {
     }
 }
 
-/// Returns the type and the resource of an upsert; `None` of another change.
-fn upserted(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
+/// Returns the removal that undoes an upsert; `None` of another change.
+fn removal_of(change: &Change) -> Option<Change> {
     match change {
-        Change::Upsert(type_url, resource) => Some((type_url.clone(), Arc::clone(resource))),
+        Change::Upsert(type_url, resource) => Some(Change::RemoveVariant(
+            type_url.clone(),
+            resource.name.clone(),
+            resource.constraints.clone(),
+        )),
         _ => None,
     }
 }

@@ -24,8 +24,10 @@ use super::hook_set::HookSet;
 use super::leases::Leases;
 use super::options::Options;
 use super::precondition::RecentChanges;
+use super::queue::Queue;
 use super::quotas::Quotas;
 use super::services;
+use super::store::Store;
 use super::stream::Stream;
 use super::unfinished::Unfinished;
 use crate::checked::ContentSet;
@@ -47,6 +49,8 @@ pub(super) struct Shared {
     /// it, so that they are told of changes in the order of revisions. Locked
     /// before the hub, and after `set`.
     changing: Mutex<()>,
+    /// Changes that wait for the store.
+    pub(super) queue: Queue,
     /// The last changes, for conflicts.
     recent: Mutex<RecentChanges>,
     /// The origins whose resources stay only as long as they are renewed.
@@ -67,6 +71,8 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
+    /// Keeps the contents that are not of files, if there is one.
+    pub(super) store: Option<Arc<dyn Store>>,
     pub(super) memory: Arc<Memory>,
     pub(super) unfinished: Arc<Unfinished>,
     /// Large work for single streams.
@@ -93,6 +99,7 @@ impl Shared {
         options: Options,
         hooks: HookSet,
         contents: Vec<Arc<dyn Contents>>,
+        store: Option<Arc<dyn Store>>,
         this: &Weak<Self>,
     ) -> Self {
         let is_ready = contents.is_empty();
@@ -114,6 +121,7 @@ impl Shared {
             }),
             set: Mutex::default(),
             changing: Mutex::default(),
+            queue: Queue::default(),
             recent: Mutex::default(),
             leases: Leases::default(),
             numbers: AtomicU64::new(0),
@@ -141,6 +149,7 @@ impl Shared {
             hooks,
             options,
             contents,
+            store,
             health,
         }
     }
@@ -178,14 +187,14 @@ impl Shared {
     }
 
     /// Locks out other changes: hooks are told of them one by one.
-    fn lock_changing(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn lock_changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes changes that nobody refuses but the database. The streams that they
     /// concern are woken soon, and the hooks are told. The caller has locked out
     /// other changes, for which it may have waited since they were `accepted`.
-    fn apply_allowed(
+    pub(super) fn apply_allowed(
         self: &Arc<Self>,
         origin: &str,
         changes: Vec<Change>,

@@ -48,7 +48,7 @@ pub use authored::accept_text;
 pub use compact::Doubt;
 pub use constraints::{ConstraintReadError, read_constraints, text_options, write_constraints};
 #[cfg(feature = "server")]
-pub use intake::{Accepted, Host, Hosted, Intake, Mistake, Parent};
+pub use intake::{Accepted, Host, Hosted, Intake, KeptResource, Mistake, Parent};
 #[cfg(feature = "server")]
 pub(crate) use known_versions::KnownVersions;
 #[cfg(feature = "server")]

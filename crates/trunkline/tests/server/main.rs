@@ -11,6 +11,7 @@ mod base;
 mod ending;
 mod hooks;
 mod junk;
+mod kept;
 mod lanes;
 mod limits;
 mod params;

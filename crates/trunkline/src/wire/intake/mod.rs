@@ -9,6 +9,7 @@
 
 mod accepted;
 mod make;
+mod restore;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use trunkline_proto::{discovery, quick, vhosts};
 
 pub use self::accepted::{Accepted, Host, Hosted, Parent};
 use self::make::Around;
+pub use self::restore::KeptResource;
 use super::accept::AcceptError;
 use super::authored::BARE;
 use super::hosts::{is_route, malformed};

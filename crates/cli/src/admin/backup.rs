@@ -1,0 +1,70 @@
+//! Backups over the API: a copy of all that is kept, secrets included.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{StatusCode, Uri, header};
+use tokio::sync::mpsc;
+use trunkline::Connection;
+
+use super::error::Refusal;
+use super::history::{store_of, unreadable};
+use super::query::Query;
+use super::{Shared, run_blocking};
+
+/// Bytes that are read of the copy at a time.
+const BLOCK: usize = 1 << 20;
+/// Blocks that wait for a slow reader.
+const BLOCKS: usize = 4;
+
+/// `POST /api/v1/backup`: responds with a copy of the store, as it is now. It
+/// has secrets, so it goes to nobody who could be overheard.
+pub(super) async fn back_up(
+    State(admin): State<Shared>,
+    Extension(connection): Extension<Connection>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    Query::read(&uri, &[])?;
+    if !connection.is_private() {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "a backup has secrets in it: ask for it from the same machine, or over TLS",
+        ));
+    }
+    let file = run_blocking(move || store_of(&admin)?.back_up().map_err(unreadable)).await??;
+    let failed = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
+    let len = file.metadata().map_err(failed)?.len();
+    let (sender, receiver) = mpsc::channel(BLOCKS);
+    tokio::task::spawn_blocking(move || read_blocks(file, &sender));
+    let blocks = tokio_stream::wrappers::ReceiverStream::new(receiver);
+    Response::builder()
+        .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header(header::CONTENT_LENGTH, len)
+        .body(Body::from_stream(blocks))
+        .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error))
+}
+
+/// Reads a file to its end, or until nobody listens.
+fn read_blocks(mut file: File, sender: &mpsc::Sender<std::io::Result<Bytes>>) {
+    loop {
+        let mut block = vec![0; BLOCK];
+        let read = file.read(&mut block);
+        let is_end = matches!(read, Ok(0) | Err(_));
+        let block = match read {
+            Ok(0) => return,
+            Ok(len) => {
+                block.truncate(len);
+                Ok(Bytes::from(block))
+            }
+            Err(error) => Err(error),
+        };
+        if sender.blocking_send(block).is_err() || is_end {
+            return;
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The history of contents: revisions, what they changed, and the way back.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, StatusCode, Uri};
+use serde::Serialize;
+use serde_json::Value;
+use trunkline::checked::{Edit, Row, RowChange, RowEdit};
+use trunkline::{Name, Store, StoreError, TransactionInfo, TypeUrl};
+use trunkline_store::{HistoryError, changes_between};
+
+use super::error::Refusal;
+use super::outcome::{ChangeRequest, OPTIONS, Options};
+use super::query::Query;
+use super::view::show_file_form;
+use super::{Admin, Shared, Who};
+use crate::kinds;
+
+/// Revisions that are listed, unless the request says how many.
+const LISTED: usize = 50;
+/// The most that are listed.
+const MOST_LISTED: usize = 1000;
+
+/// Some revisions, newest first.
+#[derive(Serialize)]
+struct List {
+    revisions: Vec<Revision>,
+}
+
+/// One revision.
+#[derive(Serialize)]
+struct Revision {
+    revision: u64,
+    time: String,
+    author: String,
+    origin: String,
+    /// The revision whose contents it restored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restores: Option<u64>,
+    created: u64,
+    changed: u64,
+    deleted: u64,
+    /// What became of the resource that was asked for, or of all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<ShownChange>,
+}
+
+/// The change of one variant of a name.
+#[derive(Serialize)]
+struct ShownChange {
+    #[serde(rename = "type")]
+    type_url: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraints: Option<String>,
+    origin: String,
+    from: Option<String>,
+    to: Option<String>,
+    /// The resource before, without secrets, where it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Value>,
+    /// The resource after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<Value>,
+}
+
+/// `GET /api/v1/history`: lists revisions, or those that changed a resource.
+pub(super) async fn list(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
+    let query = Query::read(&uri, &["before", "limit", "type", "name"])?;
+    let before = read_number(&query, "before")?;
+    let limit = read_number(&query, "limit")?;
+    let limit = limit.map_or(LISTED, |limit| {
+        usize::try_from(limit).unwrap_or(MOST_LISTED)
+    });
+    let limit = limit.min(MOST_LISTED);
+    let kind = query.one("type")?.map(kinds::parse).transpose();
+    let kind = kind.map_err(Refusal::bad)?;
+    let name = query.one("name")?.map(Name::new);
+    super::run_blocking(move || {
+        let store = store_of(&admin)?;
+        let revisions = match (kind, name) {
+            (None, None) => {
+                let infos = store.transactions(before, limit).map_err(unreadable)?;
+                infos.into_iter().map(Revision::of).collect()
+            }
+            (Some(kind), name) => {
+                changes_of(store, before, limit, &kind, name.as_ref()).map_err(unreadable)?
+            }
+            (None, Some(_)) => return Err(Refusal::bad("name: of which type? give it as `type`")),
+        };
+        Ok(axum::Json(List { revisions }).into_response())
+    })
+    .await?
+}
+
+/// `GET /api/v1/history/{revision}`: shows what a revision changed.
+pub(super) async fn show(
+    State(admin): State<Shared>,
+    Path(revision): Path<u64>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    Query::read(&uri, &[])?;
+    super::run_blocking(move || {
+        let store = store_of(&admin)?;
+        let infos = store.transactions(Some(revision + 1), 1);
+        let info = infos.map_err(unreadable)?.into_iter().next();
+        let info = info.filter(|info| info.revision == revision);
+        let changes = store.changes(revision).map_err(unreadable)?;
+        let (Some(info), Some(changes)) = (info, changes) else {
+            let message = format!("revision {revision} is not one that is kept");
+            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+        };
+        let shown = Revision {
+            changes: changes
+                .iter()
+                .map(|change| ShownChange::of(change, false))
+                .collect(),
+            ..Revision::of(info)
+        };
+        Ok(axum::Json(shown).into_response())
+    })
+    .await?
+}
+
+/// The differences between two revisions.
+#[derive(Serialize)]
+struct Differences {
+    from: u64,
+    to: u64,
+    changes: Vec<ShownChange>,
+}
+
+/// `GET /api/v1/diff`: shows how the contents of two revisions differ, with the
+/// resources.
+pub(super) async fn diff(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
+    let query = Query::read(&uri, &["from", "to"])?;
+    let from = read_number(&query, "from")?;
+    let from = from.ok_or_else(|| Refusal::bad("from: which revision?"))?;
+    let to = read_number(&query, "to")?;
+    super::run_blocking(move || {
+        let store = store_of(&admin)?;
+        let to = match to {
+            Some(to) => to,
+            None => newest(store)?,
+        };
+        let changes = changes_between(store, from, to).map_err(refuse)?;
+        let changes = changes
+            .iter()
+            .map(|change| ShownChange::of(change, true))
+            .collect();
+        Ok(axum::Json(Differences { from, to, changes }).into_response())
+    })
+    .await?
+}
+
+/// `POST /api/v1/rollback`: makes the contents those of an earlier revision, in
+/// a change like any other.
+pub(super) async fn roll_back(
+    State(admin): State<Shared>,
+    Extension(who): Extension<Who>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let query = Query::read(&uri, &[&["revision"][..], &OPTIONS].concat())?;
+    let mut options = Options::read(&query, &headers)?;
+    options.hash_request(&uri, &[]);
+    let revision = read_number(&query, "revision")?;
+    let revision = revision.ok_or_else(|| Refusal::bad("revision: to which one?"))?;
+    super::run_blocking(move || {
+        let store = store_of(&admin)?;
+        let newest = newest(store)?;
+        // A change meanwhile would be undone without having been looked at.
+        let contents = admin.server.revision();
+        let changes = changes_between(store, newest, revision).map_err(refuse)?;
+        options.origin = main_origin(&changes).unwrap_or(options.origin);
+        options.restores = Some(revision);
+        options.expect_revision(contents);
+        let rows = changes.into_iter().map(|change| (change.key, change.after));
+        let edit = Edit::Rows(RowEdit {
+            rows: rows.collect(),
+        });
+        let request = ChangeRequest {
+            admin: &admin,
+            who: &who,
+            options,
+            text: None,
+        };
+        request.make_edit(edit, Vec::new())
+    })
+    .await?
+}
+
+/// Returns the origin that most resources are removed of, which the guard looks
+/// at; else that of any change.
+fn main_origin(changes: &[RowChange]) -> Option<String> {
+    let mut removed: std::collections::BTreeMap<&str, usize> = Default::default();
+    for change in changes {
+        *removed.entry(&change.key.origin).or_default() += usize::from(change.after.is_none());
+    }
+    let most = removed.into_iter().max_by_key(|(_, count)| *count);
+    most.map(|(origin, _)| origin.to_owned())
+}
+
+/// Lists the newest revisions that changed resources of a type, or of a name.
+fn changes_of(
+    store: &dyn Store,
+    before: Option<u64>,
+    limit: usize,
+    kind: &TypeUrl,
+    name: Option<&Name>,
+) -> Result<Vec<Revision>, StoreError> {
+    let mut listed = Vec::new();
+    let mut before = before;
+    loop {
+        let infos = store.transactions(before, LISTED)?;
+        let Some(last) = infos.last() else {
+            return Ok(listed);
+        };
+        before = Some(last.revision);
+        for info in infos {
+            let changes = store.changes(info.revision)?.unwrap_or_default();
+            let of_name = changes.iter().filter(|change| {
+                change.key.type_url == *kind && name.is_none_or(|name| change.key.name == *name)
+            });
+            let changes: Vec<ShownChange> = of_name
+                .map(|change| ShownChange::of(change, false))
+                .collect();
+            if !changes.is_empty() {
+                listed.push(Revision {
+                    changes,
+                    ..Revision::of(info)
+                });
+            }
+            if listed.len() == limit {
+                return Ok(listed);
+            }
+        }
+    }
+}
+
+impl Revision {
+    fn of(info: TransactionInfo) -> Self {
+        let [created, changed, deleted] = info.counts;
+        Self {
+            revision: info.revision,
+            time: super::timestamp(info.at),
+            author: info.author,
+            origin: info.origin,
+            restores: info.restores,
+            created,
+            changed,
+            deleted,
+            changes: Vec::new(),
+        }
+    }
+}
+
+impl ShownChange {
+    /// Shows a change, with the resources if they are wanted.
+    fn of(change: &RowChange, with_resources: bool) -> Self {
+        let key = &change.key;
+        let version = |row: &Option<Row>| row.as_ref().map(|row| row.resource.version.to_string());
+        let resource = |row: &Option<Row>| {
+            let row = row.as_ref().filter(|_| with_resources);
+            row.map(|row| show_file_form(&key.type_url, &row.resource))
+        };
+        Self {
+            type_url: key.type_url.to_string(),
+            name: key.name.to_string(),
+            constraints: key.constraints.as_ref().map(ToString::to_string),
+            origin: key.origin.to_string(),
+            from: version(&change.before),
+            to: version(&change.after),
+            before: resource(&change.before),
+            after: resource(&change.after),
+        }
+    }
+}
+
+/// Returns the newest revision of the store.
+fn newest(store: &dyn Store) -> Result<u64, Refusal> {
+    let infos = store.transactions(None, 1).map_err(unreadable)?;
+    let newest = infos.first().map(|info| info.revision);
+    newest.ok_or_else(|| refuse(HistoryError::Empty))
+}
+
+/// Returns the store of a server.
+pub(super) fn store_of(admin: &Admin) -> Result<&dyn Store, Refusal> {
+    let store = admin.server.store().map(|store| &**store);
+    store.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "the server has no store"))
+}
+
+fn read_number(query: &Query, key: &str) -> Result<Option<u64>, Refusal> {
+    let number = query.one(key)?.map(|text| {
+        let bad = |_| Refusal::bad(format!("{key}: expected a number, found {text:?}"));
+        text.parse().map_err(bad)
+    });
+    number.transpose()
+}
+
+pub(super) fn unreadable(error: StoreError) -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)
+}
+
+fn refuse(error: HistoryError) -> Refusal {
+    match error {
+        HistoryError::Store(error) => unreadable(error),
+        unknown => Refusal::new(StatusCode::NOT_FOUND, unknown),
+    }
+}

@@ -1,0 +1,72 @@
+//! `trunkline diff --revision`: how the contents of two revisions differ.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::changes::Changed;
+use super::{parse_body, print, run_request};
+use crate::cli;
+use crate::client::Client;
+use crate::failure::{Failure, Result};
+use crate::line_diff::write_diff;
+use crate::output;
+
+/// The answer of the server.
+#[derive(Deserialize)]
+struct Differences {
+    changes: Vec<Difference>,
+}
+
+#[derive(Deserialize)]
+struct Difference {
+    #[serde(flatten)]
+    changed: Changed,
+    before: Option<Value>,
+    after: Option<Value>,
+}
+
+/// Prints each resource that differs, with its lines. Returns whether there is
+/// one.
+pub(super) fn compare(args: &cli::Diff, range: &str) -> Result<bool> {
+    let bad = || {
+        Failure::usage(format!(
+            "--revision: expected a revision such as 7, or two such as 7..9, found {range:?}"
+        ))
+    };
+    let (from, to) = match range.split_once("..") {
+        Some((from, to)) => (from, Some(to)),
+        None => (range, None),
+    };
+    let from: u64 = from.parse().map_err(|_| bad())?;
+    let mut path = format!("/api/v1/diff?from={from}");
+    if let Some(to) = to {
+        let to: u64 = to.parse().map_err(|_| bad())?;
+        path.push_str(&format!("&to={to}"));
+    }
+    let client = Client::new(&args.remote)?;
+    let body = run_request(client.get(&path))?;
+    let Differences { changes } = parse_body(&body)?;
+    let mut text = String::new();
+    for change in &changes {
+        text.push_str(&describe(change)?);
+    }
+    print(text.as_bytes())?;
+    Ok(!changes.is_empty())
+}
+
+fn describe(change: &Difference) -> Result<String> {
+    let shown = |value: &Option<Value>| match value {
+        Some(value) => output::to_yaml(value),
+        None => Ok(String::new()),
+    };
+    let effect = match (&change.before, &change.after) {
+        (None, _) => "created",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+    };
+    let lines = match write_diff(&shown(&change.before)?, &shown(&change.after)?) {
+        lines if lines.is_empty() => "  only what is not shown differs, such as a secret\n".into(),
+        lines => lines,
+    };
+    Ok(format!("{} {effect}\n{lines}", change.changed.label()))
+}

@@ -1,0 +1,120 @@
+//! Backups: a file like that of the store, as it was at one revision.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use redb::{
+    Builder, Database, Durability, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
+    TableDefinition, WriteTransaction,
+};
+use trunkline::{Store as _, StoreError};
+
+use super::error::Failed;
+use super::tables::{BODIES, CHANGES, CONTENTS, HEAD, KEYS, LEASES, TRANSACTIONS};
+use super::{EmbeddedStore, FILE, guarded, io_error, make_dir, make_file, sync_dir};
+
+/// Records that are copied in one transaction.
+const BATCH: usize = 10_000;
+
+/// The next backup of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Copies the file as it is now to another beside it, which is gone when it is
+/// closed. Changes go on meanwhile.
+pub(super) fn back_up(from: &Database, path: &Path) -> Result<fs::File, StoreError> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let copy = path.with_file_name(format!("backup-{number}.part"));
+    let file = make_file(&copy).map_err(|source| io_error(&copy, source))?;
+    let copied = guarded(path, || {
+        let from = from.begin_read()?;
+        let to = Builder::new().create_file(file)?;
+        copy_all(&from, &to)
+    });
+    let opened = copied.and_then(|()| {
+        let opened = fs::File::open(&copy);
+        opened.map_err(|source| io_error(&copy, source))
+    });
+    // Of a crash before this, a file is left that the next backup overwrites.
+    let removed = fs::remove_file(&copy);
+    removed.map_err(|source| io_error(&copy, source))?;
+    opened
+}
+
+/// Copies all tables.
+fn copy_all(from: &ReadTransaction, to: &Database) -> Result<(), Failed> {
+    copy_table(from, to, CONTENTS)?;
+    copy_table(from, to, BODIES)?;
+    copy_table(from, to, TRANSACTIONS)?;
+    copy_table(from, to, CHANGES)?;
+    copy_table(from, to, LEASES)?;
+    copy_table(from, to, KEYS)?;
+    copy_table(from, to, HEAD)
+}
+
+fn copy_table<K: redb::Key + 'static>(
+    from: &ReadTransaction,
+    to: &Database,
+    table: TableDefinition<'static, K, &'static [u8]>,
+) -> Result<(), Failed> {
+    let from = from.open_table(table)?;
+    let mut records = from.iter()?;
+    loop {
+        let mut file: WriteTransaction = to.begin_write()?;
+        let mut copied = 0;
+        {
+            let mut to = file.open_table(table)?;
+            for record in records.by_ref().take(BATCH) {
+                let (key, value) = record?;
+                to.insert(key.value(), value.value())?;
+                copied += 1;
+            }
+        }
+        if copied < BATCH {
+            // The last one has all before it on the disk, too.
+            file.commit()?;
+            return Ok(());
+        }
+        file.set_durability(Durability::None)
+            .map_err(|error| Failed::Engine(error.into()))?;
+        file.commit()?;
+    }
+}
+
+/// Makes a backup the store of a directory that has none, after a check of all
+/// of it. Returns the revision.
+///
+/// # Errors
+/// The directory has a store, or the backup is damaged.
+pub fn restore_backup(backup: &Path, dir: &Path) -> Result<u64, StoreError> {
+    let target = dir.join(FILE);
+    if target.exists() {
+        let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+        return Err(io_error(&target, source));
+    }
+    make_dir(dir).map_err(|source| io_error(dir, source))?;
+    let part = dir.join("restore");
+    if part.exists() {
+        let removed = fs::remove_dir_all(&part);
+        removed.map_err(|source| io_error(&part, source))?;
+    }
+    make_dir(&part).map_err(|source| io_error(&part, source))?;
+
+    let copied = part.join(FILE);
+    let copy = make_file(&copied).and_then(|mut to| {
+        let mut from = fs::File::open(backup)?;
+        std::io::copy(&mut from, &mut to)?;
+        to.sync_all()
+    });
+    copy.map_err(|source| io_error(backup, source))?;
+    let revision = {
+        let store = EmbeddedStore::open(&part, u64::MAX)?;
+        store.check_history()?;
+        store.load()?.revision
+    };
+    let moved = fs::rename(&copied, &target)
+        .and_then(|()| fs::remove_dir(&part))
+        .and_then(|()| sync_dir(dir));
+    moved.map_err(|source| io_error(&target, source))?;
+    Ok(revision)
+}

@@ -1,0 +1,99 @@
+//! Errors of the engine, as those of a store.
+
+use std::io;
+use std::path::Path;
+
+use trunkline::StoreError;
+
+/// Why an access to the file failed.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The engine says so.
+    Engine(redb::Error),
+    /// A record says so.
+    Store(StoreError),
+}
+
+impl Failed {
+    pub(super) fn damaged(what: &str, reason: &str) -> Self {
+        Self::Store(StoreError::Damaged {
+            what: what.to_owned(),
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// Returns whether the file has to be opened again before the next access:
+    /// the engine gives up after an error of the system.
+    pub(super) fn closes(&self) -> bool {
+        matches!(
+            self,
+            Self::Engine(
+                redb::Error::Io(_) | redb::Error::PreviousIo | redb::Error::DatabaseClosed
+            )
+        )
+    }
+
+    /// Makes the error of a store.
+    pub(super) fn of_file(self, path: &Path) -> StoreError {
+        let what = path.display().to_string();
+        match self {
+            Self::Store(StoreError::Damaged { what: part, reason }) => StoreError::Damaged {
+                what,
+                reason: format!("{part}: {reason}"),
+            },
+            Self::Store(error) => error,
+            Self::Engine(redb::Error::DatabaseAlreadyOpen) => StoreError::InUse { what },
+            Self::Engine(redb::Error::Io(source)) => match source.kind() {
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreError::Damaged {
+                    what,
+                    reason: source.to_string(),
+                },
+                _ => StoreError::Io { what, source },
+            },
+            Self::Engine(redb::Error::PreviousIo) => StoreError::Io {
+                what,
+                source: io::Error::other("an earlier write failed"),
+            },
+            Self::Engine(redb::Error::UpgradeRequired(found)) => StoreError::Newer {
+                what,
+                found: found.into(),
+                known: super::tables::FORMAT,
+            },
+            Self::Engine(error) => StoreError::Damaged {
+                what,
+                reason: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<prost::DecodeError> for Failed {
+    fn from(error: prost::DecodeError) -> Self {
+        Self::damaged("a record", &error.to_string())
+    }
+}
+
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failed {
+            fn from(error: $error) -> Self {
+                Self::Engine(error.into())
+            }
+        }
+    )*};
+}
+
+engine_errors!(
+    redb::Error,
+    redb::CommitError,
+    redb::DatabaseError,
+    redb::StorageError,
+    redb::TableError,
+    redb::TransactionError
+);

@@ -1,0 +1,315 @@
+//! A store in one database file, which one process has open at a time.
+//!
+//! ```text
+//! commit ─▶ one transaction of the file ─▶ on the disk ─▶ returns
+//! load   ─▶ every row, its seal and the sum of all ─▶ contents, or "damaged"
+//! ```
+//!
+//! | file | concern |
+//! |---|---|
+//! | `tables`, `message`, `row_value` | what is in the file |
+//! | `codec` | rows to records and back |
+//! | `seal` | finds records that are not what was written |
+//! | `write`, `read` | transactions in, contents and history out |
+//! | `copy` | backups, and their way back |
+//! | `error` | errors of the engine |
+//!
+//! A file that is damaged, or of a newer release, is refused and left as it is.
+//! After an error of the system, such as a full disk, the file is opened again
+//! for the next access, at the last transaction that was committed.
+
+mod codec;
+mod copy;
+mod error;
+mod message;
+mod read;
+mod row_value;
+mod seal;
+mod tables;
+mod write;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::{Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase as _};
+use trunkline::checked::RowChange;
+use trunkline::{Kept, Repeatable, Store, StoreError, StoredTransaction, TransactionInfo};
+
+pub use copy::restore_backup;
+use error::Failed;
+use tables::{BODIES, CHANGES, CONTENTS, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS};
+
+/// The name of the file in its directory.
+const FILE: &str = "contents.redb";
+/// The name of the file until it has its tables.
+const NEW_FILE: &str = "contents.redb.new";
+/// Memory for pages of the file. The contents are in the server's memory, so
+/// pages are read again only for the history.
+const CACHE: usize = 32 << 20;
+
+/// How a file is opened.
+type Open = dyn Fn(&Path) -> Result<Database, DatabaseError> + Send + Sync;
+
+/// A store in a directory.
+///
+/// ```
+/// use trunkline::Store as _;
+/// use trunkline_store::EmbeddedStore;
+///
+/// let dir = tempfile::tempdir()?;
+/// let store = EmbeddedStore::open(dir.path(), 1000)?;
+/// assert_eq!(store.load()?.revision, 0);
+/// let second = EmbeddedStore::open(dir.path(), 1000).unwrap_err();
+/// assert!(second.to_string().ends_with("is in use by another process"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct EmbeddedStore {
+    path: PathBuf,
+    open: Box<Open>,
+    /// `None` after an error of the system.
+    database: Mutex<Option<Arc<Database>>>,
+    /// The number of transactions that are kept.
+    history: u64,
+}
+
+impl EmbeddedStore {
+    /// Opens the store of a directory, or makes both. So many transactions are
+    /// kept; the contents do not depend on that.
+    ///
+    /// # Errors
+    /// The directory cannot be written; the file is damaged, of a newer release,
+    /// or in use.
+    pub fn open(dir: &Path, history: u64) -> Result<Self, StoreError> {
+        Self::open_with(dir, history, Box::new(open_file))
+    }
+
+    /// Opens the store of a directory, with another way to open its file.
+    fn open_with(dir: &Path, history: u64, open: Box<Open>) -> Result<Self, StoreError> {
+        let path = dir.join(FILE);
+        make_dir(dir).map_err(|source| io_error(dir, source))?;
+        if !path.exists() {
+            create(dir, &path)?;
+        }
+        let store = Self {
+            path,
+            open,
+            database: Mutex::default(),
+            history,
+        };
+        store.database()?;
+        Ok(store)
+    }
+
+    /// Checks that every transaction that is kept can be read.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_history(&self) -> Result<(), StoreError> {
+        self.read(read::check_history)
+    }
+
+    /// Returns the file.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the database, and opens the file if an error has closed it.
+    fn database(&self) -> Result<Arc<Database>, StoreError> {
+        let mut database = self.lock();
+        if let Some(open) = &*database {
+            return Ok(Arc::clone(open));
+        }
+        let opened = guarded(&self.path, || self.open_checked())?;
+        Ok(Arc::clone(database.insert(Arc::new(opened))))
+    }
+
+    /// Opens the file, and refuses one of a format that is not known.
+    fn open_checked(&self) -> Result<Database, Failed> {
+        // An empty file would be taken for a new one.
+        let len = fs::metadata(&self.path).map_err(redb::Error::Io)?.len();
+        if len == 0 {
+            return Err(Failed::damaged("the file", "it is empty"));
+        }
+        let mut database = (self.open)(&self.path)?;
+        let found = read_format(&database.begin_read()?)?;
+        if found != FORMAT {
+            return Err(Failed::Store(StoreError::Newer {
+                what: self.path.display().to_string(),
+                found,
+                known: FORMAT,
+            }));
+        }
+        // A page that is in use and taken for free would be overwritten.
+        match database.check_integrity()? {
+            true => Ok(database),
+            false => Err(Failed::damaged("the file", "its pages do not add up")),
+        }
+    }
+
+    /// Reads from the newest state of the file.
+    fn read<T>(
+        &self,
+        look: impl FnOnce(&ReadTransaction) -> Result<T, Failed>,
+    ) -> Result<T, StoreError> {
+        let database = self.database()?;
+        guarded(&self.path, || look(&database.begin_read()?))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Database>>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn load(&self) -> Result<Kept, StoreError> {
+        self.read(read::load)
+    }
+
+    fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
+        let database = self.database()?;
+        let mut closes = false;
+        let written = guarded(&self.path, || {
+            let written = commit(&database, transactions, self.history);
+            written.inspect_err(|failed| closes = failed.closes())
+        });
+        if closes {
+            *self.lock() = None;
+        }
+        written
+    }
+
+    fn transactions(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<TransactionInfo>, StoreError> {
+        self.read(|file| read::transactions(file, before, limit))
+    }
+
+    fn changes(&self, revision: u64) -> Result<Option<Vec<RowChange>>, StoreError> {
+        self.read(|file| read::changes(file, revision))
+    }
+
+    fn find_key(&self, key: &str) -> Result<Option<Repeatable>, StoreError> {
+        self.read(|file| read::find_key(file, key))
+    }
+
+    fn back_up(&self) -> Result<fs::File, StoreError> {
+        let database = self.database()?;
+        copy::back_up(&database, &self.path)
+    }
+}
+
+impl Drop for EmbeddedStore {
+    /// Closes the file, in which the engine may find damage as well.
+    fn drop(&mut self) {
+        let database = self.lock().take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
+}
+
+impl fmt::Debug for EmbeddedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedStore")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes transactions; once this returns they are on the disk.
+fn commit(
+    database: &Database,
+    transactions: &[StoredTransaction],
+    history: u64,
+) -> Result<(), Failed> {
+    let file = database.begin_write()?;
+    write::write(&file, transactions, history)?;
+    Ok(file.commit()?)
+}
+
+fn open_file(path: &Path) -> Result<Database, DatabaseError> {
+    Builder::new().set_cache_size(CACHE).open(path)
+}
+
+/// Makes an empty file with its tables. It gets its name when it is complete,
+/// so a crash leaves none that looks damaged.
+fn create(dir: &Path, path: &Path) -> Result<(), StoreError> {
+    let new = dir.join(NEW_FILE);
+    let made = make_file(&new).and_then(|file| {
+        let database = Builder::new().create_file(file);
+        guarded(&new, || make_tables(&database?)).map_err(io::Error::other)
+    });
+    made.map_err(|source| io_error(&new, source))?;
+    let renamed = fs::rename(&new, path).and_then(|()| sync_dir(dir));
+    renamed.map_err(|source| io_error(path, source))
+}
+
+/// Makes all tables, and writes the format.
+fn make_tables(database: &Database) -> Result<(), Failed> {
+    let file = database.begin_write()?;
+    {
+        let mut head = file.open_table(HEAD)?;
+        head.insert(FORMAT_KEY, &FORMAT.to_le_bytes()[..])?;
+        file.open_table(CONTENTS)?;
+        file.open_table(BODIES)?;
+        file.open_table(TRANSACTIONS)?;
+        file.open_table(CHANGES)?;
+        file.open_table(LEASES)?;
+        file.open_table(KEYS)?;
+    }
+    Ok(file.commit()?)
+}
+
+fn read_format(file: &ReadTransaction) -> Result<u64, Failed> {
+    let head = file.open_table(HEAD)?;
+    let format = head.get(FORMAT_KEY)?;
+    let format = format.and_then(|value| value.value().try_into().ok().map(u64::from_le_bytes));
+    format.ok_or_else(|| Failed::damaged("the head", "it has no format"))
+}
+
+/// Runs an access to the file. The engine may panic where a damaged file makes
+/// no sense to it; that is an error like any other.
+fn guarded<T>(path: &Path, access: impl FnOnce() -> Result<T, Failed>) -> Result<T, StoreError> {
+    let panicked = |_| Failed::damaged("the file", "its pages make no sense");
+    let result = catch_unwind(AssertUnwindSafe(access));
+    let result = result.map_err(panicked).and_then(|result| result);
+    result.map_err(|failed| failed.of_file(path))
+}
+
+/// Makes a directory that only its owner can read: there may be secrets in it.
+fn make_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Makes an empty file that only its owner can read.
+fn make_file(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Has the names in a directory on the disk.
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    fs::File::open(dir)?.sync_all()
+}
+
+fn io_error(path: &Path, source: io::Error) -> StoreError {
+    StoreError::Io {
+        what: path.display().to_string(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests;

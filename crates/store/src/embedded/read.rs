@@ -1,0 +1,321 @@
+//! Reading: the contents, and the history of transactions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use prost::Message as _;
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata as _};
+use trunkline::checked::{Row, RowChange, RowKey};
+use trunkline::{Kept, LeaseTtl, Repeatable, StoreError, TransactionInfo};
+
+use super::codec::{RowReader, hash_of};
+use super::error::Failed;
+use super::message::{ChangesRecord, HeadRecord, KeyRecord, RowRecord, TransactionRecord};
+use super::row_value;
+use super::seal::{self, open};
+use super::tables::{
+    BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, TRANSACTIONS, part_key,
+};
+
+/// Rows that one thread reads at a time.
+const BATCH: usize = 1 << 14;
+/// More threads than this would wait for memory.
+const MOST_THREADS: usize = 8;
+
+/// What all rows together are.
+pub(super) struct Head {
+    pub(super) record: HeadRecord,
+    pub(super) sum: u128,
+}
+
+impl Head {
+    /// Reads the head of a file.
+    pub(super) fn read(
+        table: &impl ReadableTable<&'static str, &'static [u8]>,
+    ) -> Result<Self, Failed> {
+        let Some(value) = table.get(HEAD_KEY)? else {
+            let record = HeadRecord::default();
+            return Ok(Self { record, sum: 0 });
+        };
+        let (value, _) = open("head", HEAD_KEY.as_bytes(), value.value())?;
+        let record = HeadRecord::decode(value)?;
+        let sum = record.sum.as_slice().try_into();
+        let sum = sum.map_err(|_| Failed::damaged("the head", "it has no sum"))?;
+        let sum = u128::from_le_bytes(sum);
+        Ok(Self { record, sum })
+    }
+}
+
+/// A row as it is in the table, without its seal.
+type RawRow = (Vec<u8>, Vec<u8>);
+
+/// Reads the contents, on several threads.
+pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
+    let head = Head::read(&file.open_table(HEAD)?)?;
+    let table = file.open_table(CONTENTS)?;
+    let mut rows = Vec::with_capacity(usize::try_from(head.record.rows).unwrap_or_default());
+    let mut sum = 0u128;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut readers: Vec<RowReader> = Vec::new();
+    readers.resize_with(cores.min(MOST_THREADS), RowReader::default);
+
+    let mut batch: Vec<RawRow> = Vec::new();
+    for entry in table.iter()? {
+        let (key, value) = entry?;
+        let (value, hash) = open("contents", key.value(), value.value())?;
+        sum = sum.wrapping_add(hash);
+        batch.push((key.value().to_vec(), value.to_vec()));
+        if batch.len() == BATCH {
+            read_batch(&mut readers, &mut batch, &mut rows)?;
+        }
+    }
+    read_batch(&mut readers, &mut batch, &mut rows)?;
+    if (sum, rows.len() as u64) != (head.sum, head.record.rows) {
+        return Err(Failed::damaged(
+            "the contents",
+            "rows are missing, or are of another revision",
+        ));
+    }
+    Ok(Kept {
+        revision: head.record.revision,
+        rows,
+        leases: load_leases(file)?,
+        recent: load_recent(file)?,
+    })
+}
+
+/// Transactions that are recent.
+const MOST_RECENT: usize = 64;
+/// Changes that they have together.
+const MOST_RECENT_CHANGES: u64 = 10_000;
+
+/// Reads the changes of the newest transactions, oldest first.
+fn load_recent(file: &ReadTransaction) -> Result<Vec<Vec<RowChange>>, Failed> {
+    let mut recent = Vec::new();
+    let mut count = 0;
+    for info in transactions(file, None, MOST_RECENT)? {
+        count += info.counts.iter().sum::<u64>();
+        if count > MOST_RECENT_CHANGES {
+            break;
+        }
+        recent.extend(changes(file, info.revision)?);
+    }
+    recent.reverse();
+    Ok(recent)
+}
+
+/// Reads the rows of a batch on all threads, and adds them in its order.
+fn read_batch(
+    readers: &mut [RowReader],
+    batch: &mut Vec<RawRow>,
+    rows: &mut Vec<(RowKey, Row)>,
+) -> Result<(), Failed> {
+    let share = batch.len().div_ceil(readers.len()).max(1);
+    let shares = batch.chunks(share).zip(readers);
+    let read: Vec<Result<Vec<(RowKey, Row)>, Failed>> = thread::scope(|scope| {
+        let start = |(raw, reader): (_, _)| scope.spawn(move || read_rows(reader, raw));
+        // All threads are started before the first one is waited for.
+        let threads: Vec<_> = shares.map(start).collect();
+        let results = threads.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.collect()
+    });
+    for some in read {
+        rows.extend(some?);
+    }
+    batch.clear();
+    Ok(())
+}
+
+fn read_rows(reader: &mut RowReader, raw: &[RawRow]) -> Result<Vec<(RowKey, Row)>, Failed> {
+    let rows = raw.iter().map(|(key, value)| {
+        let (record, body) = row_value::read(value)?;
+        let key = KeyRecord::decode(&**key)?;
+        Ok(reader.read(key, record, Bytes::copy_from_slice(body))?)
+    });
+    rows.collect()
+}
+
+fn load_leases(file: &ReadTransaction) -> Result<Vec<(Arc<str>, LeaseTtl)>, Failed> {
+    let mut leases = Vec::new();
+    for entry in file.open_table(LEASES)?.iter()? {
+        let (origin, value) = entry?;
+        let (value, _) = open("leases", origin.value().as_bytes(), value.value())?;
+        let nanos = value.first_chunk().map(|nanos| u64::from_le_bytes(*nanos));
+        let ttl = LeaseTtl::new(Duration::from_nanos(nanos.unwrap_or_default()));
+        let ttl = ttl.map_err(|error| Failed::damaged("a lease", &error.to_string()))?;
+        leases.push((origin.value().into(), ttl));
+    }
+    Ok(leases)
+}
+
+/// Reads the record of a transaction.
+pub(super) fn transaction_of(revision: u64, value: &[u8]) -> Result<TransactionRecord, Failed> {
+    let (value, _) = open("transactions", &revision.to_be_bytes(), value)?;
+    Ok(TransactionRecord::decode(value)?)
+}
+
+/// Lists the newest transactions before a revision, newest first.
+pub(super) fn transactions(
+    file: &ReadTransaction,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<Vec<TransactionInfo>, Failed> {
+    let table = file.open_table(TRANSACTIONS)?;
+    let range = table.range(..before.unwrap_or(u64::MAX))?;
+    let mut listed = Vec::new();
+    for entry in range.rev().take(limit) {
+        let (revision, value) = entry?;
+        let revision = revision.value();
+        listed.push(info(revision, transaction_of(revision, value.value())?));
+    }
+    Ok(listed)
+}
+
+fn info(revision: u64, record: TransactionRecord) -> TransactionInfo {
+    TransactionInfo {
+        revision,
+        at: UNIX_EPOCH + Duration::from_millis(record.at),
+        author: record.author,
+        origin: record.origin,
+        restores: record.restores,
+        counts: [record.created, record.changed, record.deleted],
+    }
+}
+
+/// Reads the changes of a transaction; `None` if it is not kept.
+pub(super) fn changes(
+    file: &ReadTransaction,
+    revision: u64,
+) -> Result<Option<Vec<RowChange>>, Failed> {
+    let Some(record) = file.open_table(TRANSACTIONS)?.get(revision)? else {
+        return Ok(None);
+    };
+    let record = transaction_of(revision, record.value())?;
+    let table = file.open_table(CHANGES)?;
+    let mut bodies = Bodies {
+        known: HashMap::new(),
+        file,
+    };
+    let mut reader = RowReader::default();
+    let mut changes = Vec::new();
+    for part in 0..record.parts {
+        let Some(value) = table.get((revision, part))? else {
+            return Err(Failed::damaged("the history", "changes are missing"));
+        };
+        let (value, _) = open("changes", &part_key(revision, part), value.value())?;
+        for change in ChangesRecord::decode(value)?.changes {
+            let mut read = |row: Option<RowRecord>| {
+                let Some(row) = row else { return Ok(None) };
+                let body = bodies.find(&change.key, &row)?;
+                let row = reader.read(change.key.clone(), row, body)?;
+                Ok::<_, Failed>(Some(row))
+            };
+            let (before, after) = (read(change.before)?, read(change.after)?);
+            let key = before
+                .as_ref()
+                .or(after.as_ref())
+                .map(|(key, _)| key.clone());
+            let Some(key) = key else { continue };
+            changes.push(RowChange {
+                key,
+                before: before.map(|(_, row)| row),
+                after: after.map(|(_, row)| row),
+            });
+        }
+    }
+    Ok(Some(changes))
+}
+
+/// The bodies of changes.
+struct Bodies<'a> {
+    known: HashMap<u128, Bytes>,
+    file: &'a ReadTransaction,
+}
+
+impl Bodies<'_> {
+    /// Finds the body of a row: out of service, or still served.
+    fn find(&mut self, key: &KeyRecord, row: &RowRecord) -> Result<Bytes, Failed> {
+        let hash = hash_of(row)?;
+        if let Some(known) = self.known.get(&hash) {
+            return Ok(known.clone());
+        }
+        let found = match self.file.open_table(BODIES)?.get(hash)? {
+            Some(value) => Some(Bytes::copy_from_slice(
+                value.value().get(8..).unwrap_or(&[]),
+            )),
+            None => self.find_served(key)?,
+        };
+        let found = found.filter(|body| seal::hash(body) == hash);
+        let missing = || Failed::damaged("the history", "a body is missing, or is another one");
+        let body = found.ok_or_else(missing)?;
+        self.known.insert(hash, body.clone());
+        Ok(body)
+    }
+
+    /// Finds the body that is served of a row.
+    fn find_served(&self, key: &KeyRecord) -> Result<Option<Bytes>, Failed> {
+        let key = key.encode_to_vec();
+        let contents = self.file.open_table(CONTENTS)?;
+        let Some(value) = contents.get(&*key)? else {
+            return Ok(None);
+        };
+        let (value, _) = open("contents", &key, value.value())?;
+        let (_, body) = row_value::read(value)?;
+        Ok(Some(Bytes::copy_from_slice(body)))
+    }
+}
+
+/// Finds the transaction that was made with an idempotency key.
+pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repeatable>, Failed> {
+    let Some(value) = file
+        .open_table(KEYS)?
+        .get(key)?
+        .map(|it| it.value().to_vec())
+    else {
+        return Ok(None);
+    };
+    let (value, _) = open("keys", key.as_bytes(), &value)?;
+    let number = |at: usize| {
+        value
+            .get(at..at + 8)?
+            .try_into()
+            .ok()
+            .map(u64::from_le_bytes)
+    };
+    match (number(0), number(8)) {
+        (Some(revision), Some(request)) => Ok(Some(Repeatable { revision, request })),
+        _ => Err(StoreError::Damaged {
+            what: "an idempotency key".to_owned(),
+            reason: "it is too short".to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// Checks that the history is whole: every transaction follows the one before,
+/// and all changes can be read.
+pub(super) fn check_history(file: &ReadTransaction) -> Result<(), Failed> {
+    let head = Head::read(&file.open_table(HEAD)?)?.record;
+    let table = file.open_table(TRANSACTIONS)?;
+    let mut previous = None;
+    for entry in table.iter()? {
+        let (revision, value) = entry?;
+        let record = transaction_of(revision.value(), value.value())?;
+        if previous.is_some_and(|previous| previous != record.previous) {
+            return Err(Failed::damaged("the history", "a transaction is missing"));
+        }
+        previous = Some(revision.value());
+        changes(file, revision.value())?;
+    }
+    let is_whole = previous.unwrap_or_default() == head.revision;
+    match is_whole && table.len()? == head.transactions {
+        true => Ok(()),
+        false => Err(Failed::damaged("the history", "a transaction is missing")),
+    }
+}

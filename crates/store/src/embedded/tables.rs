@@ -1,0 +1,44 @@
+//! The tables of the database file.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `head` | `format`, `head` | the format of the file; what all rows together are |
+//! | `contents` | origin, type, name, variant | the row with its body: the newest revision |
+//! | `bodies` | hash | a body that a kept transaction replaced or removed, and how often |
+//! | `transactions` | revision | who, when, from where |
+//! | `changes` | revision, part | what: rows before and after, bodies by their hashes |
+//! | `leases` | origin | how long its lease lasts |
+//! | `keys` | idempotency key | the revision that was made with it, and the hash of the request |
+//!
+//! A body is written once: with its row as long as it is served, then in
+//! `bodies` as long as a transaction is kept that took it out of service.
+
+use redb::TableDefinition;
+
+/// The newest format of the file that is known.
+pub(super) const FORMAT: u64 = 1;
+
+pub(super) const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("head");
+pub(super) const CONTENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("contents");
+pub(super) const BODIES: TableDefinition<'_, u128, &[u8]> = TableDefinition::new("bodies");
+pub(super) const TRANSACTIONS: TableDefinition<'_, u64, &[u8]> =
+    TableDefinition::new("transactions");
+pub(super) const CHANGES: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("changes");
+pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
+pub(super) const KEYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("keys");
+
+/// The key of the head in its table.
+pub(super) const HEAD_KEY: &str = "head";
+/// The key of the format.
+pub(super) const FORMAT_KEY: &str = "format";
+
+/// The number of changes in one part of a transaction.
+pub(super) const PART: usize = 1000;
+
+/// Returns the bytes of the key of a part, for its seal.
+pub(super) fn part_key(revision: u64, part: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&revision.to_be_bytes());
+    key[8..].copy_from_slice(&part.to_be_bytes());
+    key
+}

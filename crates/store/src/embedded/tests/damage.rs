@@ -1,0 +1,95 @@
+//! A file that is not what was written is found out, or does not matter; it is
+//! never taken for other contents.
+
+use super::*;
+use crate::suite::{change, transaction};
+
+/// Makes a store with some history, and returns its file.
+fn make(dir: &Path) -> Vec<u8> {
+    let store = EmbeddedStore::open(dir, 100).unwrap();
+    for revision in 1..=5 {
+        store.commit(&[step(revision)]).unwrap();
+    }
+    let more = (0..50).map(|n| change(None, Some(row(&format!("more-{n}"), "", None))));
+    store.commit(&[transaction(6, more.collect())]).unwrap();
+    let path = store.file().to_owned();
+    drop(store);
+    fs::read(path).unwrap()
+}
+
+/// Opens a store with this file, and reads all of it.
+fn try_file(bytes: &[u8]) -> Result<Kept, StoreError> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(FILE), bytes).unwrap();
+    let store = EmbeddedStore::open(dir.path(), 100)?;
+    store.check_history()?;
+    store.load()
+}
+
+#[test]
+fn a_bit_that_has_turned_is_found_or_does_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = make(dir.path());
+    let good = try_file(&bytes).unwrap();
+    let mut random = fastrand::Rng::with_seed(20);
+    // Most of a new file is not in use, so a place that is not zero is taken.
+    let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+    let mut found = 0;
+    for _ in 0..150 {
+        let mut bytes = bytes.clone();
+        let at = used[random.usize(..used.len())];
+        bytes[at] ^= 1 << random.u8(..8);
+        match try_file(&bytes) {
+            Err(_) => found += 1,
+            Ok(kept) => {
+                assert_eq!(kept.revision, good.revision, "byte {at}");
+                assert_eq!(kept.rows, good.rows, "byte {at}");
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
+fn a_file_that_is_cut_short_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = make(dir.path());
+    for len in [0, 1, 100, 4096, bytes.len() / 2, bytes.len() - 1] {
+        let refused = try_file(&bytes[..len]).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Damaged { .. }),
+            "{len}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_refused_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    for bytes in [&b""[..], b"not a database", &[7; 100_000]] {
+        fs::write(&path, bytes).unwrap();
+        let refused = EmbeddedStore::open(dir.path(), 10).unwrap_err();
+        assert!(refused.to_string().contains(FILE), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(EmbeddedStore::open(dir.path(), 10).unwrap());
+    {
+        let database = open_file(&dir.path().join(FILE)).unwrap();
+        let file = database.begin_write().unwrap();
+        let mut head = file.open_table(HEAD).unwrap();
+        head.insert(FORMAT_KEY, &9u64.to_le_bytes()[..]).unwrap();
+        drop(head);
+        file.commit().unwrap();
+    }
+    let refused = EmbeddedStore::open(dir.path(), 10).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("has format 9, and this release reads up to 1: use a newer one"),
+        "{refused}"
+    );
+}

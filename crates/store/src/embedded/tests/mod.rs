@@ -1,0 +1,73 @@
+//! Tests of the file: damage, faults of the disk, backups.
+
+mod damage;
+mod faults;
+
+use super::*;
+use crate::suite::{row, step};
+
+fn texts(kept: &Kept) -> Vec<String> {
+    let bodies = kept.rows.iter();
+    let bodies =
+        bodies.map(|(_, row)| String::from_utf8_lossy(row.resource.body.as_ref().unwrap()));
+    bodies.map(|body| body.into_owned()).collect()
+}
+
+#[test]
+fn a_second_process_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), 10).unwrap();
+    let second = EmbeddedStore::open(dir.path(), 10);
+    assert!(
+        matches!(second, Err(StoreError::InUse { .. })),
+        "{second:?}"
+    );
+    drop(store);
+    assert!(EmbeddedStore::open(dir.path(), 10).is_ok());
+}
+
+#[test]
+fn a_backup_is_the_store_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(&dir.path().join("a"), 10).unwrap();
+    store.commit(&[step(1), step(2)]).unwrap();
+    let backup = dir.path().join("backup.redb");
+    let mut copy = store.back_up().unwrap();
+    io::copy(&mut copy, &mut fs::File::create(&backup).unwrap()).unwrap();
+    store.commit(&[step(3)]).unwrap();
+
+    let other = dir.path().join("b");
+    assert_eq!(restore_backup(&backup, &other).unwrap(), 2);
+    assert!(restore_backup(&backup, &other).is_err(), "it has a store");
+    let other = EmbeddedStore::open(&other, 10).unwrap();
+    assert_eq!(
+        texts(&other.load().unwrap()),
+        ["\n\u{1}a\u{fffd}\u{1}\u{6}text 2"]
+    );
+    assert_eq!(other.changes(2).unwrap(), store.changes(2).unwrap());
+    assert_eq!(store.load().unwrap().revision, 3);
+}
+
+#[test]
+fn a_file_can_be_read_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("data");
+    let store = EmbeddedStore::open(&inner, 10).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&inner), mode(store.file())), (0o700, 0o600));
+}
+
+#[test]
+fn bodies_that_no_transaction_needs_are_forgotten() {
+    use redb::ReadableTableMetadata as _;
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), 3).unwrap();
+    for revision in 1..20 {
+        store.commit(&[step(revision)]).unwrap();
+    }
+    let bodies = store.read(|file| Ok(file.open_table(BODIES)?.len()?));
+    assert_eq!(bodies.unwrap(), 3);
+    store.check_history().unwrap();
+    assert_eq!(store.load().unwrap().rows, [row("a", "text 19", None)]);
+}

@@ -1,0 +1,226 @@
+//! Writing: transactions of the server, in one transaction of the file.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prost::Message as _;
+use redb::{ReadableTable as _, Table, WriteTransaction};
+use trunkline::checked::{Row, RowChange};
+use trunkline::{LeaseChange, StoredTransaction};
+
+use super::codec::{body_hash, hash_of, write_key, write_row};
+use super::error::Failed;
+use super::message::{ChangeRecord, ChangesRecord, HeadRecord, TransactionRecord};
+use super::read::{Head, transaction_of};
+use super::row_value;
+use super::seal::{hash_record, open, seal};
+use super::tables::{
+    BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, PART, TRANSACTIONS, part_key,
+};
+
+/// Writes transactions of the server, and forgets those that are older than the
+/// newest `history`.
+pub(super) fn write(
+    file: &WriteTransaction,
+    transactions: &[StoredTransaction],
+    history: u64,
+) -> Result<(), Failed> {
+    let mut head = Head::read(&file.open_table(HEAD)?)?;
+    for transaction in transactions {
+        add(file, &mut head, transaction)?;
+    }
+    while head.record.transactions > history.max(1) {
+        forget_oldest(file, &mut head.record)?;
+    }
+    head.record.sum = head.sum.to_le_bytes().to_vec();
+    let value = head.record.encode_to_vec();
+    let mut table = file.open_table(HEAD)?;
+    table.insert(HEAD_KEY, &*seal(HEAD_KEY.as_bytes(), &value))?;
+    Ok(())
+}
+
+/// Adds a transaction, and changes the contents by it.
+fn add(
+    file: &WriteTransaction,
+    head: &mut Head,
+    transaction: &StoredTransaction,
+) -> Result<(), Failed> {
+    let info = &transaction.info;
+    {
+        let mut contents = file.open_table(CONTENTS)?;
+        let mut bodies = file.open_table(BODIES)?;
+        for change in &transaction.changes {
+            change_row(&mut contents, &mut bodies, head, change)?;
+        }
+    }
+    {
+        let mut changes = file.open_table(CHANGES)?;
+        for (part, some) in transaction.changes.chunks(PART).enumerate() {
+            let part = u32::try_from(part).unwrap_or(u32::MAX);
+            let record = ChangesRecord {
+                changes: some.iter().map(change_record).collect(),
+            };
+            let key = part_key(info.revision, part);
+            let value = seal(&key, &record.encode_to_vec());
+            changes.insert((info.revision, part), &*value)?;
+        }
+    }
+
+    let [created, changed, deleted] = info.counts;
+    let key = transaction.repeatable.as_ref();
+    let record = TransactionRecord {
+        at: millis(info.at),
+        author: info.author.clone(),
+        origin: info.origin.clone(),
+        restores: info.restores,
+        created,
+        changed,
+        deleted,
+        parts: u32::try_from(transaction.changes.len().div_ceil(PART)).unwrap_or(u32::MAX),
+        idempotency_key: key.map(|(key, _)| key.clone()),
+        request: key.map_or(0, |(_, request)| *request),
+        previous: head.record.revision,
+    };
+    let value = seal(&info.revision.to_be_bytes(), &record.encode_to_vec());
+    file.open_table(TRANSACTIONS)?
+        .insert(info.revision, &*value)?;
+    if let Some((key, request)) = key {
+        let value = [info.revision.to_le_bytes(), request.to_le_bytes()].concat();
+        let mut keys = file.open_table(KEYS)?;
+        keys.insert(key.as_str(), &*seal(key.as_bytes(), &value))?;
+    }
+    change_lease(file, &info.origin, transaction.lease)?;
+
+    if head.record.transactions == 0 {
+        head.record.oldest = info.revision;
+    }
+    head.record.transactions += 1;
+    head.record.revision = info.revision;
+    Ok(())
+}
+
+/// Changes a row. A body that is replaced or removed goes to `bodies`, where
+/// the transaction finds it.
+fn change_row(
+    contents: &mut Table<'_, &'static [u8], &'static [u8]>,
+    bodies: &mut Table<'_, u128, &'static [u8]>,
+    head: &mut Head,
+    change: &RowChange,
+) -> Result<(), Failed> {
+    let key = write_key(&change.key).encode_to_vec();
+    if let Some(before) = &change.before {
+        add_body(bodies, body_hash(&before.resource), before)?;
+    }
+    let old = match &change.after {
+        Some(after) => {
+            let body = after.resource.body.as_deref().unwrap_or_default();
+            let value = row_value::write(&write_row(after), body);
+            head.sum = head.sum.wrapping_add(hash_record(&key, &value));
+            head.record.rows += 1;
+            contents.insert(&*key, &*seal(&key, &value))?
+        }
+        None => contents.remove(&*key)?,
+    };
+    if let Some(old) = old {
+        let (_, hash) = open("contents", &key, old.value())?;
+        head.sum = head.sum.wrapping_sub(hash);
+        head.record.rows -= 1;
+    }
+    Ok(())
+}
+
+/// Adds a body that is out of service, or counts it once more.
+fn add_body(
+    bodies: &mut Table<'_, u128, &'static [u8]>,
+    hash: u128,
+    row: &Row,
+) -> Result<(), Failed> {
+    let count = match bodies.get(hash)? {
+        Some(known) => count_of(known.value()) + 1,
+        None => 1,
+    };
+    let mut value = count.to_le_bytes().to_vec();
+    value.extend_from_slice(row.resource.body.as_deref().unwrap_or_default());
+    bodies.insert(hash, &*value)?;
+    Ok(())
+}
+
+/// Returns how many changes need a body, by its value in the table.
+fn count_of(value: &[u8]) -> u64 {
+    value
+        .first_chunk()
+        .map_or(0, |count| u64::from_le_bytes(*count))
+}
+
+fn change_record(change: &RowChange) -> ChangeRecord {
+    ChangeRecord {
+        key: write_key(&change.key),
+        before: change.before.as_ref().map(write_row),
+        after: change.after.as_ref().map(write_row),
+    }
+}
+
+fn change_lease(file: &WriteTransaction, origin: &str, lease: LeaseChange) -> Result<(), Failed> {
+    match lease {
+        LeaseChange::Kept => {}
+        LeaseChange::Starts(ttl) => {
+            let nanos = u64::try_from(ttl.get().as_nanos()).unwrap_or(u64::MAX);
+            let value = seal(origin.as_bytes(), &nanos.to_le_bytes());
+            file.open_table(LEASES)?.insert(origin, &*value)?;
+        }
+        LeaseChange::Ends => {
+            file.open_table(LEASES)?.remove(origin)?;
+        }
+    }
+    Ok(())
+}
+
+/// Forgets the oldest transaction: its changes, its key, and the bodies that
+/// only it needs.
+fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), Failed> {
+    let oldest = head.oldest;
+    let mut transactions = file.open_table(TRANSACTIONS)?;
+    let record = match transactions.remove(oldest)? {
+        Some(value) => transaction_of(oldest, value.value())?,
+        None => return Err(Failed::damaged("the history", "a transaction is missing")),
+    };
+    let mut changes = file.open_table(CHANGES)?;
+    let mut bodies = file.open_table(BODIES)?;
+    for part in 0..record.parts {
+        let Some(value) = changes.remove((oldest, part))? else {
+            return Err(Failed::damaged("the history", "changes are missing"));
+        };
+        let (value, _) = open("changes", &part_key(oldest, part), value.value())?;
+        let part = ChangesRecord::decode(value)?;
+        for before in part.changes.iter().filter_map(|it| it.before.as_ref()) {
+            release_body(&mut bodies, hash_of(before)?)?;
+        }
+    }
+    if let Some(key) = &record.idempotency_key {
+        file.open_table(KEYS)?.remove(key.as_str())?;
+    }
+    let next = transactions.first()?.map(|(revision, _)| revision.value());
+    head.oldest = next.unwrap_or_default();
+    head.transactions -= 1;
+    Ok(())
+}
+
+/// Counts one change less that needs a body, and removes it after the last.
+fn release_body(bodies: &mut Table<'_, u128, &'static [u8]>, hash: u128) -> Result<(), Failed> {
+    let Some(value) = bodies.get(hash)?.map(|value| value.value().to_vec()) else {
+        return Ok(());
+    };
+    match count_of(&value) {
+        0 | 1 => drop(bodies.remove(hash)?),
+        count => {
+            let mut value = value;
+            value[..8].copy_from_slice(&(count - 1).to_le_bytes());
+            bodies.insert(hash, &*value)?;
+        }
+    }
+    Ok(())
+}
+
+fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,134 @@
+//! What became of the contents of a store between two revisions.
+
+use std::collections::BTreeMap;
+
+use trunkline::checked::{Row, RowChange, RowKey};
+use trunkline::{Store, StoreError, TransactionInfo};
+
+/// Why two revisions cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// Nothing is known of a revision, or nothing any more.
+    #[error("revision {revision} is not known: those from {oldest} to {newest} are kept")]
+    Unknown {
+        /// The revision.
+        revision: u64,
+        /// The oldest that is known.
+        oldest: u64,
+        /// The newest.
+        newest: u64,
+    },
+    /// There are no revisions.
+    #[error("there are no revisions yet: nothing was applied")]
+    Empty,
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Transactions that are listed at once.
+const PAGE: usize = 100;
+
+/// Returns the changes that lead from the contents of one revision to those of
+/// another, which may be the earlier one.
+///
+/// # Errors
+/// A revision is not known, or the store cannot be read.
+pub fn changes_between(
+    store: &dyn Store,
+    from: u64,
+    to: u64,
+) -> Result<Vec<RowChange>, HistoryError> {
+    let (first, last) = (from.min(to), from.max(to));
+    let revisions = revisions_between(store, first, last)?;
+    let mut net: BTreeMap<RowKey, (Option<Row>, Option<Row>)> = BTreeMap::new();
+    for revision in revisions {
+        for change in store.changes(revision)?.unwrap_or_default() {
+            let entry = net.entry(change.key);
+            let (_, after) = entry.or_insert((change.before, None));
+            *after = change.after;
+        }
+    }
+    let changes = net
+        .into_iter()
+        .map(|(key, (before, after))| RowChange { key, before, after });
+    let changes = changes.filter(|change| change.before != change.after);
+    Ok(match from <= to {
+        true => changes.collect(),
+        false => changes.map(|change| change.inverse()).collect(),
+    })
+}
+
+/// Lists the revisions after `first`, up to `last`, oldest first.
+fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64>, HistoryError> {
+    let mut all: Vec<TransactionInfo> = Vec::new();
+    loop {
+        let before = all.last().map(|info| info.revision);
+        let page = store.transactions(before, PAGE)?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        let reaches = all.last().is_some_and(|info| info.revision <= first);
+        if is_last || reaches {
+            break;
+        }
+    }
+    let (Some(newest), Some(oldest)) = (all.first(), all.last()) else {
+        return Err(HistoryError::Empty);
+    };
+    let unknown = |revision| HistoryError::Unknown {
+        revision,
+        oldest: oldest.revision,
+        newest: newest.revision,
+    };
+    if first < oldest.revision {
+        return Err(unknown(first));
+    }
+    if last > newest.revision {
+        return Err(unknown(last));
+    }
+    let revisions = all.iter().rev().map(|info| info.revision);
+    Ok(revisions
+        .filter(|it| (first + 1..=last).contains(it))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryStore;
+    use crate::suite::{change, row, step, transaction};
+
+    #[test]
+    fn changes_of_several_revisions_are_one() {
+        let store = MemoryStore::new(4);
+        for revision in 1..=4 {
+            store.commit(&[step(revision)]).unwrap();
+        }
+        let (b, text) = (row("b", "", None), |n: u64| {
+            row("a", &format!("text {n}"), None)
+        });
+        let gone = change(Some(text(4)), None);
+        let last = transaction(9, vec![change(None, Some(b.clone())), gone]);
+        store.commit(&[last]).unwrap();
+
+        let between = |from, to| changes_between(&store, from, to);
+        let expected = vec![change(Some(text(2)), Some(text(4)))];
+        assert_eq!(between(2, 4).unwrap(), expected);
+        assert_eq!(
+            between(2, 8).unwrap(),
+            expected,
+            "none of the store's between"
+        );
+        let expected = vec![change(Some(text(4)), Some(text(2)))];
+        assert_eq!(between(4, 2).unwrap(), expected);
+        let expected = vec![change(None, Some(text(3))), change(Some(b), None)];
+        assert_eq!(between(9, 3).unwrap(), expected);
+        assert!(between(9, 9).unwrap().is_empty());
+        let unknown = between(9, 1).unwrap_err().to_string();
+        assert_eq!(
+            unknown,
+            "revision 1 is not known: those from 2 to 9 are kept"
+        );
+        assert!(between(2, 10).is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! Changes that wait for the store together, so that one write to the disk
+//! keeps many of them.
+//!
+//! ```text
+//! settled ─▶ queue ─▶ one of the waiting threads: store.commit(all), then the
+//!            ▲   │    database, in order; the others find their results
+//!            │   └─ fails ─▶ failed: taken back, newest first, by whoever
+//!            │                       locks the contents next
+//!            └─ contents of all origins are locked
+//! ```
+//!
+//! The checked contents are ahead of the database by the changes in the queue.
+//! A change that needs the two to be equal waits until the queue is empty.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use trunkline_core::change::Change;
+use trunkline_core::database::ApplyError;
+
+use super::keeping;
+use super::settle::Applied;
+use super::shared::Shared;
+use super::store::{Store, StoredTransaction};
+use crate::checked::{ContentSet, RowChange};
+
+/// The queue of a server.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// Locked by the thread that works on the queue. Locked after the contents
+    /// of all origins, and before other changes are locked out.
+    working: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    /// Changes that were not kept, oldest first, and are still in the contents.
+    failed: Vec<Vec<RowChange>>,
+    /// Why they were not; `None` if there are none.
+    reason: Option<ApplyError>,
+}
+
+/// A change that is settled, and neither kept nor made.
+struct Entry {
+    transaction: StoredTransaction,
+    changes: Vec<Change>,
+    accepted: Instant,
+    slot: Arc<Slot>,
+}
+
+/// Where the thread that waits for a change finds its result.
+#[derive(Debug, Default)]
+pub(super) struct Slot(Mutex<Option<Result<Applied, ApplyError>>>);
+
+impl Slot {
+    fn put(&self, result: Result<Applied, ApplyError>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    fn take(&self) -> Option<Result<Applied, ApplyError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) -> MutexGuard<'_, ()> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a change. The caller has locked the contents of all origins. The
+    /// revision of the transaction is not known yet.
+    ///
+    /// # Errors
+    /// Changes that it may rest on were not kept.
+    pub(super) fn add(
+        &self,
+        transaction: StoredTransaction,
+        changes: Vec<Change>,
+    ) -> Result<Arc<Slot>, ApplyError> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.reason {
+            return Err(reason.clone());
+        }
+        let slot = Arc::<Slot>::default();
+        state.entries.push(Entry {
+            transaction,
+            changes,
+            accepted: Instant::now(),
+            slot: Arc::clone(&slot),
+        });
+        Ok(slot)
+    }
+}
+
+impl State {
+    /// Fails all changes that wait: each rests on those before it.
+    fn fail(&mut self, entries: Vec<Entry>, reason: &ApplyError) {
+        let rest = std::mem::take(&mut self.entries);
+        for entry in entries.into_iter().chain(rest) {
+            self.failed.push(entry.transaction.changes);
+            entry.slot.put(Err(reason.clone()));
+        }
+        self.reason = Some(reason.clone());
+    }
+}
+
+impl Shared {
+    /// Waits for the result of a change, and works on the queue if nobody else
+    /// does. The contents are not locked by the caller.
+    pub(super) fn await_kept(self: &Arc<Self>, slot: &Slot) -> Result<Applied, ApplyError> {
+        loop {
+            let _working = self.queue.work();
+            if let Some(result) = slot.take() {
+                return result;
+            }
+            self.work_on_queue();
+        }
+    }
+
+    /// Waits until nothing is in the queue, and takes back what failed. The
+    /// contents are locked by the caller, so nothing is added.
+    pub(super) fn drain_queue(self: &Arc<Self>, set: &mut ContentSet) {
+        {
+            let _working = self.queue.work();
+            self.work_on_queue();
+        }
+        self.take_back_failed(set);
+    }
+
+    /// Takes back the settlements that were not kept, the newest first.
+    pub(super) fn take_back_failed(&self, set: &mut ContentSet) {
+        let failed = {
+            let mut state = self.queue.lock();
+            state.reason = None;
+            std::mem::take(&mut state.failed)
+        };
+        for changes in failed.iter().rev() {
+            set.take_back(changes);
+        }
+    }
+
+    /// Keeps and makes all changes that wait. The caller works on the queue
+    /// alone.
+    fn work_on_queue(self: &Arc<Self>) {
+        let Some(store) = &self.store else {
+            return;
+        };
+        let _changing = self.lock_changing();
+        let mut entries = std::mem::take(&mut self.queue.lock().entries);
+        if entries.is_empty() {
+            return;
+        }
+        let first = self.revision() + 1;
+        for (entry, revision) in entries.iter_mut().zip(first..) {
+            entry.transaction.info.revision = revision;
+        }
+        let transactions = entries.iter().map(|entry| entry.transaction.clone());
+        let transactions: Vec<StoredTransaction> = transactions.collect();
+        if let Err(error) = store.commit(&transactions) {
+            let reason = keeping::refused(&error);
+            return self.queue.lock().fail(entries, &reason);
+        }
+        self.make_kept(store, entries, &transactions);
+    }
+
+    /// Makes changes that are kept, in their order. If the database refuses one,
+    /// resources that are beside the checked contents contradict it: it is taken
+    /// back with all that follow.
+    fn make_kept(
+        self: &Arc<Self>,
+        store: &Arc<dyn Store>,
+        entries: Vec<Entry>,
+        transactions: &[StoredTransaction],
+    ) {
+        let mut entries = entries.into_iter().enumerate();
+        while let Some((nth, mut entry)) = entries.next() {
+            let changes = std::mem::take(&mut entry.changes);
+            let author = &entry.transaction.info.author;
+            match self.apply_allowed(author, changes, entry.accepted) {
+                Ok(applied) => entry.slot.put(Ok(applied.into())),
+                Err(reason) => {
+                    let last = self.revision() + (transactions.len() - nth) as u64;
+                    let undone = transactions[nth..].iter().rev().zip(last + 1..);
+                    let inverse = undone.map(|(it, revision)| it.inverse(revision));
+                    let inverse: Vec<StoredTransaction> = inverse.collect();
+                    // If this is not kept, the next start says so.
+                    let _ = store.commit(&inverse);
+                    self.hub.advance_revision(last + inverse.len() as u64);
+                    self.hub.wake();
+                    let rest = std::iter::once(entry).chain(entries.map(|(_, it)| it));
+                    return self.queue.lock().fail(rest.collect(), &reason);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! From a kept resource to one that the engine can serve: its facts are read
+//! from its body again.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use trunkline_core::facts::RareFacts;
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::{Resource, TypeUrl, Version};
+use trunkline_proto::{facts, quick};
+
+use super::Intake;
+use crate::wire::accept::AcceptError;
+
+/// A resource as a store keeps it: without the facts of its body.
+#[derive(Clone, Debug)]
+pub struct KeptResource {
+    /// Its name.
+    pub name: Name,
+    /// Other names that it answers to.
+    pub aliases: Vec<Name>,
+    /// The constraints of the variant.
+    pub constraints: Option<Constraints>,
+    /// Its version.
+    pub version: Version,
+    /// How long a client may use it without hearing of it again.
+    pub ttl: Option<Duration>,
+    /// Its body.
+    pub body: Bytes,
+    /// The metadata beside the body.
+    pub metadata: Option<Bytes>,
+    /// Whether a client should not keep it.
+    pub do_not_cache: bool,
+}
+
+impl Intake {
+    /// Makes the resource that was kept. It was checked before it was kept, and
+    /// is not checked again.
+    ///
+    /// # Errors
+    /// The body is not of its type.
+    pub fn restore(
+        &mut self,
+        type_url: &TypeUrl,
+        kept: KeptResource,
+    ) -> Result<Resource, AcceptError> {
+        let facts = match quick::look(type_url.as_str(), &kept.body) {
+            Some(facts) => facts,
+            None => facts::of(type_url.as_str(), &kept.body)?,
+        };
+        let rare = RareFacts {
+            metadata: kept.metadata,
+            do_not_cache: kept.do_not_cache,
+            ..RareFacts::default()
+        };
+        Ok(Resource {
+            name: kept.name,
+            aliases: kept.aliases.into(),
+            constraints: kept.constraints,
+            version: kept.version,
+            ttl: kept.ttl,
+            body: Some(kept.body),
+            facts: self.shared.convert_facts(facts, Some(rare)),
+        })
+    }
+
+    /// Returns the one copy of a type that this intake has.
+    #[must_use]
+    pub fn type_url(&mut self, text: &str) -> TypeUrl {
+        self.shared.canonical_url(text)
+    }
+}

@@ -1,0 +1,222 @@
+//! A server with a store: what it keeps, what it takes back, and histories of
+//! concurrent writers.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use trunkline::checked::RowChange;
+use trunkline::envoy::config::cluster::v3::Cluster;
+use trunkline::envoy::config::endpoint::v3::ClusterLoadAssignment;
+use trunkline::{
+    Kept, Repeatable, ResourceMessage, Server, Store, StoreError, StoredTransaction,
+    TransactionInfo, kind,
+};
+
+use crate::support::{Delta, build};
+
+/// A store that notes what it is given, and fails when it is told to.
+#[derive(Default)]
+struct Noting {
+    transactions: Mutex<Vec<StoredTransaction>>,
+    commits: AtomicUsize,
+    fails: AtomicBool,
+}
+
+impl Store for Noting {
+    fn load(&self) -> Result<Kept, StoreError> {
+        Ok(Kept::default())
+    }
+
+    fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
+        // Others settle meanwhile, as while a disk writes.
+        thread::yield_now();
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(StoreError::Unsupported("no space left"));
+        }
+        self.commits.fetch_add(1, Ordering::SeqCst);
+        let mut kept = self.transactions.lock().unwrap();
+        kept.extend_from_slice(transactions);
+        Ok(())
+    }
+
+    fn transactions(&self, _: Option<u64>, _: usize) -> Result<Vec<TransactionInfo>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn changes(&self, _: u64) -> Result<Option<Vec<RowChange>>, StoreError> {
+        Ok(None)
+    }
+
+    fn find_key(&self, _: &str) -> Result<Option<Repeatable>, StoreError> {
+        Ok(None)
+    }
+
+    fn back_up(&self) -> Result<File, StoreError> {
+        Err(StoreError::Unsupported("no"))
+    }
+}
+
+fn cluster(name: &str, text: &str) -> ResourceMessage {
+    ResourceMessage::of(&Cluster {
+        name: name.to_owned(),
+        alt_stat_name: text.to_owned(),
+        ..Cluster::default()
+    })
+}
+
+fn names(server: &Server) -> Vec<String> {
+    let all = server.all(&kind::CDS.into());
+    let mut names: Vec<String> = all.iter().map(|it| it.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_change_that_is_not_kept_is_not_made() {
+    let store = Arc::new(Noting::default());
+    let server = Server::builder().store(store.clone()).build();
+    server.put("api", [cluster("a", "one")]).unwrap();
+    store.fails.store(true, Ordering::SeqCst);
+    for refused in [
+        server.put("api", [cluster("a", "two"), cluster("b", "")]),
+        server.remove("api", [(kind::CDS.into(), "a".into())]),
+        server.set("api", []),
+    ] {
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("cannot be kept: no space left"),
+            "{refused}"
+        );
+    }
+    assert_eq!(names(&server), ["a"]);
+    assert_eq!(server.revision(), 1);
+
+    // With room again, changes are made on what is there.
+    store.fails.store(false, Ordering::SeqCst);
+    let made = server.put("api", [cluster("a", "two")]).unwrap();
+    assert_eq!(
+        (made.applied.counts.changed, made.applied.revision),
+        (1, Some(2))
+    );
+    let kept = store.transactions.lock().unwrap();
+    let before = kept[1].changes[0].before.as_ref().unwrap();
+    assert_eq!(before, kept[0].changes[0].after.as_ref().unwrap());
+}
+
+/// Random writes of several threads, of which some fail: the store has exactly
+/// those that were acknowledged, each on what the one before left. So there is
+/// one order of all that every writer agrees with.
+#[test]
+fn concurrent_changes_have_one_order() {
+    let store = Arc::new(Noting::default());
+    let server = Server::builder().store(store.clone()).build();
+    let acknowledged: Mutex<Vec<(u64, String)>> = Mutex::default();
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let (server, store, acknowledged) = (&server, &store, &acknowledged);
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(writer);
+                for step in 0..60 {
+                    if random.u8(..20) == 0 {
+                        store.fails.fetch_xor(true, Ordering::SeqCst);
+                    }
+                    // Few names, so that writers meet.
+                    let name = format!("c{}", random.u8(..3));
+                    let text = format!("w{writer}-{step}");
+                    let made = match random.u8(..6) {
+                        0 => server.remove("api", [(kind::CDS.into(), name.as_str().into())]),
+                        _ => server.put("api", [cluster(&name, &text), cluster("all", &text)]),
+                    };
+                    if let Ok(made) = made
+                        && let Some(revision) = made.applied.revision
+                    {
+                        acknowledged.lock().unwrap().push((revision, text));
+                    }
+                }
+            });
+        }
+    });
+    store.fails.store(false, Ordering::SeqCst);
+    server.put("api", [cluster("last", "")]).unwrap();
+
+    let mut acknowledged = acknowledged.into_inner().unwrap();
+    acknowledged.sort();
+    let kept = store.transactions.lock().unwrap();
+    let revisions: Vec<u64> = kept.iter().map(|it| it.info.revision).collect();
+    assert!(revisions.is_sorted_by(|a, b| a + 1 == *b), "{revisions:?}");
+    let told: Vec<u64> = acknowledged.iter().map(|(revision, _)| *revision).collect();
+    assert_eq!(
+        told,
+        revisions[..revisions.len() - 1],
+        "each is acknowledged once"
+    );
+
+    // Each transaction begins where the one before ended.
+    let mut rows = std::collections::BTreeMap::new();
+    for transaction in kept.iter() {
+        for change in &transaction.changes {
+            assert_eq!(rows.get(&change.key), change.before.as_ref());
+            match &change.after {
+                Some(row) => rows.insert(change.key.clone(), row.clone()),
+                None => rows.remove(&change.key),
+            };
+        }
+    }
+    // The database ends where the store does, and so do the checked contents.
+    let stored: Vec<String> = rows.keys().map(|key| key.name.to_string()).collect();
+    assert_eq!(names(&server), stored);
+    for (key, row) in &rows {
+        let served = server.all(&kind::CDS.into());
+        let served = served.iter().find(|it| it.name == key.name).unwrap();
+        assert_eq!(served.version, row.resource.version);
+    }
+    let counts = server.read_set(|set| set.count_by_origin());
+    let counted: usize = counts.values().flat_map(|of| of.values()).sum();
+    assert_eq!(counted, rows.len());
+}
+
+/// An Envoy does not say on a new stream which members of a collection it has.
+/// One that was removed before the server was started again is told.
+#[tokio::test]
+async fn s75_a_name_that_was_removed_before_a_restart_is_known() {
+    let store = Arc::new(Noting::default());
+    let server = Server::builder().store(store.clone()).build();
+    let name =
+        |last: &str| format!("xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/c/{last}");
+    let (stays, gone) = (name("stays"), name("gone"));
+    let endpoints = |name: &str| {
+        ResourceMessage::of(&ClusterLoadAssignment {
+            cluster_name: name.to_owned(),
+            ..ClusterLoadAssignment::default()
+        })
+    };
+    let both = [endpoints(&stays), endpoints(&gone)];
+    server.put("api", both).unwrap();
+    let removed = [(kind::EDS.into(), gone.as_str().into())];
+    server.remove("api", removed).unwrap();
+
+    let changes = |nth: usize| store.transactions.lock().unwrap()[nth].changes.clone();
+    let left = changes(0)
+        .into_iter()
+        .filter(|change| change.key.name.as_str() == stays);
+    let kept = Kept {
+        revision: 2,
+        rows: left
+            .map(|change| (change.key, change.after.unwrap()))
+            .collect(),
+        recent: vec![changes(0), changes(1)],
+        ..Kept::default()
+    };
+    let fixture = build(Server::builder()).await;
+    fixture.server.restore(kept).unwrap();
+    assert_eq!(fixture.server.revision(), 2);
+    assert_eq!(fixture.server.all(&kind::EDS.into()).len(), 1);
+
+    let mut peer = Delta::open(&fixture).await;
+    peer.ask(&[&name("*")]).await;
+    let answer = peer.next().await;
+    assert_eq!(answer.resources[0].name, stays);
+    assert_eq!(answer.removed_resources, [gone]);
+}
