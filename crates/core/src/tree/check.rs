@@ -68,6 +68,9 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         {
             return wrong("waits for a deadline that nobody knows");
         }
+        if node.withdrawn.is_some() != self.withdrawn.contains(&id) {
+            return wrong("withdrawn, and nobody knows it");
+        }
         if self.is_below_itself(id) {
             return wrong("refers to itself (C54)");
         }

@@ -84,6 +84,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.ids.remove(&node.key);
         self.dirty.remove(&id);
         self.cut.remove(&id);
+        self.withdrawn.remove(&id);
         if let Some(deadline) = node.deadline {
             self.deadlines.remove(&(deadline, id));
         }
@@ -155,7 +156,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     }
 
     /// The nodes that refer to a node by a version of today.
-    fn referrers(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node<S, V>)> {
+    pub(super) fn referrers(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node<S, V>)> {
         let parents = self
             .nodes
             .get(&id)
@@ -187,9 +188,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !cut.any(|key| self.may_follow(id, key, &mut limits)) {
             return;
         }
-        let children = newest.children.iter().filter_map(|id| self.nodes.get(id));
-        let children = children.map(|child| Arc::clone(&child.key));
-        let keys = children.chain(newest.cut.iter().cloned()).collect();
+        let keys = self.keys_of(newest);
         let content = newest.content.clone();
         self.set_next(id, content, keys);
     }

@@ -19,7 +19,8 @@
 //! the version before stays in use, with its children, until then (E3), and
 //! changes elsewhere are shown meanwhile. What nobody refers to any more is
 //! unsubscribed from after the snapshot without it was published (make before
-//! break, E18).
+//! break, E18). A control plane may remove it earlier, when it knows that the
+//! version without it was accepted: it stays in use all the same.
 //!
 //! A change makes one snapshot, which shares with the one before every part
 //! that has nothing different at or below it. The work, counted in [`Work`], is
@@ -33,6 +34,7 @@ mod node;
 mod part;
 mod publish;
 mod update;
+mod withdraw;
 
 #[cfg(test)]
 mod tests;
@@ -103,6 +105,9 @@ pub struct Tree<S, V> {
     dirty_roots: BTreeSet<RootId>,
     /// Nodes with references that are not followed.
     cut: BTreeSet<NodeId>,
+    /// Nodes that were withdrawn and are in use until those who refer to them
+    /// have stopped to.
+    withdrawn: BTreeSet<NodeId>,
     /// Whether references have changed since those that are not followed were
     /// looked at.
     is_relinked: bool,
@@ -151,6 +156,7 @@ impl<S, V> Default for Tree<S, V> {
             dirty: BTreeMap::new(),
             dirty_roots: BTreeSet::new(),
             cut: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
             is_relinked: false,
             retired: Vec::new(),
             retired_subscriptions: Vec::new(),

@@ -36,6 +36,9 @@ pub(super) struct Node<S, V> {
     pub(super) deadline: Option<Moment>,
     /// Why there may be no answer yet.
     pub(super) obstacle: Option<WatchError>,
+    /// Why there is no such resource any more, although the active version
+    /// stays in use: everybody who refers to it is about to stop doing so.
+    pub(super) withdrawn: Option<WatchError>,
 }
 
 /// One version of a node.
@@ -62,6 +65,7 @@ impl<S, V> Node<S, V> {
             roots: BTreeSet::new(),
             deadline: None,
             obstacle: None,
+            withdrawn: None,
         }
     }
 
@@ -78,6 +82,12 @@ impl<S, V> Node<S, V> {
     /// Its versions.
     pub(super) fn versions(&self) -> impl Iterator<Item = &Version<S, V>> {
         self.active.iter().chain(&self.next)
+    }
+
+    /// Whether it uses a node, and its next version does not refer to it.
+    pub(super) fn gives_up(&self, child: NodeId) -> bool {
+        let next = self.next.as_ref();
+        self.uses(child) && next.is_some_and(|of| !of.children.contains(&child))
     }
 
     /// Whether one of its versions refers to a node.

@@ -23,6 +23,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
     /// Publishes what has changed, then drops what is not part of it (E18).
     fn settle(&mut self) {
+        self.fail_withdrawn();
         self.follow_cut();
         if !self.actions.is_empty() {
             return;

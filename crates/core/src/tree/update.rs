@@ -44,7 +44,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             }
             // An error that is about the resource is an answer (C51).
             Update::Failed(error) if error.cause.is_data_error() => {
-                self.answer(id, Content::Failed(error), Vec::new());
+                if !self.withdraw(id, &error) {
+                    self.answer(id, Content::Failed(error), Vec::new());
+                }
             }
             Update::Failed(error) => self.hinder(id, error),
         }
@@ -93,6 +95,16 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         };
         node.obstacle = None;
+        if node.withdrawn.take().is_some() {
+            self.withdrawn.remove(&id);
+            // There is a resource again, and the error was of the one before.
+            if let Some(active) = &mut node.active
+                && let Some(value) = active.content.value().cloned()
+            {
+                active.content = Content::Value(value);
+                self.dirty.entry(id).or_insert(Change::Content);
+            }
+        }
         if let Some(deadline) = node.deadline.take() {
             self.deadlines.remove(&(deadline, id));
         }
@@ -102,23 +114,28 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// Takes an error that is not about the resource: it is no answer, but a
     /// resource in use has it beside it (C40).
     fn hinder(&mut self, id: NodeId, error: WatchError) {
-        let Some(node) = self.nodes.get_mut(&id) else {
+        let Some(node) = self.nodes.get(&id) else {
             return;
         };
         let Some(newest) = node.next.as_ref().or(node.active.as_ref()) else {
-            node.obstacle = Some(error);
+            if let Some(node) = self.nodes.get_mut(&id) {
+                node.obstacle = Some(error);
+            }
             return;
         };
         let content = match newest.content.value().cloned() {
             Some(value) => Content::Stale(value, error),
             None => Content::Failed(error),
         };
-        let children = newest.children.clone();
-        let cut = newest.cut.clone();
-        let children = children.iter().filter_map(|id| self.nodes.get(id));
-        let children = children.map(|child| Arc::clone(&child.key));
-        let keys = children.chain(cut).collect();
+        let keys = self.keys_of(newest);
         self.set_next(id, content, keys);
+    }
+
+    /// The references of a version, those that are not followed included.
+    pub(super) fn keys_of(&self, version: &Version<S, V>) -> Vec<Arc<Key<S>>> {
+        let children = version.children.iter().filter_map(|id| self.nodes.get(id));
+        let children = children.map(|child| Arc::clone(&child.key));
+        children.chain(version.cut.iter().cloned()).collect()
     }
 
     /// Gives a node another version, which is in use when all its children are

@@ -279,3 +279,54 @@ async fn dropping_the_last_watch_unsubscribes_from_everything() {
     drop(other);
     assert!(client.dump().is_empty());
 }
+
+/// The listener, with routes to one cluster of this number, and its endpoints.
+fn moved(number: u32) -> Vec<ResourceMessage> {
+    let name = format!("c{number}");
+    vec![
+        ResourceMessage::of(&listener("l", "r")),
+        ResourceMessage::of(&routes("r", &[("*", &name)])),
+        ResourceMessage::of(&eds_cluster(&name)),
+        ResourceMessage::of(&endpoints(&name, &[number])),
+    ]
+}
+
+/// The number of the cluster that routes go to, which has to be usable.
+fn destination(snapshot: &ListenerSnapshot) -> u32 {
+    assert!(snapshot.error().is_none(), "{:?}", snapshot.error());
+    let routes = snapshot.routes();
+    let clusters: Vec<_> = routes[0].clusters().collect();
+    assert_eq!(clusters.len(), 1, "a route without its cluster");
+    let ports = ports(snapshot, clusters[0].name());
+    assert_eq!(ports.len(), 1, "{} has no endpoints", clusters[0].name());
+    assert_eq!(clusters[0].name(), format!("c{}", ports[0]), "torn");
+    ports[0]
+}
+
+#[tokio::test]
+async fn c51_c54_e18_no_snapshot_of_a_move_is_torn_or_older() {
+    const MOVES: u32 = 20;
+    for is_sotw in [false, true] {
+        let serving = serve(moved(1));
+        let mut builder = Client::builder()
+            .server(&serving.address.to_string())
+            .unwrap();
+        if is_sotw {
+            builder = builder.state_of_the_world();
+        }
+        let client = builder.build();
+        let mut watch = client.listener("l");
+        let mut seen = destination(&ready(&mut watch).await);
+        for number in 2..=MOVES {
+            // Some moves are made before the one before is seen.
+            serving.server.set("test", moved(number)).unwrap();
+            while number % 3 != 0 && seen != number {
+                let next = tokio::time::timeout(PATIENCE, watch.changed()).await;
+                let now = destination(&next.expect("a snapshot in time"));
+                assert!(now >= seen, "{now} after {seen}");
+                seen = now;
+            }
+        }
+        assert_eq!(seen, MOVES);
+    }
+}

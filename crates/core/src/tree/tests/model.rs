@@ -42,12 +42,31 @@ impl Model {
         reached
     }
 
+    /// Whether all who use a name have said that they will not, or go with it.
+    fn is_leaving(&self, name: &String) -> bool {
+        let refers = |said: Option<&Said>| Self::children(said).any(|of| of == name);
+        let mut names = self.active.keys().chain(self.newest.keys());
+        let goes_on = names.any(|of| {
+            let is_meant = refers(self.newest.get(of));
+            let is_kept = refers(self.active.get(of)) && self.is_withdrawn(of);
+            (is_meant || is_kept) && !self.is_leaving(of)
+        });
+        let is_root = self.roots.values().any(|root| root == name);
+        !is_root && !goes_on
+    }
+
+    /// Whether a name was removed and is in use.
+    fn is_withdrawn(&self, name: &String) -> bool {
+        self.newest.get(name) == Some(&None) && matches!(self.active.get(name), Some(Some(_)))
+    }
+
     /// Takes into use what has only known children, and forgets what is not
     /// reached, until nothing changes.
     fn settle(&mut self) {
         loop {
             let is_warm = |(name, said): &(&String, &Said)| {
                 self.active.get(*name) != Some(said)
+                    && !(self.is_withdrawn(name) && self.is_leaving(name))
                     && Self::children(Some(said)).all(|of| self.active.contains_key(of))
             };
             let warm: Vec<_> = self.newest.iter().filter(is_warm).collect();
@@ -78,9 +97,14 @@ impl Model {
         // The order of keys is that of type URLs.
         children.sort_by_key(|name| super::key(name));
         let children: Vec<_> = children.into_iter().map(|name| self.show(name)).collect();
+        let mark = if self.is_withdrawn(&name.to_owned()) {
+            "?"
+        } else {
+            ""
+        };
         match children.is_empty() {
-            true => format!("{name}={value}"),
-            false => format!("{name}={value}({})", children.join(" ")),
+            true => format!("{name}={value}{mark}"),
+            false => format!("{name}={value}{mark}({})", children.join(" ")),
         }
     }
 }
@@ -173,8 +197,8 @@ fn run(steps: &[Step], cycles: bool) -> Result<(), TestCaseError> {
                 }
             }
         }
-        model.settle();
         if !cycles {
+            model.settle();
             let subscribed: BTreeSet<_> = owner.nodes.keys().cloned().collect();
             prop_assert_eq!(subscribed, model.reached(), "what is subscribed to");
             for (root, name) in &model.roots {

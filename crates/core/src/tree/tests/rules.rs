@@ -145,6 +145,34 @@ fn e3_the_old_version_stays_until_the_new_one_is_warm() {
 }
 
 #[test]
+fn e3_what_is_removed_while_its_successor_warms_stays_in_use() {
+    let (mut owner, root) = two_clusters();
+    owner.value("cds/a", 2, &["eds/new"]);
+    owner.update("eds/a", failed(Cause::Deleted));
+    assert_eq!(owner.show(root), TWO.replace("eds/a=1", "eds/a=1?"));
+    owner.value("eds/new", 1, &[]);
+    let swapped = TWO.replace("cds/a=1(eds/a=1)", "cds/a=2(eds/new=1)");
+    assert_eq!(owner.show(root), swapped);
+
+    // So does what is below it.
+    owner.value("rds/r", 2, &["cds/b", "cds/c"]);
+    owner.update("cds/a", failed(Cause::Deleted));
+    owner.update("eds/new", failed(Cause::Deleted));
+    let stale = swapped.replace("cds/a=2(eds/new=1)", "cds/a=2?(eds/new=1?)");
+    assert_eq!(owner.show(root), stale);
+    owner.value("cds/c", 1, &[]);
+    let swapped = "lds/l=1(rds/r=2(cds/b=1(eds/b=1) cds/c=1))";
+    assert_eq!(owner.show(root), swapped);
+
+    // A cluster that goes back to endpoints which are gone has none.
+    owner.value("cds/b", 2, &["eds/later"]);
+    owner.update("eds/b", failed(Cause::Deleted));
+    owner.value("cds/b", 3, &["eds/b"]);
+    let without = swapped.replace("b=1(eds/b=1)", "b=3(eds/b!)");
+    assert_eq!(owner.show(root), without);
+}
+
+#[test]
 fn c54_clusters_of_replaced_routes_stay_until_the_new_snapshot() {
     let (mut owner, root) = two_clusters();
     owner.value("rds/r", 2, &["cds/b", "cds/c"]);

@@ -1,0 +1,60 @@
+//! Resources that a control plane removes while they are on their way out.
+//!
+//! ```text
+//!   route 1 (in use) ──▶ cluster a     the control plane removes cluster a: it
+//!   route 2 (warming) ─▶ cluster b     knows that route 2 was accepted, and not
+//!                                      that it waits for cluster b
+//! ```
+//!
+//! Such a resource stays in use until nobody refers to it (E18). If somebody
+//! changes their mind and refers to it again, it is gone.
+
+use super::part::Content;
+use super::{NodeId, Tree};
+use crate::sink::WatchError;
+
+impl<S: Clone + Ord, V: Clone> Tree<S, V> {
+    /// Keeps a resource in use that was removed, if everybody who refers to it
+    /// is about to stop doing so. Returns whether it does.
+    pub(super) fn withdraw(&mut self, id: NodeId, error: &WatchError) -> bool {
+        if !self.is_leaving(id) {
+            return false;
+        }
+        let active = self.nodes.get(&id).and_then(|node| node.active.as_ref());
+        let Some(active) = active else {
+            return false;
+        };
+        let Some(value) = active.content.value().cloned() else {
+            return false;
+        };
+        let keys = self.keys_of(active);
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.withdrawn = Some(error.clone());
+        }
+        self.withdrawn.insert(id);
+        self.set_next(id, Content::Stale(value, error.clone()), keys);
+        true
+    }
+
+    /// Whether everybody who refers to a node is about to stop doing so, or is
+    /// about to go with it. References have no cycles.
+    fn is_leaving(&self, id: NodeId) -> bool {
+        let node = self.nodes.get(&id);
+        let is_shown = node.is_none_or(|node| !node.roots.is_empty());
+        let mut referrers = self.referrers(id);
+        !is_shown && referrers.all(|(parent, of)| of.gives_up(id) || self.is_leaving(parent))
+    }
+
+    /// Takes resources out of use that were removed, and that somebody refers to
+    /// again.
+    pub(super) fn fail_withdrawn(&mut self) {
+        while let Some(id) = self.withdrawn.iter().find(|id| !self.is_leaving(**id)) {
+            let id = *id;
+            self.withdrawn.remove(&id);
+            let node = self.nodes.get_mut(&id);
+            if let Some(error) = node.and_then(|node| node.withdrawn.take()) {
+                self.set_next(id, Content::Failed(error), Vec::new());
+            }
+        }
+    }
+}
