@@ -8,6 +8,8 @@
 //!   its cache holds, and what to send next.
 //! - [`sink`] is the client's side of a stream: it subscribes, receives, and
 //!   makes changes for the owner's database.
+//! - [`mcp`] has both roles of the Mesh Configuration Protocol, over the same
+//!   database.
 //! - [`name`], [`params`], [`resource`], [`facts`], [`kind`] and [`message`]
 //!   are the vocabulary of all of them.
 //!
@@ -35,6 +37,7 @@ mod initial_versions;
 pub mod interest;
 pub mod kind;
 pub mod limits;
+pub mod mcp;
 pub mod message;
 mod moment;
 pub mod name;
