@@ -97,6 +97,10 @@ struct CollectionState {
     incremental: bool,
     /// What was accepted last.
     versions: BTreeMap<Name, Version>,
+    /// A stream ended between a delivery and its verdict, so the owner may hold
+    /// more than `versions` say. Full states are asked for until one is
+    /// accepted: changes could leave such a resource in place for ever.
+    is_uncertain: bool,
     /// What the source is to be told next.
     to_say: Option<Say>,
     /// The response that waits for a verdict.
@@ -132,6 +136,7 @@ impl McpSink {
             let state = CollectionState {
                 incremental,
                 versions: BTreeMap::new(),
+                is_uncertain: false,
                 to_say: None,
                 judged: None,
             };
@@ -147,7 +152,7 @@ impl McpSink {
     /// are held if incremental updates are wished for (M7, M12).
     pub fn begin_stream(&mut self) {
         for collection in self.collections.values_mut() {
-            collection.judged = None;
+            collection.end_stream();
             collection.to_say = Some(Say::First);
         }
     }
@@ -156,8 +161,7 @@ impl McpSink {
     /// stays.
     pub fn end_stream(&mut self) {
         for collection in self.collections.values_mut() {
-            collection.judged = None;
-            collection.to_say = None;
+            collection.end_stream();
         }
     }
 
@@ -182,7 +186,7 @@ impl McpSink {
             initial_versions,
             nonce,
             error,
-            incremental: state.incremental,
+            incremental: state.asks_for_changes(),
         })
     }
 
@@ -221,8 +225,7 @@ impl McpSink {
     }
 
     /// Takes the owner's verdict on a delivery. One for a stream that ended
-    /// counts no more: the next stream resumes with what was held before, and
-    /// the source sends the difference again.
+    /// counts no more: the next stream begins with a full state.
     pub fn handle_verdict(&mut self, collection: &TypeUrl, verdict: &Verdict) {
         let Some(state) = self.collections.get_mut(collection) else {
             return;
@@ -254,10 +257,21 @@ impl McpSink {
 }
 
 impl CollectionState {
+    /// What was to be said is void with its stream.
+    fn end_stream(&mut self) {
+        self.is_uncertain |= self.judged.take().is_some();
+        self.to_say = None;
+    }
+
+    /// Whether a request asks for incremental updates (M6).
+    fn asks_for_changes(&self) -> bool {
+        self.incremental && !self.is_uncertain
+    }
+
     /// The versions that a first request carries: none unless the answer can be
     /// the difference (M7).
     fn initial_versions(&self) -> InitialVersions {
-        match self.incremental {
+        match self.asks_for_changes() {
             true => {
                 let versions = self.versions.iter();
                 versions.map(|(n, v)| (n.clone(), v.clone())).collect()
@@ -269,7 +283,7 @@ impl CollectionState {
     /// Finds what no source may send: an incremental update that was not asked
     /// for (M6), or a name twice.
     fn find_fault(&self, update: &ResourcesUpdate) -> Option<Rejected> {
-        if update.is_incremental() && !self.incremental {
+        if update.is_incremental() && !self.asks_for_changes() {
             return Some(Rejected {
                 name: None,
                 reason: "the update is incremental, which was not asked for".to_owned(),
@@ -302,6 +316,7 @@ impl CollectionState {
         // Full state: a name that is not listed is gone (M8).
         if judged.replaces_all {
             self.versions.clear();
+            self.is_uncertain = false;
         }
         for (name, version) in judged.versions {
             match version {

@@ -83,21 +83,26 @@ fn m12_a_sink_resumes_with_the_versions_that_it_holds() {
 }
 
 #[test]
-fn m12_a_verdict_after_the_stream_was_lost_is_not_held_against_the_next() {
+fn m12_a_delivery_without_a_verdict_is_followed_by_a_full_state() {
     let mut source = Source::with(&[("A", "a@1")]);
     let mut sink = Sink::new(&["A"], true);
     source.handle(sink.machine.poll_request().unwrap());
     let response = source.poll().unwrap();
-    sink.machine.handle_resources(response).unwrap();
+    let received = sink.machine.handle_resources(response).unwrap();
+    let Received::Delivered(delivery) = received else {
+        panic!("{received:?}");
+    };
     sink.machine.end_stream();
+    // The owner applies it, and its verdict comes too late.
+    sink.db.apply(delivery.changes).unwrap();
     sink.machine.begin_stream();
     sink.machine.handle_verdict(&"A".into(), &Verdict::Accept);
-    let request = sink.machine.poll_request().unwrap();
-    assert_eq!((request.nonce, request.initial_versions.len()), (None, 0));
-    let mut other = Source::with(&[("A", "a@1")]);
-    sink.machine.begin_stream();
-    run(&mut other, &mut sink, None);
-    assert_eq!(sink.holds("A"), "a@1");
+    // Meanwhile the resource is gone: only a full state says so.
+    let mut other = Source::with(&[("A", "b@1")]);
+    assert_eq!(run(&mut other, &mut sink, None), ["A 1 full: b@1"]);
+    assert_eq!(sink.holds("A"), "b@1");
+    other.set("A", "b@1 c@1");
+    assert_eq!(run(&mut other, &mut sink, None), ["A 2 incremental: c@1"]);
 }
 
 #[test]

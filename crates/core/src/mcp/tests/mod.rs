@@ -146,7 +146,7 @@ impl Sink {
             id: "pilot".to_owned(),
             ..SinkNode::default()
         };
-        let collections = collections.iter().map(|name| TypeUrl::new(name));
+        let collections = collections.iter().map(TypeUrl::new);
         let mut machine = McpSink::new(node, collections, incremental);
         machine.begin_stream();
         Self {
