@@ -19,6 +19,7 @@
 //! | [`node`] | rules about nodes: parameters, base sets |
 //! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
 //! | [`load`], [`health`], [`reflection`], [`rest`] | the services beside discovery |
+//! | [`mcp`] | sources and sinks of the Mesh Configuration Protocol |
 //! | [`checked`] | contents on their way to a server: decoded and checked |
 //! | [`wire`] | messages to values of the engine and back |
 //!
@@ -49,6 +50,8 @@ pub mod checked;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "server")]
+mod codec;
+#[cfg(feature = "server")]
 mod descriptors;
 #[cfg(feature = "server")]
 pub mod events;
@@ -64,6 +67,8 @@ mod identity;
 pub mod listen;
 #[cfg(feature = "server")]
 pub mod load;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "server")]
 pub mod memory;
 #[cfg(feature = "server")]
@@ -127,3 +132,8 @@ struct Recipes;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]
 struct ClientGuide;
+
+/// The guide's code is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/mcp.md")]
+struct McpGuide;
