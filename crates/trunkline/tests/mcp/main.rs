@@ -1,4 +1,9 @@
 //! Sources and sinks over sockets, in both directions of dialling.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "all of this is a test"
+)]
 
 mod chain;
 mod support;
