@@ -4,6 +4,7 @@ mod canary;
 mod exchanges;
 mod sink;
 mod source;
+mod world;
 
 use std::sync::Arc;
 

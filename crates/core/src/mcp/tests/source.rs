@@ -221,3 +221,21 @@ fn a_change_wakes_the_streams_that_asked_for_its_collection() {
     source.set("A", "a@2");
     assert_eq!(source.db.take_woken_streams(), [source.machine.stream()]);
 }
+
+#[test]
+fn m6_an_incremental_change_costs_what_changed() {
+    let all: Vec<_> = (0..5_000).map(|n| format!("n{n}@1")).collect();
+    let mut source = Source::new(Served::Any);
+    source.set("A", &all.join(" "));
+    source.handle(first("A", true));
+    let one = source.machine.poll_resources(&mut source.db).unwrap();
+    assert_eq!(one.update.resources().len(), all.len());
+    source.handle(ack(&one, true));
+    let before = source.db.work().entries;
+    let change = Change::Upsert("A".into(), resource("n7@2"));
+    source.db.apply(vec![change]).unwrap();
+    let two = source.machine.poll_resources(&mut source.db).unwrap();
+    assert_eq!(words(&two), "A 2 incremental: n7@2");
+    let entries = source.db.work().entries - before;
+    assert!(entries < 10, "{entries} names were visited");
+}
