@@ -10,6 +10,8 @@
 //!   makes changes for the owner's database.
 //! - [`client`] joins sinks into the sources of a client and its watches;
 //!   [`tree`] joins single resources into snapshots of a listener or cluster.
+//! - [`mcp`] has both roles of the Mesh Configuration Protocol, over the same
+//!   database.
 //! - [`name`], [`params`], [`resource`], [`facts`], [`kind`] and [`message`]
 //!   are the vocabulary of all of them.
 //!
@@ -37,6 +39,7 @@ mod initial_versions;
 pub mod interest;
 pub mod kind;
 pub mod limits;
+pub mod mcp;
 pub mod message;
 mod moment;
 pub mod name;

@@ -10,6 +10,7 @@
 //! | [`conditions`] | parts of a resource that are for some clients only |
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`load_stats`] | load reports, a cluster at a time |
+//! | [`mcp`] | the messages of the Mesh Configuration Protocol |
 //! | [`pieces`] | binary files, a resource at a time |
 //! | [`quick`] | validation, facts and encoding of plain bodies, in one pass |
 //! | [`data_sources`] | files that a message names, and their contents in place of the names |
@@ -32,6 +33,7 @@ pub mod descriptor;
 pub mod discovery;
 pub mod facts;
 pub mod load_stats;
+pub mod mcp;
 mod path;
 pub mod pieces;
 pub mod quick;

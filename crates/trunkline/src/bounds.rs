@@ -27,6 +27,10 @@ pub const LOAD_MESSAGE: usize = 4 << 20;
 /// The same where clients report on each endpoint.
 pub const LOAD_ENDPOINT_MESSAGE: usize = 16 << 20;
 
+/// Bytes of one message of the Mesh Configuration Protocol, either way: a full
+/// state of a hundred thousand resources of six hundred bytes has as many.
+pub const MCP_MESSAGE: usize = 64 << 20;
+
 /// Bytes of a request of CSDS: room for its matchers.
 pub const STATUS_REQUEST: usize = 128 << 10;
 

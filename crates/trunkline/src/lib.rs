@@ -19,6 +19,7 @@
 //! | [`node`] | rules about nodes: parameters, base sets |
 //! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
 //! | [`load`], [`health`], [`reflection`], [`rest`] | the services beside discovery |
+//! | [`mcp`] | sources and sinks of the Mesh Configuration Protocol |
 //! | [`checked`] | contents on their way to a server: decoded and checked |
 //! | [`client`] | a client: bootstrap in, watches and snapshots out |
 //! | [`channel`] | a channel for tonic, whose calls go where a control plane says |
@@ -53,6 +54,8 @@ pub mod checked;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "server")]
+mod codec;
+#[cfg(feature = "server")]
 mod descriptors;
 #[cfg(feature = "server")]
 pub mod events;
@@ -68,6 +71,8 @@ mod identity;
 pub mod listen;
 #[cfg(feature = "server")]
 pub mod load;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "server")]
 pub mod memory;
 #[cfg(feature = "server")]
@@ -137,3 +142,8 @@ struct ClientGuide;
 #[cfg(all(doctest, feature = "channel"))]
 #[doc = include_str!("../../../docs/tonic.md")]
 struct TonicGuide;
+
+/// The guide's code is compiled.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/mcp.md")]
+struct McpGuide;

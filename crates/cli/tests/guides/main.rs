@@ -342,6 +342,14 @@ fn the_client_library() {
 }
 
 #[test]
+fn sources_and_sinks() {
+    play(
+        "docs/mcp.md",
+        &[("   configuration", LeftOut("a picture")), DOCTEST, DOCTEST],
+    );
+}
+
+#[test]
 fn coming_from_go_control_plane() {
     play(
         "docs/from-go-control-plane.md",

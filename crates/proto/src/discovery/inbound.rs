@@ -109,7 +109,7 @@ pub trait Inbound: Sized {
 }
 
 /// The parts of decoding that differ between those messages.
-pub(super) trait Bounded: prost::Message + Default {
+pub(crate) trait Bounded: prost::Message + Default {
     const SHAPE: &'static Shape;
 
     /// Takes the names that are too long out of the message, and shortens the
@@ -143,7 +143,7 @@ impl<M: Bounded> Inbound for M {
 const QUOTED: usize = 64;
 
 /// Applies the limits that cost a single value and not the message.
-pub(super) struct NameLimit<'a> {
+pub(crate) struct NameLimit<'a> {
     limits: &'a Limits,
     refused: Vec<Refusal>,
 }
@@ -179,7 +179,7 @@ impl NameLimit<'_> {
     /// Shortens the text of an error, if there is one, to its limit, at the end
     /// of a character. The text is for people (S64), so the part that fits
     /// serves them.
-    fn shorten_error(&self, status: Option<&mut Status>) {
+    pub(crate) fn shorten_error(&self, status: Option<&mut Status>) {
         let Some(status) = status else { return };
         let text = &mut status.message;
         let mut end = text.len().min(self.limits.error_bytes);

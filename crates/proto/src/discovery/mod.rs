@@ -21,13 +21,13 @@ mod delimited;
 mod field;
 mod frames;
 mod glance;
-mod inbound;
+pub(crate) mod inbound;
 mod limits;
 mod message;
 mod node;
 mod number;
 pub(crate) mod scan;
-mod shape;
+pub(crate) mod shape;
 mod structs;
 #[cfg(test)]
 mod tests;

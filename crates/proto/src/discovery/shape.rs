@@ -57,13 +57,13 @@ pub(super) static DELTA_RESPONSE: Shape = Shape {
     ],
 };
 
-static ANY: Shape = Shape {
+pub(crate) static ANY: Shape = Shape {
     name: "Any",
     fields: &[text(1, "type_url", |l| l.text_bytes)],
 };
 
 /// The text of a status is cut, not refused, so it is only counted.
-static STATUS: Shape = Shape {
+pub(crate) static STATUS: Shape = Shape {
     name: "Status",
     fields: &[name(2, "message"), message(3, "details", &ANY)],
 };
@@ -78,7 +78,7 @@ static LOCATOR: Shape = Shape {
     fields: &[name(1, "name"), message(2, "dynamic_parameters", &ENTRY)],
 };
 
-static VERSION: Shape = Shape {
+pub(crate) static VERSION: Shape = Shape {
     name: "initial_resource_versions entry",
     fields: &[name(1, "key"), text(2, "value", |l| l.text_bytes)],
 };

@@ -129,7 +129,7 @@ impl Default for Listening {
 
 /// In the extensions of a request: cancelled when its connection is about to
 /// close.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Closing(pub(crate) CancellationToken);
 
 /// Called with each limit that a connection meets.

@@ -20,7 +20,6 @@
 //! # drop(service);
 //! ```
 
-mod codec;
 mod intake;
 mod kept;
 mod read;

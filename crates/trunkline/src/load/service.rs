@@ -13,11 +13,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::server::{Grpc, NamedService, StreamingService};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::codec::RawCodec;
 use super::intake::{Intake, Reporter, read_reporter};
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
 use crate::bounds::{FIRST_LOAD, LOAD_ENDPOINT_MESSAGE, LOAD_MESSAGE};
+use crate::codec::RawCodec;
 use crate::listen::BoxError;
 use crate::questions::{Question, peer_of};
 use crate::server::BoxFuture;

@@ -1,4 +1,4 @@
-//! Messages as bytes: tonic would decode a report as a whole, before anyone can
+//! Messages as bytes: tonic would decode a message as a whole, before anyone can
 //! count what is in it.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
@@ -7,7 +7,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
 /// Passes messages on as they are, both ways.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RawCodec;
+pub(crate) struct RawCodec;
 
 impl Codec for RawCodec {
     type Encode = Bytes;

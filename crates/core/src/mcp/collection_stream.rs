@@ -1,0 +1,167 @@
+//! One collection on one stream, at the source: a conversation of its own (M1).
+//!
+//! ```text
+//!   first request ─▶ held: claimed ─▶ poll ─▶ pending ─┬─ ACK ──▶ held: at position
+//!        ▲                              ▲              └─ NACK ─▶ rejected, held as before
+//!        └── asked again without nonce  └── the state is neither held nor rejected
+//! ```
+
+use std::collections::VecDeque;
+
+use super::held::Held;
+use super::message::{RequestResources, ResourcesUpdate};
+use crate::database::{CursorId, Database, Position, Scope, StreamId, SubscriberId};
+use crate::params::ParamsId;
+use crate::resource::{Nonce, TypeUrl, Version};
+
+/// Rejected states that are remembered. A collection that swings between more
+/// of them is sent again.
+const MAX_REJECTED: usize = 64;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct CollectionStream {
+    subscriber: SubscriberId,
+    cursor: CursorId,
+    /// The sink's last request asked for incremental updates (M6).
+    incremental: bool,
+    held: Held,
+    /// The response without an acknowledgement; there is one at most (M2).
+    pending: Option<Pending>,
+    /// The nonce of the newest response.
+    latest: Option<Nonce>,
+    /// States that the sink rejected, as sums of fingerprints (M5).
+    rejected: VecDeque<u128>,
+}
+
+/// A response without an acknowledgement, whose position is pinned.
+#[derive(Debug)]
+struct Pending {
+    position: Position,
+    sum: u128,
+}
+
+impl CollectionStream {
+    /// Begins a conversation with a sink's first request.
+    pub(super) fn new(db: &mut Database, stream: StreamId, request: &RequestResources) -> Self {
+        let type_id = db.subscribed_type_id(&request.collection);
+        let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let cursor = db.open_cursor(subscriber, &Scope::All);
+        // A sink that holds nothing, or says what it holds, gets a list: no
+        // resource of the past is needed for that.
+        db.unpin(cursor, 0);
+        Self {
+            subscriber,
+            cursor,
+            incremental: request.incremental,
+            held: Held::Claimed(request.initial_versions.clone()),
+            pending: None,
+            latest: None,
+            rejected: VecDeque::new(),
+        }
+    }
+
+    /// Begins anew: the sink asked again without a nonce (M13). A state that it
+    /// rejected is sent again, since it may have been mended meanwhile.
+    pub(super) fn restart(&mut self, db: &mut Database, request: &RequestResources) {
+        self.unpin_pending(db);
+        let claimed = Held::Claimed(request.initial_versions.clone());
+        self.replace_held(db, claimed);
+        self.latest = None;
+        self.rejected.clear();
+        self.incremental = request.incremental;
+    }
+
+    /// Whether a request acknowledges the newest response (M4).
+    pub(super) fn is_latest(&self, nonce: &Nonce) -> bool {
+        self.latest.as_ref() == Some(nonce)
+    }
+
+    /// Takes an ACK of the newest response. A second one changes nothing but
+    /// what the sink wishes.
+    pub(super) fn handle_ack(&mut self, db: &mut Database, incremental: bool) {
+        self.incremental = incremental;
+        if let Some(Pending { position, sum }) = self.pending.take() {
+            self.replace_held(db, Held::At { position, sum });
+        }
+    }
+
+    /// Takes a NACK of the newest response: the sink holds what it held before,
+    /// and this state is not sent again (M5). Returns whether it was news.
+    pub(super) fn handle_nack(&mut self, db: &mut Database, incremental: bool) -> bool {
+        self.incremental = incremental;
+        let Some(Pending { position, sum }) = self.pending.take() else {
+            return false;
+        };
+        db.unpin(self.cursor, position);
+        if self.rejected.len() == MAX_REJECTED {
+            self.rejected.pop_front();
+        }
+        self.rejected.push_back(sum);
+        true
+    }
+
+    /// Returns the next update, if there is one and the sink may have it: a
+    /// state that it neither holds nor has rejected. It is made of the newest
+    /// state, so that changes meanwhile are one (M2).
+    pub(super) fn poll(
+        &mut self,
+        db: &mut Database,
+        make_nonce: impl FnOnce() -> Nonce,
+    ) -> Option<(Nonce, Version, ResourcesUpdate)> {
+        let sum = db.fingerprint_sum(self.cursor);
+        if self.pending.is_some() || self.held.is_state(sum) || self.rejected.contains(&sum) {
+            return None;
+        }
+        let update = match self.incremental {
+            true => self.held.changes(db, self.cursor),
+            false => ResourcesUpdate::FullState(db.list(self.cursor)),
+        };
+        let position = db.head(self.cursor);
+        db.pin(self.cursor, position);
+        self.pending = Some(Pending { position, sum });
+        let nonce = make_nonce();
+        self.latest = Some(nonce.clone());
+        Some((nonce, Version::of_hash(sum), update))
+    }
+
+    /// Ends the conversation, and what the database keeps for it.
+    pub(super) fn close(self, db: &mut Database) {
+        db.close_cursor(self.cursor);
+        db.remove_subscriber(self.subscriber);
+    }
+
+    /// What people see: whether an acknowledgement is awaited, and whether the
+    /// newest state is one that the sink rejected.
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Whether the newest state is one that the sink rejected.
+    pub(super) fn is_rejected(&self, db: &Database) -> bool {
+        self.rejected.contains(&db.fingerprint_sum(self.cursor))
+    }
+
+    /// Whether the sink holds the newest state.
+    pub(super) fn is_current(&self, db: &Database) -> bool {
+        self.held.is_state(db.fingerprint_sum(self.cursor))
+    }
+
+    /// Keeps what the sink holds; the position of what it held before is no
+    /// longer needed.
+    fn replace_held(&mut self, db: &mut Database, held: Held) {
+        let before = std::mem::replace(&mut self.held, held);
+        if let Held::At { position, .. } = before {
+            db.unpin(self.cursor, position);
+        }
+    }
+
+    fn unpin_pending(&mut self, db: &mut Database) {
+        if let Some(Pending { position, .. }) = self.pending.take() {
+            db.unpin(self.cursor, position);
+        }
+    }
+}
+
+/// The conversations of a stream, by collection.
+pub(super) type Collections = std::collections::BTreeMap<TypeUrl, CollectionStream>;

@@ -1,0 +1,74 @@
+//! What a source knows of a sink's state of one collection, and the update from
+//! there to the newest state.
+
+use std::sync::Arc;
+
+use crate::database::{CursorId, Database, Position};
+use crate::mcp::ResourcesUpdate;
+use crate::message::InitialVersions;
+use crate::resource::Resource;
+
+/// The state that a sink holds. A response changes it when it is ACKed.
+#[derive(Debug)]
+pub(super) enum Held {
+    /// As the sink's first request said: names and versions, maybe none. An
+    /// answer is owed, even if there is nothing to send (M10).
+    Claimed(InitialVersions),
+    /// The collection as it was at a position, which is pinned.
+    At { position: Position, sum: u128 },
+}
+
+impl Held {
+    /// Whether the sink holds the state with this sum of fingerprints, and
+    /// knows that it is the newest.
+    pub(super) fn is_state(&self, newest: u128) -> bool {
+        matches!(self, Self::At { sum, .. } if *sum == newest)
+    }
+
+    /// The changes from the held state to the newest (M7).
+    pub(super) fn changes(&self, db: &mut Database, cursor: CursorId) -> ResourcesUpdate {
+        match self {
+            Self::Claimed(versions) => changes_since_claim(versions, &db.list(cursor)),
+            Self::At { position, .. } => changes_since(db, cursor, *position),
+        }
+    }
+}
+
+/// Compares versions. An empty collection is sent as full state, which a sink
+/// that held something cannot mistake for "nothing changed" (M10).
+fn changes_since_claim(claimed: &InitialVersions, newest: &[Arc<Resource>]) -> ResourcesUpdate {
+    if newest.is_empty() {
+        return ResourcesUpdate::FullState(Vec::new());
+    }
+    let is_other = |resource: &&Arc<Resource>| {
+        let version = claimed.get(&resource.name);
+        version != Some(&resource.version)
+    };
+    let resources = newest.iter().filter(is_other).cloned().collect();
+    // The list is sorted by name.
+    let is_gone = |name: &&crate::name::Name| {
+        let found = newest.binary_search_by(|resource| resource.name.cmp(name));
+        found.is_err()
+    };
+    let names = claimed.iter().map(|(name, _)| name);
+    ResourcesUpdate::Incremental {
+        resources,
+        removed: names.filter(is_gone).cloned().collect(),
+    }
+}
+
+/// Reads the log of the cursor's view: one changed resource costs one item,
+/// however large the collection is.
+fn changes_since(db: &mut Database, cursor: CursorId, position: Position) -> ResourcesUpdate {
+    let changes = db.view_changes(cursor, position);
+    let mut items: Vec<_> = changes.items.iter().collect();
+    items.sort_by(|a, b| a.0.cmp(&b.0));
+    let (mut resources, mut removed) = (Vec::new(), Vec::new());
+    for (name, resource) in items {
+        match resource {
+            Some(resource) => resources.push(Arc::clone(resource)),
+            None => removed.push(name.clone()),
+        }
+    }
+    ResourcesUpdate::Incremental { resources, removed }
+}

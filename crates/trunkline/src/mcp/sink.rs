@@ -1,0 +1,236 @@
+//! A sink: asks a source for collections, and ACKs what its owner has applied.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::net::TcpListener;
+use tonic::Status;
+use trunkline_core::mcp::{Delivery, McpSink as Machine, Received, SinkNode, Verdict};
+use trunkline_core::resource::TypeUrl;
+use trunkline_core::sink::BackoffConfig;
+use trunkline_proto::mcp::{SINK_METHOD, SOURCE_METHOD};
+
+use super::accept::{Accept, Role};
+use super::dial;
+use super::link::{Ended, Link, Outgoing, Why};
+use super::sink_status::SinkStatus;
+use super::wire::{self, Unreadable};
+use crate::client::ControlPlane;
+use crate::listen::Listening;
+use crate::server::BoxFuture;
+
+/// Settings of a sink.
+#[derive(Clone, Debug)]
+pub struct SinkOptions {
+    /// Who it is.
+    pub node: SinkNode,
+    /// The collections that it asks for.
+    pub collections: Vec<TypeUrl>,
+    /// It asks for incremental updates. A source may send full states all the
+    /// same (M6).
+    pub incremental: bool,
+    /// How it dials a source that it lost.
+    pub backoff: BackoffConfig,
+}
+
+impl SinkOptions {
+    /// A sink with this name that asks for incremental updates.
+    #[must_use]
+    pub fn of<C: AsRef<str>>(id: &str, collections: impl IntoIterator<Item = C>) -> Self {
+        Self {
+            node: SinkNode {
+                id: id.to_owned(),
+                ..SinkNode::default()
+            },
+            collections: collections.into_iter().map(TypeUrl::new).collect(),
+            incremental: true,
+            backoff: BackoffConfig::default(),
+        }
+    }
+}
+
+/// The owner of a sink's contents. A closure that judges at once is one, too.
+pub trait McpOwner: Send + Sync + 'static {
+    /// Checks the changes, applies all of them, and persists them where there
+    /// is a store; or changes nothing, and says which resource is at fault. The
+    /// source is told after that (M11).
+    fn apply(&self, delivery: Delivery) -> BoxFuture<'_, Verdict>;
+}
+
+impl<F: Fn(Delivery) -> Verdict + Send + Sync + 'static> McpOwner for F {
+    fn apply(&self, delivery: Delivery) -> BoxFuture<'_, Verdict> {
+        Box::pin(std::future::ready(self(delivery)))
+    }
+}
+
+/// A sink of collections. Clones share its state. It has one source at a time,
+/// which it dials or which dials it.
+#[derive(Clone)]
+pub struct McpSink {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: SinkOptions,
+    owner: Box<dyn McpOwner>,
+    /// Locked for as long as a stream lives: there is one at a time.
+    machine: tokio::sync::Mutex<Machine>,
+    status: Mutex<SinkStatus>,
+}
+
+impl fmt::Debug for McpSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("McpSink");
+        shown.field("options", &self.shared.options);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl McpSink {
+    /// A sink that holds nothing.
+    #[must_use]
+    pub fn new(options: SinkOptions, owner: impl McpOwner) -> Self {
+        let SinkOptions {
+            node,
+            collections,
+            incremental,
+            ..
+        } = options.clone();
+        let machine = Machine::new(node, collections, incremental);
+        let status = Mutex::new(SinkStatus::of(&options.collections));
+        Self {
+            shared: Arc::new(Shared {
+                options,
+                owner: Box::new(owner),
+                machine: tokio::sync::Mutex::new(machine),
+                status,
+            }),
+        }
+    }
+
+    /// What the sink holds, and what was rejected.
+    #[must_use]
+    pub fn status(&self) -> SinkStatus {
+        self.with_status(|status| status.clone())
+    }
+
+    /// Dials a source and speaks `ResourceSource`, again and again.
+    pub async fn dial(self, source: ControlPlane) {
+        let backoff = self.shared.options.backoff;
+        dial::dial(self, source, backoff).await;
+    }
+
+    /// Serves `ResourceSink` to a source that dials, as `listening` says, TLS
+    /// included. A second source is refused while the first is connected: two
+    /// would overwrite each other.
+    pub async fn listen(self, listener: TcpListener, listening: Listening) {
+        listening.serve(listener, Accept(self), |_| ()).await;
+    }
+
+    fn with_status<T>(&self, look: impl FnOnce(&mut SinkStatus) -> T) -> T {
+        let status = self.shared.status.lock();
+        look(&mut status.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks, and takes responses one after the other, until the stream ends.
+    async fn serve(
+        &self,
+        link: &mut Link,
+        machine: &mut Machine,
+        heard: &mut bool,
+    ) -> Result<std::convert::Infallible, Why> {
+        let (mut out, mut inbound) = link.halves();
+        loop {
+            say(machine, &mut out).await?;
+            let message = inbound.next().await?;
+            *heard = true;
+            self.take(machine, message).await?;
+        }
+    }
+
+    /// Takes a response, and the owner's verdict on it.
+    async fn take(&self, machine: &mut Machine, message: Bytes) -> Result<(), Why> {
+        let response = match wire::read_resources(message) {
+            Ok(response) => response,
+            Err(Unreadable::Malformed(collection, nonce, fault)) => {
+                let verdict = Verdict::Reject(vec![fault.clone()]);
+                self.note(machine, &collection, &verdict);
+                let answered = machine.handle_malformed(&collection, nonce, &fault);
+                return answered.map_err(|error| refused(&error));
+            }
+            Err(Unreadable::Undecodable(error)) => return Err(refused(&error)),
+        };
+        let collection = response.collection.clone();
+        let received = machine.handle_resources(response);
+        match received.map_err(|error| refused(&error))? {
+            Received::Rejected(fault) => {
+                self.note(machine, &collection, &Verdict::Reject(vec![fault]));
+            }
+            Received::Delivered(delivery) => {
+                let verdict = self.shared.owner.apply(delivery).await;
+                machine.handle_verdict(&collection, &verdict);
+                self.note(machine, &collection, &verdict);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a verdict; a rejection is an alarm (M11).
+    fn note(&self, machine: &Machine, collection: &TypeUrl, verdict: &Verdict) {
+        if let Verdict::Reject(faults) = verdict {
+            for fault in faults {
+                tracing::warn!(%collection, reason = %fault, "rejected");
+            }
+        }
+        let held = machine.versions(collection).count();
+        self.with_status(|status| status.note(collection, held, verdict));
+    }
+}
+
+/// Sends all that is to be said.
+async fn say(machine: &mut Machine, out: &mut Outgoing<'_>) -> Result<(), Why> {
+    while let Some(request) = machine.poll_request() {
+        out.ready().await?;
+        out.send(wire::write_request(request));
+    }
+    Ok(())
+}
+
+fn refused(error: &impl fmt::Display) -> Why {
+    Why::Refused(Status::invalid_argument(error.to_string()))
+}
+
+impl Role for McpSink {
+    const SERVED: &'static str = SINK_METHOD;
+    const DIALLED: &'static str = SOURCE_METHOD;
+
+    async fn run(self, link: &mut Link) -> Ended {
+        let mut heard = false;
+        let Ok(mut machine) = self.shared.machine.try_lock() else {
+            let status = Status::unavailable("another source is connected to this sink");
+            let why = Why::Refused(status);
+            return Ended { heard, why };
+        };
+        machine.begin_stream();
+        let _connected = Connected::new(&self, &link.peer);
+        let Err(why) = self.serve(link, &mut machine, &mut heard).await;
+        Ended { heard, why }
+    }
+}
+
+/// Shows a stream in the status for as long as it is served, however it ends.
+struct Connected<'a>(&'a McpSink);
+
+impl<'a> Connected<'a> {
+    fn new(sink: &'a McpSink, peer: &str) -> Self {
+        sink.with_status(|status| status.source = Some(peer.to_owned()));
+        Self(sink)
+    }
+}
+
+impl Drop for Connected<'_> {
+    fn drop(&mut self) {
+        self.0.with_status(|status| status.source = None);
+    }
+}
