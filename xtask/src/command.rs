@@ -6,7 +6,7 @@ use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
 use crate::{
     api, attack, bench, crash, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, store,
-    test, tidy,
+    test, tidy, traffic,
 };
 
 /// One command of `cargo xtask`.
@@ -88,6 +88,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[TARGET]... [--seconds N] [--list]",
         about: "feed what reads a peer's words with any input, each target for a minute or N seconds",
         run: fuzz::command,
+    },
+    Command {
+        name: "traffic",
+        usage: "",
+        about: "10000 random requests, routed by a real Envoy and by trunkline-traffic",
+        run: |workspace, args| {
+            no_more(args)?;
+            traffic::run(workspace)
+        },
     },
     Command {
         name: "peers",

@@ -29,6 +29,7 @@ mod sim;
 mod store;
 mod test;
 mod tidy;
+mod traffic;
 mod workspace;
 
 use std::process::ExitCode;

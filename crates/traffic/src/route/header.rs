@@ -21,6 +21,9 @@ pub(crate) struct HeaderMatcher {
 enum Test {
     Present,
     Absent,
+    /// A test of presence, where a missing header counts as an empty one and is
+    /// present for that: its outcome does not depend on the request.
+    Fixed(bool),
     Value {
         value: ValueTest,
         /// The outcome is turned round: no line may match.
@@ -80,12 +83,15 @@ impl HeaderMatcher {
     }
 
     fn presence(message: &Message, present: bool) -> Self {
+        let is_wanted = present != message.invert_match;
+        let test = match (message.treat_missing_header_as_empty, is_wanted) {
+            (true, is_wanted) => Test::Fixed(is_wanted),
+            (false, true) => Test::Present,
+            (false, false) => Test::Absent,
+        };
         Self {
             name: message.name.to_ascii_lowercase().into(),
-            test: match present != message.invert_match {
-                true => Test::Present,
-                false => Test::Absent,
-            },
+            test,
         }
     }
 
@@ -112,6 +118,7 @@ impl Test {
         match self {
             Self::Present => lines.next().is_some(),
             Self::Absent => lines.next().is_none(),
+            Self::Fixed(outcome) => *outcome,
             Self::Value {
                 value,
                 is_inverted,

@@ -33,11 +33,11 @@ enum PathChange {
 }
 
 impl Redirect {
-    /// The redirect to https that `require_tls` asks for (35).
-    pub(super) fn to_https() -> Self {
+    /// A redirect to where the request came.
+    pub(super) fn to_itself() -> Self {
         Self {
             status: 301,
-            scheme: Some("https".into()),
+            scheme: None,
             host: None,
             port: None,
             path: PathChange::None,

@@ -48,7 +48,7 @@ struct Settings {
     filters: FilterConfigs,
     mutations: BothMutations,
     specific_mutations_win: bool,
-    to_https: Redirect,
+    to_itself: Redirect,
 }
 
 /// The route that a request takes.
@@ -209,10 +209,11 @@ impl RouteTable {
         routes.map(|route| route.criteria.test(&trial)).collect()
     }
 
-    /// The `location` of a request that needs TLS.
+    /// The `location` of a request that needs TLS (35). Unlike a redirect of a
+    /// route to https, it keeps any port.
     #[must_use]
     pub fn tls_location(&self, request: &Request<'_>) -> String {
-        self.settings.to_https.location(request, None)
+        format!("https://{}{}", request.authority, request.path)
     }
 
     /// Returns the path that routes are matched with.
@@ -261,7 +262,7 @@ impl Settings {
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
             mutations: BothMutations::compile(&fields!(message), at, findings),
             specific_mutations_win: message.most_specific_header_mutations_wins,
-            to_https: Redirect::to_https(),
+            to_itself: Redirect::to_itself(),
         }
     }
 
@@ -301,12 +302,16 @@ impl<'t> RouteMatch<'t> {
         Some(forwarding.forward(&self.route.criteria.path, request, context))
     }
 
-    /// The `location` of a request that the route redirects.
+    /// The `location` of a request that the route redirects. A direct response
+    /// has one too if its status is 201 or a redirect's: where the request came.
     #[must_use]
     pub fn location(&self, request: &Request<'_>) -> Option<String> {
         match &self.route.action {
             Action::Redirect(redirect) => {
                 Some(redirect.location(request, Some(&self.route.criteria.path)))
+            }
+            Action::DirectResponse(direct) if matches!(direct.status, 201 | 300..=399) => {
+                Some(self.settings.to_itself.location(request, None))
             }
             _ => None,
         }
