@@ -69,7 +69,8 @@ pub(super) const PARTS: &[Part] = &[
         about: "unit tests, scenarios, properties, examples in the documentation, guides",
         needs: &["setup"],
         run: |workspace| {
-            run(&mut workspace.cargo(&["test", "--workspace", "--exclude", "interop"]))
+            let all_but_interop = ["test", "--workspace", "--exclude", "interop"];
+            run(workspace.cargo(&all_but_interop).arg("--no-fail-fast"))
         },
     },
     Part {
@@ -94,7 +95,11 @@ pub(super) const PARTS: &[Part] = &[
         name: "interop",
         about: "real Envoy and real gRPC",
         needs: &["setup"],
-        run: |workspace| run(&mut workspace.cargo(&["test", "--package", "interop"])),
+        run: |workspace| {
+            run(workspace
+                .cargo(&["test", "--package", "interop"])
+                .arg("--no-fail-fast"))
+        },
     },
 ];
 

@@ -160,6 +160,9 @@ mod tests {
         let (next, mut nexts) = tokio::sync::mpsc::unbounded_channel::<()>();
         executor.spawn(async move {
             while nexts.recv().await.is_some() {
+                // What was sent may have arrived before the poll ended in which
+                // the last answer was given.
+                tokio::task::yield_now().await;
                 let _ = polls.send(Handle::current().id());
             }
         });
