@@ -2,11 +2,13 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`listener`] | from a connection to its filter chain |
 //! | [`connection_manager`] | host, path and trust, before a request is routed |
 //! | [`route`] | from a request to a virtual host, a route, a cluster |
 //! | [`balance`] | from a cluster and a request to an endpoint |
 //! | [`cluster`] | circuit breakers and outlier detection |
 //! | [`retry`] | attempts, timeouts and hedging of one request |
+//! | [`concurrency`] | how many requests may be under way, by their latency |
 //! | [`headers`] | header lines of requests and responses |
 //! | [`support`] | what is supported and what is not |
 //! | [`hash`] | hashes that choose endpoints |
@@ -19,13 +21,16 @@
 //! Numbers in parentheses name rules of the data plane; "facts" are what a live
 //! Envoy 1.40 was seen to do, and the recorded cases are tests.
 
+mod address;
 pub mod balance;
 pub mod cluster;
+pub mod concurrency;
 pub mod connection_manager;
 mod drain;
 mod findings;
 pub mod hash;
 pub mod headers;
+pub mod listener;
 mod pattern;
 mod persistent;
 mod request;

@@ -23,6 +23,17 @@ pub type Group = (&'static str, &'static [Row]);
 /// All groups.
 pub const SUPPORT: &[Group] = &[
     (
+        "Listeners",
+        &[
+            (
+                "filter chains: ports, addresses, server names, protocols, sources",
+                "26",
+                Level::Documented,
+            ),
+            ("`filter_chain_matcher`", "26", Level::Finding),
+        ],
+    ),
+    (
         "Routes",
         &[
             (
@@ -206,9 +217,9 @@ pub const SUPPORT: &[Group] = &[
             ),
             ("drain probability", "9", Level::Documented),
             (
-                "adaptive concurrency, filter chain match",
-                "57, 26",
-                Level::Absent,
+                "adaptive concurrency: the limit by latency, measured anew",
+                "57",
+                Level::Documented,
             ),
         ],
     ),

@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use trunkline_proto::acceptance::{Place, Problem};
-use trunkline_proto::envoy::envoy::config::core::v3::CidrRange;
 use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
 
 use super::Connection;
+use crate::address::Range;
 use crate::findings::Findings;
 use crate::headers::Headers;
 
@@ -47,12 +47,6 @@ pub(super) struct Trust {
     appends_port: bool,
     internal: Box<[Range]>,
     scheme: Option<Box<str>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    address: IpAddr,
-    length: u32,
 }
 
 /// What is known of the sender.
@@ -180,27 +174,4 @@ fn last_address(headers: &Headers, skipped: usize) -> Option<(IpAddr, bool)> {
     let mut addresses = list.rsplit(',').skip(skipped);
     let address = addresses.next()?.trim().parse().ok()?;
     Some((address, !list.contains(',')))
-}
-
-impl Range {
-    fn compile(message: &CidrRange) -> Option<Self> {
-        let address: IpAddr = message.address_prefix.parse().ok()?;
-        let length = message.prefix_len.map_or(0, |length| length.value);
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        (length <= most).then_some(Self { address, length })
-    }
-
-    fn has(&self, address: IpAddr) -> bool {
-        match (self.address, address) {
-            (IpAddr::V4(range), IpAddr::V4(address)) => {
-                let differs = range.to_bits() ^ address.to_bits();
-                differs.leading_zeros() >= self.length
-            }
-            (IpAddr::V6(range), IpAddr::V6(address)) => {
-                let differs = range.to_bits() ^ address.to_bits();
-                differs.leading_zeros() >= self.length
-            }
-            _ => false,
-        }
-    }
 }

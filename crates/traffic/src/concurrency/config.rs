@@ -1,0 +1,132 @@
+//! Settings of adaptive concurrency.
+
+use std::time::Duration;
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::extensions::filters::http::adaptive_concurrency::v3::{
+    AdaptiveConcurrency, adaptive_concurrency::ConcurrencyControllerConfig,
+    gradient_controller_config::MinimumRttCalculationParams,
+};
+use trunkline_proto::envoy::envoy::r#type::v3::Percent;
+
+use crate::balance::duration;
+use crate::findings::Findings;
+
+/// How the limit is found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConcurrencyConfig {
+    /// Whether there is a limit at all.
+    pub(super) is_enabled: bool,
+    pub(super) status: u16,
+    /// The part of requests whose latency counts, between 0 and 1.
+    pub(super) percentile: f64,
+    pub(super) max: u32,
+    /// The least that the limit falls to.
+    pub(super) min: u32,
+    /// The time of a window of samples.
+    pub(super) window: Duration,
+    pub(super) least: Least,
+    /// By how much the least latency counts for more, as a part of it.
+    pub(super) buffer: f64,
+}
+
+/// How the least latency is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Least {
+    /// It is said.
+    Fixed(Duration),
+    /// It is measured, again and again.
+    Measured {
+        interval: Duration,
+        /// As a part of the interval.
+        jitter: f64,
+        requests: u64,
+        /// The limit meanwhile.
+        concurrency: u32,
+    },
+}
+
+impl ConcurrencyConfig {
+    /// Compiles the settings of the filter. What cannot be compiled is a finding.
+    pub fn compile(message: &AdaptiveConcurrency) -> Result<Self, Findings> {
+        let mut findings = Findings::default();
+        let at = Place::ROOT.field("gradient_controller_config");
+        let Some(ConcurrencyControllerConfig::GradientControllerConfig(gradient)) =
+            &message.concurrency_controller_config
+        else {
+            findings.add(&at, Problem::Missing);
+            return Err(findings);
+        };
+        let limits = gradient.concurrency_limit_params.unwrap_or_default();
+        let least = gradient.min_rtt_calc_params.unwrap_or_default();
+        let window = limits.concurrency_update_interval.as_ref().map(duration);
+        if window.is_none_or(|window| window.is_zero()) {
+            let at = at.field("concurrency_limit_params");
+            findings.add(&at.field("concurrency_update_interval"), Problem::Missing);
+        }
+        let concurrency = least.min_concurrency.map_or(3, |min| min.value);
+        let enabled = message.enabled.as_ref();
+        let enabled = enabled.and_then(|flag| flag.default_value);
+        let status = message.concurrency_limit_exceeded_status.as_ref();
+        let status = status.and_then(|status| u16::try_from(status.code).ok());
+        let config = Self {
+            is_enabled: enabled.is_none_or(|enabled| enabled.value),
+            status: status.filter(|status| *status >= 400).unwrap_or(503),
+            percentile: part(gradient.sample_aggregate_percentile.as_ref(), 50.0),
+            max: limits.max_concurrency_limit.map_or(1000, |max| max.value),
+            min: limits
+                .min_concurrency_limit
+                .map_or(concurrency, |min| min.value),
+            window: window.unwrap_or_default(),
+            least: read_least(
+                &least,
+                concurrency,
+                &at.field("min_rtt_calc_params"),
+                &mut findings,
+            ),
+            buffer: part(least.buffer.as_ref(), 25.0),
+        };
+        if config.min > config.max {
+            let problem = format!("{} is below the least limit {}", config.max, config.min);
+            let at = at.field("concurrency_limit_params");
+            findings.add(&at.field("max_concurrency_limit"), Problem::Other(problem));
+        }
+        findings.finish(config)
+    }
+
+    /// The status of a request that is not let in.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+}
+
+fn part(percent: Option<&Percent>, default: f64) -> f64 {
+    percent.map_or(default, |percent| percent.value) / 100.0
+}
+
+fn read_least(
+    message: &MinimumRttCalculationParams,
+    concurrency: u32,
+    at: &Place<'_>,
+    findings: &mut Findings,
+) -> Least {
+    let interval = message.interval.as_ref().map(duration);
+    let interval = interval.filter(|interval| !interval.is_zero());
+    let fixed = message.fixed_value.as_ref().map(duration);
+    match (interval, fixed) {
+        (Some(interval), _) => Least::Measured {
+            interval,
+            jitter: part(message.jitter.as_ref(), 15.0),
+            requests: message
+                .request_count
+                .map_or(50, |count| u64::from(count.value)),
+            concurrency,
+        },
+        (None, Some(fixed)) => Least::Fixed(fixed),
+        (None, None) => {
+            findings.add(&at.field("interval"), Problem::Missing);
+            Least::Fixed(Duration::ZERO)
+        }
+    }
+}

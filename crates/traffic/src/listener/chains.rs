@@ -1,0 +1,178 @@
+//! The filter chains of a listener, compiled.
+
+use trunkline_proto::acceptance::{Place, Problem};
+use trunkline_proto::envoy::envoy::config::core::v3::CidrRange;
+use trunkline_proto::envoy::envoy::config::listener::v3::{
+    FilterChainMatch, Listener, filter_chain_match::ConnectionSourceType,
+};
+
+use super::connection::Incoming;
+use super::steps::{Node, ORDER, Want};
+use crate::address::Range;
+use crate::findings::Findings;
+
+/// The filter chains of a listener.
+#[derive(Debug, Clone)]
+pub struct FilterChains {
+    /// The first one is the root.
+    nodes: Vec<Node>,
+    has_default: bool,
+}
+
+/// The chain of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundChain {
+    /// The one at this place in `filter_chains`.
+    Listed(usize),
+    /// `default_filter_chain`.
+    Default,
+}
+
+impl FilterChains {
+    /// Compiles the matches of a listener. What cannot be compiled is a finding;
+    /// so are two chains that the same connections would take.
+    pub fn compile(message: &Listener) -> Result<Self, Findings> {
+        let mut findings = Findings::default();
+        let at = Place::ROOT;
+        let matcher = message.filter_chain_matcher.is_some();
+        findings.unsupported(&at.field("filter_chain_matcher"), matcher);
+        let mut chains = Self {
+            nodes: vec![Node::default()],
+            has_default: message.default_filter_chain.is_some(),
+        };
+        for (index, chain) in message.filter_chains.iter().enumerate() {
+            let at = at.item("filter_chains", index);
+            let at = at.field("filter_chain_match");
+            let empty = FilterChainMatch::default();
+            let wanted = chain.filter_chain_match.as_ref().unwrap_or(&empty);
+            let wants = wants(wanted, &at, &mut findings);
+            if let Some(other) = chains.add(0, &wants, index) {
+                let problem = Problem::Duplicate {
+                    what: "what it matches".to_owned(),
+                    first: format!("the chain {other}"),
+                };
+                findings.add(&at, problem);
+            }
+        }
+        findings.finish(chains)
+    }
+
+    /// Finds the chain of a connection. Without one, the connection is closed.
+    #[must_use]
+    pub fn find(&self, incoming: &Incoming<'_>) -> Option<FoundChain> {
+        let mut steps = ORDER.iter();
+        let found = steps.try_fold(0, |node, step| self.nodes[node].follow(*step, incoming));
+        let otherwise = || self.has_default.then_some(FoundChain::Default);
+        found.map(FoundChain::Listed).or_else(otherwise)
+    }
+
+    /// Adds a chain below a node, under each combination of what is wanted of
+    /// the fields that are left. Returns a chain that is there already.
+    fn add(&mut self, node: usize, wants: &[Vec<Want>], chain: usize) -> Option<usize> {
+        let (here, below) = wants.split_first()?;
+        let mut other = None;
+        for want in here {
+            let known = self.nodes[node].get(want);
+            let found = match (known, below.is_empty()) {
+                (Some(known), true) => Some(known),
+                (None, true) => {
+                    self.nodes[node].put(want, chain);
+                    None
+                }
+                (Some(known), false) => self.add(known, below, chain),
+                (None, false) => {
+                    let new = self.nodes.len();
+                    self.nodes.push(Node::default());
+                    self.nodes[node].put(want, new);
+                    self.add(new, below, chain)
+                }
+            };
+            other = other.or(found);
+        }
+        other
+    }
+}
+
+/// Reads what a match wants of each field, in the order of the steps.
+fn wants(message: &FilterChainMatch, at: &Place<'_>, findings: &mut Findings) -> [Vec<Want>; 9] {
+    let suffix = !message.address_suffix.is_empty();
+    findings.unsupported(&at.field("address_suffix"), suffix);
+    findings.unsupported(&at.field("suffix_len"), message.suffix_len.is_some());
+    let mut ranges = |field, list: &[CidrRange]| {
+        let read = crate::route::each(field, list, at, |range, at| {
+            let range = Range::compile(range).map(Want::Range);
+            if range.is_none() {
+                findings.add(at, Problem::Other("is no range of addresses".to_owned()));
+            }
+            range
+        });
+        or_anything(read.into_vec())
+    };
+    let destination = ranges("prefix_ranges", &message.prefix_ranges);
+    let direct = ranges(
+        "direct_source_prefix_ranges",
+        &message.direct_source_prefix_ranges,
+    );
+    let source = ranges("source_prefix_ranges", &message.source_prefix_ranges);
+    let port = message.destination_port.as_ref();
+    let port = port.map(|port| port_of(port.value, &at.field("destination_port"), findings));
+    let source_ports = crate::route::each("source_ports", &message.source_ports, at, |port, at| {
+        Some(port_of(*port, at, findings))
+    });
+    let names = crate::route::each("server_names", &message.server_names, at, |name, at| {
+        server_name(name, at, findings)
+    });
+    let text = |text: &String| Want::Text(text.as_str().into());
+    let transport = Some(&message.transport_protocol).filter(|name| !name.is_empty());
+    let kind = match message.source_type() {
+        ConnectionSourceType::Any => Want::Anything,
+        ConnectionSourceType::SameIpOrLoopback => Want::Local,
+        ConnectionSourceType::External => Want::External,
+    };
+    [
+        or_anything(port.into_iter().collect()),
+        destination,
+        or_anything(names.into_vec()),
+        or_anything(transport.map(text).into_iter().collect()),
+        or_anything(message.application_protocols.iter().map(text).collect()),
+        direct,
+        vec![kind],
+        source,
+        or_anything(source_ports.into_vec()),
+    ]
+}
+
+fn or_anything(wants: Vec<Want>) -> Vec<Want> {
+    match wants.is_empty() {
+        true => vec![Want::Anything],
+        false => wants,
+    }
+}
+
+fn port_of(port: u32, at: &Place<'_>, findings: &mut Findings) -> Want {
+    match u16::try_from(port) {
+        Ok(port) if port > 0 => Want::Port(port),
+        _ => {
+            findings.add(at, Problem::Other(format!("{port} is no port")));
+            Want::Anything
+        }
+    }
+}
+
+/// Reads a server name. `*.a.com` is kept as the suffix `.a.com`.
+fn server_name(name: &str, at: &Place<'_>, findings: &mut Findings) -> Option<Want> {
+    let lower = name.to_ascii_lowercase();
+    let text = match lower.strip_prefix('*') {
+        Some(suffix) if suffix.starts_with('.') => suffix,
+        _ => &lower,
+    };
+    if text.contains('*') {
+        let problem = format!("{name:?} has a wildcard that is not the whole first label");
+        findings.add(at, Problem::Other(problem));
+        return None;
+    }
+    match text {
+        "" => Some(Want::Anything),
+        text => Some(Want::Text(text.into())),
+    }
+}
