@@ -91,12 +91,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "traffic",
-        usage: "",
-        about: "10000 random requests, routed by a real Envoy and by trunkline-traffic",
-        run: |workspace, args| {
-            no_more(args)?;
-            traffic::run(workspace)
-        },
+        usage: "[--requests N] [--seed S]",
+        about: "10000 random requests, answered by a real Envoy and by trunkline-traffic",
+        run: traffic::command,
     },
     Command {
         name: "peers",

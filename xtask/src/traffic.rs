@@ -1,19 +1,30 @@
-//! Random routes and requests, many of them, at a real Envoy and at the crate
-//! `trunkline-traffic`. The gate has some hundred.
+//! Random configurations and requests, many of them, at a real Envoy and at the
+//! crate `trunkline-traffic`. The gate has some hundred.
+
+use lexopt::{Arg, ValueExt as _};
 
 use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, run as run_shown};
 
-/// The requests that are put to both.
-const REQUESTS: &str = "10000";
+/// The requests that are put to both, unless another number is said.
+const REQUESTS: u32 = 10_000;
 
-/// Puts the requests to both, and fails at the first difference.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+/// Puts the requests to both, and fails at the first seed with a difference.
+pub(crate) fn command(workspace: &Workspace, mut args: lexopt::Parser) -> Result<()> {
+    let (mut requests, mut seed) = (REQUESTS, 0_u32);
+    while let Some(arg) = args.next()? {
+        match arg {
+            Arg::Long("requests") => requests = args.value()?.parse()?,
+            Arg::Long("seed") => seed = args.value()?.parse()?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
     let mut cargo = workspace.cargo(&["test", "--package", "interop", "--test", "traffic"]);
-    cargo.env("TRAFFIC_REQUESTS", REQUESTS);
+    cargo.env("TRAFFIC_REQUESTS", requests.to_string());
+    cargo.env("TRAFFIC_SEED", seed.to_string());
     run_shown(&mut cargo).map_err(|_| {
-        Failure::new("a request is routed otherwise than by Envoy, see above which")
+        Failure::new("a request is answered otherwise than by Envoy, see above which")
     })?;
-    println!("{REQUESTS} requests are routed as by Envoy");
+    println!("{requests} requests are answered as by Envoy");
     Ok(())
 }

@@ -91,3 +91,58 @@ fn d62_an_override_host_is_taken_while_it_is_usable() {
         assert_eq!(host.address(), taken, "{asked}");
     }
 }
+
+fn balancer(endpoints: Value, policy: Value, cluster: &Cluster) -> (HostSets, Balancer) {
+    let mut message = assignment(endpoints);
+    let text = json!({"cluster_name": "c", "policy": policy}).to_string();
+    let of = "envoy.config.endpoint.v3.ClusterLoadAssignment";
+    let read = read_message(of, Format::Json, "case", &text, None, &Options::default());
+    let bytes = prost::Message::encode_to_vec(&read.unwrap().message);
+    let parsed: ClusterLoadAssignment = prost::Message::decode(&*bytes).unwrap();
+    message.policy = parsed.policy;
+    let sets = HostSets::read(&message, Duration::ZERO).unwrap();
+    let policy = Arc::new(Policy::compile(cluster).unwrap());
+    let balancer = Balancer::new(policy, &sets, None, 0, Duration::ZERO);
+    (sets, balancer)
+}
+
+#[test]
+fn d68_an_endpoint_that_drains_counts_for_nothing_but_panic() {
+    let drains = |count: u8| {
+        let mut all = vec![endpoint(1, "HEALTHY", 1)];
+        all.extend((2..2 + count).map(|last| endpoint(last, "DRAINING", 1)));
+        balancer(groups(all, vec![]), json!({}), &Cluster::default()).1
+    };
+    // One of one, whatever drains beside it; unhealthy ones would be panic.
+    assert_eq!(drains(4).load().panics, [false, false]);
+    let all = vec![
+        endpoint(1, "HEALTHY", 1),
+        endpoint(2, "UNHEALTHY", 1),
+        endpoint(3, "UNHEALTHY", 1),
+    ];
+    let (_, panics) = balancer(groups(all, vec![]), json!({}), &Cluster::default());
+    assert!(panics.load().panics[0]);
+    // With nothing else they get the requests.
+    let only = groups(vec![endpoint(1, "DRAINING", 1)], vec![]);
+    let (_, mut balancer) = balancer(only, json!({}), &Cluster::default());
+    let host = balancer.pick(&PickContext::default(), &mut || 0).unwrap();
+    assert_eq!(host.address(), "10.0.0.1:80");
+}
+
+#[test]
+fn d66_the_health_of_a_priority_may_be_that_of_its_weights() {
+    let sets = || {
+        groups(
+            vec![endpoint(1, "HEALTHY", 1), endpoint(2, "UNHEALTHY", 9)],
+            vec![endpoint(3, "HEALTHY", 1)],
+        )
+    };
+    let load = |weighs: bool| {
+        let policy = json!({"weighted_priority_health": weighs});
+        let (_, balancer) = balancer(sets(), policy, &Cluster::default());
+        balancer.load().healthy.clone()
+    };
+    // 1.4 of a half, and of a tenth.
+    assert_eq!(load(false), [70, 30]);
+    assert_eq!(load(true), [14, 86]);
+}

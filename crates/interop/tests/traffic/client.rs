@@ -2,9 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
-use super::Seen;
-use super::random::RandomRequest;
+use super::requests::RandomRequest;
+use super::seen::{Body, Seen, Upstream};
+
+/// How long a response may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection that is made anew when the other end closes it.
 pub(crate) struct Connection {
@@ -22,7 +26,11 @@ impl Connection {
 
     pub(crate) fn send(&mut self, request: &RandomRequest) -> Seen {
         let address = self.address;
-        let connect = || BufReader::new(TcpStream::connect(address).unwrap());
+        let connect = || {
+            let stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            BufReader::new(stream)
+        };
         let mut stream = self.stream.take().unwrap_or_else(connect);
         let mut head = format!(
             "GET {} HTTP/1.1\r\nhost: {}\r\n",
@@ -34,30 +42,39 @@ impl Connection {
         head.push_str("\r\n");
         stream.get_mut().write_all(head.as_bytes()).unwrap();
         let status = line(&mut stream);
-        let status = status.split(' ').nth(1).unwrap().parse().unwrap();
-        let (mut location, mut length, mut is_kept) = (None, 0, true);
+        let mut seen = Seen {
+            status: status.split(' ').nth(1).unwrap().parse().unwrap(),
+            ..Seen::default()
+        };
+        let (mut length, mut is_kept) = (0, true);
         loop {
             let header = line(&mut stream);
-            let Some((name, value)) = header.split_once(": ") else {
+            let Some((name, value)) = header.split_once(':') else {
                 break;
             };
+            let value = value.trim();
             match name {
-                "location" => location = Some(value.to_owned()),
+                "location" => seen.location = Some(value.to_owned()),
                 "content-length" => length = value.parse().unwrap(),
                 "connection" => is_kept = value != "close",
+                name if Seen::compares(name) => {
+                    seen.headers.push((name.to_owned(), value.to_owned()));
+                }
                 _ => {}
             }
         }
+        seen.headers.sort_by(|a, b| a.0.cmp(&b.0));
         let mut body = vec![0; length];
         stream.read_exact(&mut body).unwrap();
         if is_kept {
             self.stream = Some(stream);
         }
-        Seen {
-            status,
-            location,
-            body: String::from_utf8(body).unwrap(),
-        }
+        let body = String::from_utf8(body).unwrap();
+        seen.body = match Upstream::read(&body) {
+            Some(upstream) => Body::Upstream(upstream),
+            None => Body::Text(body),
+        };
+        seen
     }
 }
 

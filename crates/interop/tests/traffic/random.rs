@@ -1,32 +1,10 @@
-//! Random routes and requests, of few words, so that they often meet.
+//! A random connection manager with its routes.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-const LABELS: &[&str] = &["a", "b", "c", "Up"];
-const SEGMENTS: &[&str] = &[
-    "a", "b", "ab", "A", "x.y", "7", "..", ".", "", "%41", "a%2Fb", "a;p=1",
-];
-const NAMES: &[&str] = &["x-a", "x-b", "x-n"];
-const VALUES: &[&str] = &["1", "22", "abc", "Abc", "b,c", "-3", ""];
-
-/// A request.
-#[derive(Debug)]
-pub(crate) struct RandomRequest {
-    pub(crate) host: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
-}
-
-fn one<'w>(random: &mut Rng, words: &[&'w str]) -> &'w str {
-    words[random.usize(..words.len())]
-}
-
-fn host(random: &mut Rng) -> String {
-    let labels = 1 + random.usize(..3);
-    let labels: Vec<&str> = (0..labels).map(|_| one(random, LABELS)).collect();
-    labels.join(".")
-}
+use super::forward::{forward, mutations, retry_policy};
+use super::words::{NAMES, host, once_in, one, path};
 
 /// A connection manager with all its routes.
 pub(crate) fn manager(random: &mut Rng) -> Value {
@@ -52,21 +30,30 @@ pub(crate) fn manager(random: &mut Rng) -> Value {
         .enumerate()
         .map(|(index, domain)| virtual_host(random, index, domain))
         .collect();
+    let mut routes = json!({
+        "name": "r",
+        "virtual_hosts": hosts,
+        "ignore_port_in_host_matching": random.bool(),
+        "ignore_path_parameters_in_path_matching": random.bool(),
+        "most_specific_header_mutations_wins": random.bool(),
+    });
+    mutations(random, &mut routes);
     json!({
         "stat_prefix": "s",
         "normalize_path": random.bool(),
         "merge_slashes": random.bool(),
         "path_with_escaped_slashes_action": one(random, &["KEEP_UNCHANGED", "REJECT_REQUEST", "UNESCAPE_AND_REDIRECT", "UNESCAPE_AND_FORWARD"]),
-        "route_config": {
-            "name": "r",
-            "virtual_hosts": hosts,
-            "ignore_port_in_host_matching": random.bool(),
-            "ignore_path_parameters_in_path_matching": random.bool(),
-        },
-        "http_filters": [{
-            "name": "envoy.filters.http.router",
-            "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"},
-        }],
+        "internal_address_config": {"cidr_ranges": [{"address_prefix": "10.0.0.0", "prefix_len": 8}]},
+        "xff_num_trusted_hops": random.u8(..2),
+        "route_config": routes,
+        "http_filters": [router()],
+    })
+}
+
+pub(crate) fn router() -> Value {
+    json!({
+        "name": "envoy.filters.http.router",
+        "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"},
     })
 }
 
@@ -75,13 +62,26 @@ fn virtual_host(random: &mut Rng, index: usize, domain: &str) -> Value {
     let routes: Vec<Value> = (0..count)
         .map(|route| route_of(random, &format!("v{index}r{route}")))
         .collect();
-    let tls = if random.u8(..12) == 0 { "ALL" } else { "NONE" };
-    json!({"name": format!("v{index}"), "domains": [domain], "routes": routes, "require_tls": tls})
+    let tls = if once_in(random, 12) { "ALL" } else { "NONE" };
+    let mut host = json!({
+        "name": format!("v{index}"),
+        "domains": [domain],
+        "routes": routes,
+        "require_tls": tls,
+        // The backends follow their plan by it.
+        "include_request_attempt_count": true,
+        "include_attempt_count_in_response": random.bool(),
+    });
+    mutations(random, &mut host);
+    if once_in(random, 3) {
+        host["retry_policy"] = retry_policy(random);
+    }
+    host
 }
 
 fn route_of(random: &mut Rng, name: &str) -> Value {
     let path = path(random, 3);
-    let mut test = match random.u8(..5) {
+    let mut test = match random.u8(..6) {
         0 => json!({"path": path}),
         1 => json!({"path_separated_prefix": format!("/{}", one(random, &["a", "b", "ab/7"]))}),
         2 => {
@@ -92,16 +92,16 @@ fn route_of(random: &mut Rng, name: &str) -> Value {
     if random.bool() && test.get("safe_regex").is_none() {
         test["case_sensitive"] = random.bool().into();
     }
-    if random.u8(..3) == 0 {
+    if once_in(random, 3) {
         test["headers"] = json!([header(random)]);
     }
-    if random.u8(..4) == 0 {
+    if once_in(random, 4) {
         test["query_parameters"] = json!([parameter(random)]);
     }
     let mut route = json!({"name": name, "match": test});
-    match random.u8(..4) {
+    match random.u8(..6) {
         0 => route["redirect"] = redirect(random),
-        _ => {
+        1 | 2 => {
             let status = [200, 201, 203, 204, 302, 404][random.usize(..6)];
             route["direct_response"] = match status {
                 // It has no body.
@@ -109,7 +109,9 @@ fn route_of(random: &mut Rng, name: &str) -> Value {
                 _ => json!({"status": status, "body": {"inline_string": name}}),
             };
         }
+        _ => route["route"] = forward(random),
     }
+    mutations(random, &mut route);
     route
 }
 
@@ -128,7 +130,7 @@ fn header(random: &mut Rng) -> Value {
     };
     matcher["name"] = one(random, NAMES).into();
     matcher["invert_match"] = random.bool().into();
-    matcher["treat_missing_header_as_empty"] = (random.u8(..3) == 0).into();
+    matcher["treat_missing_header_as_empty"] = once_in(random, 3).into();
     matcher
 }
 
@@ -162,41 +164,8 @@ fn redirect(random: &mut Rng) -> Value {
     if random.bool() {
         redirect["https_redirect"] = true.into();
     }
-    if random.u8(..3) == 0 {
+    if once_in(random, 3) {
         redirect["port_redirect"] = 8443.into();
     }
     redirect
-}
-
-fn path(random: &mut Rng, most: usize) -> String {
-    let count = random.usize(..=most);
-    let segments: Vec<&str> = (0..count).map(|_| one(random, SEGMENTS)).collect();
-    format!("/{}", segments.join("/"))
-}
-
-/// So many requests.
-pub(crate) fn requests(random: &mut Rng, count: usize) -> Vec<RandomRequest> {
-    (0..count).map(|_| request(random)).collect()
-}
-
-fn request(random: &mut Rng) -> RandomRequest {
-    let mut host = match random.u8(..4) {
-        0 => format!("z-{}", host(random)),
-        1 => format!("z.{}", host(random)),
-        _ => host(random),
-    };
-    if random.u8(..4) == 0 {
-        host.push_str(one(random, &[":80", ":443", ":8080"]));
-    }
-    let query = one(random, &["", "", "?k=1", "?q=x&k=1", "?k", "?K=1"]);
-    let headers = (0..random.usize(..4)).map(|_| {
-        let name = one(random, NAMES).to_owned();
-        (name, one(random, VALUES).to_owned())
-    });
-    let headers = headers.collect();
-    RandomRequest {
-        host,
-        path: format!("{}{query}", path(random, 4)),
-        headers,
-    }
 }

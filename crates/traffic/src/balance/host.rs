@@ -24,6 +24,9 @@ pub struct Host {
     pub(super) metadata: LbMetadata,
     hash_key: Option<Box<str>>,
     reported: Health,
+    /// Whether the control plane says that it drains. It is used in panic only,
+    /// and does not count where health is a share of all endpoints.
+    is_draining: bool,
     counters: Arc<HostCounters>,
 }
 
@@ -97,6 +100,7 @@ impl Host {
                 Ok(HealthStatus::Degraded) => Health::Degraded,
                 _ => Health::Unhealthy,
             },
+            is_draining: message.health_status() == HealthStatus::Draining,
             counters: counters.unwrap_or_else(|| Arc::new(fresh())),
         })
     }
@@ -137,6 +141,11 @@ impl Host {
         &self.counters
     }
 
+    /// Whether it counts where health is a share of all endpoints.
+    pub(super) fn counts(&self) -> bool {
+        !self.is_draining
+    }
+
     /// The text that ring hash and maglev hash.
     pub(super) fn hash_key(&self, uses_hostname: bool) -> &str {
         match &self.hash_key {
@@ -156,6 +165,7 @@ impl Host {
             && self.metadata == other.metadata
             && self.hash_key == other.hash_key
             && self.reported == other.reported
+            && self.is_draining == other.is_draining
     }
 }
 

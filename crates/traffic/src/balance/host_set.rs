@@ -8,7 +8,7 @@ use std::time::Duration;
 use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
 
 use super::drop::DropOverloads;
-use super::host::{Health, Host, Locality};
+use super::host::{Host, Locality};
 use crate::findings::Findings;
 
 /// The overprovisioning factor, in per cent, unless an assignment says another.
@@ -19,6 +19,8 @@ const OVERPROVISIONING: u64 = 140;
 pub struct HostSets {
     pub(super) priorities: Vec<Arc<HostSet>>,
     pub(super) overprovisioning: u64,
+    /// Whether the health of a priority is the share of weights, not of numbers.
+    pub(super) weighs_health: bool,
     drops: DropOverloads,
 }
 
@@ -54,6 +56,7 @@ impl Default for HostSets {
         Self {
             priorities: Vec::new(),
             overprovisioning: OVERPROVISIONING,
+            weighs_health: false,
             drops: DropOverloads::default(),
         }
     }
@@ -121,10 +124,13 @@ impl HostSets {
             .as_ref()
             .and_then(|p| p.overprovisioning_factor);
         let factor = factor.map_or(OVERPROVISIONING, |factor| u64::from(factor.value));
-        if factor != self.overprovisioning {
+        let weighs = message.policy.as_ref();
+        let weighs = weighs.is_some_and(|policy| policy.weighted_priority_health);
+        if (factor, weighs) != (self.overprovisioning, self.weighs_health) {
             changes.priorities = (0..self.priorities.len()).collect();
         }
         self.overprovisioning = factor;
+        self.weighs_health = weighs;
         self.drops = drops;
         Ok(changes)
     }
@@ -188,6 +194,7 @@ impl HostSets {
         Self {
             priorities: priorities.collect(),
             overprovisioning: self.overprovisioning,
+            weighs_health: self.weighs_health,
             drops: self.drops.clone(),
         }
     }
@@ -205,16 +212,6 @@ impl HostSet {
 
     pub(super) fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.localities.iter().flat_map(|locality| &locality.hosts)
-    }
-
-    /// Returns how many endpoints there are, and how many have a health.
-    pub(super) fn count(&self, health: Health) -> (u64, u64) {
-        let mut counts = (0, 0);
-        for host in self.hosts() {
-            counts.0 += 1;
-            counts.1 += u64::from(host.health() == health);
-        }
-        counts
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -2,7 +2,7 @@
 //! facts 4.3).
 
 use super::host::Health;
-use super::host_set::HostSets;
+use super::host_set::{HostSet, HostSets};
 
 /// The share of each priority, in per cent, and whether it panics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,29 +15,24 @@ pub struct PriorityLoad {
     pub panics: Vec<bool>,
 }
 
-/// The endpoints of one priority, counted.
-#[derive(Debug, Clone, Copy)]
+/// The endpoints of one priority, counted, and their weights.
+#[derive(Debug, Clone, Copy, Default)]
 struct Counted {
+    all: u64,
+    /// All but those that drain.
     total: u64,
     healthy: u64,
     degraded: u64,
+    /// The same in weights, or in numbers where weights do not count.
+    shares: [u64; 3],
 }
 
 impl PriorityLoad {
     /// Works out the shares.
     pub(super) fn new(sets: &HostSets, panic_threshold: f64) -> Self {
-        let counted: Vec<Counted> = sets
-            .priorities
-            .iter()
-            .map(|set| {
-                let (total, healthy) = set.count(Health::Healthy);
-                let (_, degraded) = set.count(Health::Degraded);
-                Counted {
-                    total,
-                    healthy,
-                    degraded,
-                }
-            })
+        let sets_counted = sets.priorities.iter();
+        let counted: Vec<Counted> = sets_counted
+            .map(|set| Counted::new(set, sets.weighs_health))
             .collect();
         Self::of_counts(&counted, sets.overprovisioning, panic_threshold)
     }
@@ -47,14 +42,13 @@ impl PriorityLoad {
             0 => 0,
             _ => (factor * part / total).min(100),
         };
-        let healthy: Vec<u64> = counted
-            .iter()
-            .map(|c| availability(c.healthy, c.total))
-            .collect();
-        let degraded: Vec<u64> = counted
-            .iter()
-            .map(|c| availability(c.degraded, c.total))
-            .collect();
+        let shares = |which: usize| -> Vec<u64> {
+            let counted = counted.iter();
+            counted
+                .map(|c| availability(c.shares[which], c.shares[0]))
+                .collect()
+        };
+        let (healthy, degraded) = (shares(1), shares(2));
         let total = (healthy.iter().sum::<u64>() + degraded.iter().sum::<u64>()).min(100);
         let nothing = vec![0; counted.len()];
         let mut load = Self {
@@ -101,20 +95,20 @@ impl PriorityLoad {
         }
     }
 
-    /// Spreads by the number of endpoints.
+    /// Spreads by the number of endpoints, those that drain included.
     fn spread_by_count(&mut self, counted: &[Counted]) {
         self.degraded.fill(0);
-        let total: u64 = counted.iter().map(|counted| counted.total).sum();
+        let total: u64 = counted.iter().map(|counted| counted.all).sum();
         if total == 0 {
             self.healthy.fill(0);
             return;
         }
         let mut left = 100;
         for (share, counted) in self.healthy.iter_mut().zip(counted) {
-            *share = left.min(100 * counted.total / total);
+            *share = left.min(100 * counted.all / total);
             left -= *share;
         }
-        if let Some(first) = counted.iter().position(|counted| counted.total > 0) {
+        if let Some(first) = counted.iter().position(|counted| counted.all > 0) {
             self.healthy[first] += left;
         }
     }
@@ -137,6 +131,31 @@ impl PriorityLoad {
 }
 
 impl Counted {
+    fn new(set: &HostSet, weighs: bool) -> Self {
+        let mut counted = Self::default();
+        for host in set.hosts() {
+            counted.all += 1;
+            if !host.counts() {
+                continue;
+            }
+            let share = if weighs { u64::from(host.weight) } else { 1 };
+            counted.total += 1;
+            counted.shares[0] += share;
+            match host.health() {
+                Health::Healthy => {
+                    counted.healthy += 1;
+                    counted.shares[1] += share;
+                }
+                Health::Degraded => {
+                    counted.degraded += 1;
+                    counted.shares[2] += share;
+                }
+                Health::Unhealthy => {}
+            }
+        }
+        counted
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
     fn is_below(&self, threshold: f64) -> bool {
         let percent = |part: u64| match self.total {
@@ -229,9 +248,11 @@ mod tests {
             let counted: Vec<_> = counts
                 .iter()
                 .map(|&(healthy, degraded, total)| Counted {
+                    all: total,
                     total,
                     healthy,
                     degraded,
+                    shares: [total, healthy, degraded],
                 })
                 .collect();
             let load = PriorityLoad::of_counts(&counted, 140, *threshold);

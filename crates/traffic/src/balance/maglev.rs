@@ -25,7 +25,7 @@ const EMPTY: u32 = u32::MAX;
 
 impl Maglev {
     /// Makes the table of endpoints, given by their keys and their weights,
-    /// which sum to 1.
+    /// which are parts of 1.
     #[must_use]
     pub fn new(hosts: &[(&str, f64)], size: u64) -> Self {
         let fillers = (0..).zip(hosts).map(|(index, (key, weight))| Filler {

@@ -151,38 +151,47 @@ impl Localities {
 /// Returns the weight of a locality, less where endpoints are missing.
 #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
 fn effective_weight(locality: &LocalityHosts, usable: usize, overprovisioning: u64) -> f64 {
-    if locality.hosts.is_empty() {
+    let all = locality.hosts.iter().filter(|host| host.counts()).count();
+    if all == 0 {
         return 0.0;
     }
-    let available = overprovisioning as f64 / 100.0 * usable as f64 / locality.hosts.len() as f64;
+    let available = overprovisioning as f64 / 100.0 * usable as f64 / all as f64;
     f64::from(locality.weight) * available.min(1.0)
 }
 
 impl Hashed {
     fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
-        let weighs = policy.localities == LocalityMode::Weighted;
+        let is_usable = |host: &&Arc<Host>| setting.panics || host.health() == Health::Healthy;
+        let sum = |hosts: &[Arc<Host>]| -> f64 {
+            let usable = hosts.iter().filter(is_usable);
+            usable.map(|host| f64::from(host.weight)).sum()
+        };
+        let all: f64 = set
+            .localities
+            .iter()
+            .map(|locality| sum(&locality.hosts))
+            .sum();
+        let localities = set.localities.iter();
+        let locality_weights: f64 = localities.map(|l| f64::from(l.weight)).sum();
         let mut hosts = Vec::new();
-        let mut weights = Vec::new();
+        let mut keyed = Vec::new();
         for locality in &set.localities {
-            let usable = locality.hosts.iter();
-            let usable = usable.filter(|host| setting.panics || host.health() == Health::Healthy);
-            let usable: Vec<_> = usable.cloned().collect();
-            let sum: f64 = usable.iter().map(|host| f64::from(host.weight)).sum();
-            for host in usable {
-                let weight = f64::from(host.weight);
-                let weight = match weighs {
-                    true => weight / sum * f64::from(locality.weight),
-                    false => weight,
-                };
-                if weight > 0.0 {
-                    hosts.push(host);
-                    weights.push(weight);
-                }
+            // The weight of a locality without a usable endpoint is nobody's: the
+            // sum of all is less than 1 then, and a ring has fewer entries.
+            let (part, of) = match policy.localities {
+                LocalityMode::Weighted if locality.weight == 0 => continue,
+                LocalityMode::Weighted => (
+                    f64::from(locality.weight) / locality_weights,
+                    sum(&locality.hosts),
+                ),
+                LocalityMode::ZoneAware(_) => (1.0, all),
+            };
+            for host in locality.hosts.iter().filter(is_usable) {
+                let weight = f64::from(host.weight) * part / of;
+                keyed.push((host.hash_key(policy.uses_hostname), weight));
+                hosts.push(Arc::clone(host));
             }
         }
-        let total: f64 = weights.iter().sum();
-        let keys = hosts.iter().map(|host| host.hash_key(policy.uses_hostname));
-        let keyed: Vec<(&str, f64)> = keys.zip(weights.iter().map(|w| w / total)).collect();
         let table = match policy.kind {
             Kind::Maglev(size) => Table::Maglev(Maglev::new(&keyed, size)),
             Kind::RingHash(config) => Table::Ring(Ring::new(&keyed, &config)),

@@ -43,7 +43,7 @@ pub struct Ring {
 
 impl Ring {
     /// Makes the ring of endpoints, given by their keys and their weights, which
-    /// sum to 1.
+    /// are parts of 1.
     #[must_use]
     pub fn new(hosts: &[(&str, f64)], config: &RingConfig) -> Self {
         let least = hosts.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);

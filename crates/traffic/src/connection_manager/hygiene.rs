@@ -3,32 +3,67 @@
 
 use crate::headers::Headers;
 
-/// Headers of which Envoy makes one line, joined by a comma.
+/// Headers of which Envoy makes one line, joined by a comma; sorted.
 const SINGLE: &[&str] = &[
-    "x-forwarded-for",
-    "x-request-id",
-    "referer",
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "cache-control",
     "connection",
+    "content-type",
+    "expect",
+    "grpc-timeout",
+    "origin",
+    "pragma",
+    "referer",
     "te",
+    "user-agent",
+    "via",
+    "x-client-trace-id",
+    "x-envoy-attempt-count",
+    "x-envoy-decorator-operation",
+    "x-envoy-downstream-service-cluster",
+    "x-envoy-downstream-service-node",
+    "x-envoy-external-address",
+    "x-envoy-force-trace",
+    "x-envoy-hedge-on-per-try-timeout",
+    "x-envoy-internal",
+    "x-envoy-ip-tags",
+    "x-envoy-max-retries",
+    "x-envoy-original-host",
+    "x-envoy-original-path",
+    "x-envoy-retriable-header-names",
+    "x-envoy-retriable-status-codes",
+    "x-envoy-retry-grpc-on",
+    "x-envoy-retry-on",
+    "x-envoy-upstream-alt-stat-name",
+    "x-envoy-upstream-rq-per-try-timeout-ms",
+    "x-envoy-upstream-rq-timeout-alt-response",
+    "x-envoy-upstream-rq-timeout-ms",
+    "x-envoy-upstream-stream-duration-ms",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-request-id",
 ];
 
 /// Takes off what a request must not bring to the upstream. An upgrade that is
 /// allowed keeps what says so.
 pub(super) fn clean_request(headers: &mut Headers, is_upgrade: bool) {
-    SINGLE.iter().for_each(|name| headers.merge(name));
+    merge_repeated(headers);
     if !is_upgrade {
         remove_nominated(headers);
         headers.remove("connection");
         headers.remove("upgrade");
     }
-    for name in [
-        "keep-alive",
-        "proxy-connection",
-        "http2-settings",
-        "x-forwarded-client-cert",
-    ] {
-        headers.remove(name);
-    }
+    let of_connection: [&[u8]; 4] = [
+        b"keep-alive",
+        b"proxy-connection",
+        b"http2-settings",
+        b"x-forwarded-client-cert",
+    ];
+    headers.retain(|line| !of_connection.contains(&line.name()));
     if headers.get("te") != Some(b"trailers") {
         headers.remove("te");
     }
@@ -36,6 +71,21 @@ pub(super) fn clean_request(headers: &mut Headers, is_upgrade: bool) {
     if headers.get("referer").is_some_and(|value| !is_url(value)) {
         headers.remove("referer");
     }
+}
+
+/// Makes one line of several where the header has one value. Few requests have
+/// any header twice, so pairs are looked for first.
+fn merge_repeated(headers: &mut Headers) {
+    let mut repeated: Vec<&str> = Vec::new();
+    for (index, line) in headers.iter().enumerate() {
+        let mut others = headers.iter().skip(index + 1);
+        if others.any(|other| other.name() == line.name())
+            && let Ok(place) = SINGLE.binary_search_by(|name| name.as_bytes().cmp(line.name()))
+        {
+            repeated.push(SINGLE[place]);
+        }
+    }
+    repeated.into_iter().for_each(|name| headers.merge(name));
 }
 
 /// Takes off what a response of the upstream must not bring to the client.
@@ -68,4 +118,28 @@ fn is_absolute_url(text: &str) -> bool {
         let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
         !host.is_empty() && !text.contains([' ', ','])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_has_one_value_becomes_one_line() {
+        assert!(SINGLE.is_sorted());
+        let mut headers: Headers = [
+            ("x-a", "1"),
+            ("user-agent", "1"),
+            ("x-a", "2"),
+            ("user-agent", "2"),
+            ("user-agent", "3"),
+        ]
+        .into_iter()
+        .collect();
+        clean_request(&mut headers, false);
+        let lines: Vec<_> = headers.iter().map(|l| (l.name(), l.value())).collect();
+        let expected: [(&[u8], &[u8]); 3] =
+            [(b"x-a", b"1"), (b"user-agent", b"1,2,3"), (b"x-a", b"2")];
+        assert_eq!(lines, expected);
+    }
 }

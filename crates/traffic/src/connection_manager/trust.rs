@@ -160,9 +160,9 @@ fn sanitise(headers: &mut Headers, sender: Sender) {
         headers.set("x-envoy-internal", "true");
         return;
     }
-    INTERNAL_ONLY.iter().for_each(|name| headers.remove(name));
+    headers.remove_of_envoy(INTERNAL_ONLY);
     if sender.is_edge {
-        EDGE_ONLY.iter().for_each(|name| headers.remove(name));
+        headers.remove_of_envoy(EDGE_ONLY);
         headers.set("x-envoy-external-address", sender.address.to_string());
     }
 }

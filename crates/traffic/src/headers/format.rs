@@ -80,7 +80,7 @@ const FIELDS: &[(&str, Field)] = &[
 /// The values that a format may ask for. An empty text is an absent value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormatContext<'c> {
-    /// The request.
+    /// The request as it is at this time: for a response, as it left.
     pub request: Option<Request<'c>>,
     /// The headers of the response.
     pub response: Option<&'c Headers>,

@@ -9,7 +9,7 @@ mod mutation;
 
 use bytes::Bytes;
 pub use format::{Format, FormatContext};
-pub(crate) use mutation::{Mutations, apply_all};
+pub(crate) use mutation::{Mutations, Side, apply_all};
 
 /// One header line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +129,15 @@ impl Headers {
     /// Removes all lines of a name, which is in lower case.
     pub fn remove(&mut self, name: &str) {
         self.lines.retain(|line| line.name != name.as_bytes());
+    }
+
+    /// Removes all lines of some names, which begin with `x-envoy-`. Lines of
+    /// other names are passed over at once.
+    pub(crate) fn remove_of_envoy(&mut self, names: &[&str]) {
+        self.lines.retain(|line| {
+            !line.name.starts_with(b"x-envoy-")
+                || !names.iter().any(|name| name.as_bytes() == line.name)
+        });
     }
 
     /// Keeps the lines that a test accepts.

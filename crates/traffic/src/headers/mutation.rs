@@ -8,6 +8,7 @@ use trunkline_proto::envoy::envoy::config::core::v3::{
 use super::Headers;
 use super::format::{Format, FormatContext};
 use crate::findings::Findings;
+use crate::request::Request;
 
 /// The mutations of one place: a route, a virtual host.
 #[derive(Debug, Clone, Default)]
@@ -60,9 +61,13 @@ impl Mutations {
     }
 
     /// Applies the mutations. Headers are removed first; overwritten headers come
-    /// before added ones.
-    fn apply(&self, headers: &mut Headers, values: Vec<Vec<u8>>) {
+    /// before added ones. Formats see the headers without those removed.
+    fn apply(&self, headers: &mut Headers, side: Side, context: &FormatContext<'_>) {
         self.removed.iter().for_each(|name| headers.remove(name));
+        let context = side.seen(headers, context);
+        let added = self.added.iter();
+        let values = added.map(|addition| addition.value.write(&context, ""));
+        let values: Vec<Vec<u8>> = values.collect();
         let mut overwritten = Vec::new();
         let mut appended = Vec::new();
         for (addition, value) in self.added.iter().zip(values) {
@@ -89,17 +94,37 @@ impl Mutations {
     }
 }
 
-/// Applies several mutations of a request or a response, in order. Formats see
-/// the headers that the context has.
+/// Whose headers are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Request,
+    Response,
+}
+
+impl Side {
+    /// What formats see: the headers as they are by now.
+    fn seen<'h>(self, headers: &'h Headers, context: &FormatContext<'h>) -> FormatContext<'h> {
+        let mut seen = *context;
+        match self {
+            Self::Request => {
+                seen.request = seen.request.map(|request| Request { headers, ..request });
+            }
+            Self::Response => seen.response = Some(headers),
+        }
+        seen
+    }
+}
+
+/// Applies several mutations of a request or a response, in order. Each sees
+/// what those before it made.
 pub(crate) fn apply_all<'m>(
     mutations: impl IntoIterator<Item = &'m Mutations>,
     headers: &mut Headers,
+    side: Side,
     context: &FormatContext<'_>,
 ) {
     for mutations in mutations {
-        let added = mutations.added.iter();
-        let values = added.map(|addition| addition.value.write(context, ""));
-        mutations.apply(headers, values.collect());
+        mutations.apply(headers, side, context);
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod back_off;
 mod conditions;
+mod directions;
 mod exchange;
 mod policy;
 mod reply;
@@ -13,6 +14,7 @@ mod state;
 mod timeouts;
 
 pub use conditions::{Conditions, Reset};
+pub use directions::remove_directions;
 pub use exchange::{Exchange, Step};
 pub use policy::RetryPolicy;
 pub use reply::Reply;

@@ -144,10 +144,15 @@ impl Forwarding {
         &self.retry
     }
 
-    /// Whether an attempt that takes too long goes on beside the next one (45).
+    /// Whether an attempt that takes too long goes on beside the next one (45). A
+    /// client inside the mesh may say so itself.
     #[must_use]
-    pub fn hedges(&self) -> bool {
-        self.hedges
+    pub fn hedges(&self, request: &Request<'_>) -> bool {
+        match request.headers.get("x-envoy-hedge-on-per-try-timeout") {
+            Some(b"true") => true,
+            Some(b"false") => false,
+            _ => self.hedges,
+        }
     }
 
     /// Returns the timeouts of a request. `idle` and `stream` are those of the

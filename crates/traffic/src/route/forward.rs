@@ -33,8 +33,9 @@ pub struct Forward<'t> {
     /// The new path, if it is rewritten. `x-envoy-original-path` then has the
     /// one before.
     pub path: Option<String>,
-    /// The new host, if it is rewritten.
-    pub host: Option<NewHost<'t>>,
+    /// The new host, if it is rewritten. Where a header says it, mutations may
+    /// change it yet; [`RouteMatch::leave`](super::RouteMatch::leave) knows.
+    pub host: Option<Cow<'t, str>>,
     /// Whether the endpoint's name becomes the host, once one is picked.
     pub host_of_endpoint: bool,
     /// Whether the old host is appended to `x-forwarded-host`.
@@ -47,16 +48,6 @@ pub struct Forward<'t> {
     pub mirrors: Vec<Mirror<'t>>,
 }
 
-/// A host that a request is given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewHost<'t> {
-    /// The host.
-    pub host: Cow<'t, str>,
-    /// Whether `x-envoy-original-host` has the one before. A weighted cluster
-    /// with a host of its own leaves it out.
-    pub keeps_original: bool,
-}
-
 impl Forwarding {
     pub(super) fn forward<'t>(
         &'t self,
@@ -67,17 +58,12 @@ impl Forwarding {
         let hash = hash_policy::hash(&self.hash_policies, request, context.peer);
         let cluster = self.clusters.choose(request, context.random, || hash);
         let of_cluster = cluster.entry.and_then(|entry| entry.host_rewrite());
-        let host = match of_cluster {
-            Some(host) => Some(NewHost {
-                host: Cow::Borrowed(host),
-                keeps_original: false,
-            }),
-            None => self.host.apply(request).map(|host| NewHost {
-                host,
-                keeps_original: true,
-            }),
-        };
-        let leaving = host.as_ref().map_or(request.authority, |new| &new.host);
+        let host = self.host.apply(&Request {
+            authority: of_cluster.unwrap_or(request.authority),
+            ..*request
+        });
+        let host = host.or(of_cluster.map(Cow::Borrowed));
+        let leaving = host.as_deref().unwrap_or(request.authority);
         let mirrors = self.mirrors.iter();
         let mirrors = mirrors
             .filter_map(|policy| policy.apply(request, leaving, context.runtime, context.random))

@@ -9,6 +9,7 @@
 //!                                      │
 //!                                      ▼
 //!     RouteMatch ── forward ──▶ cluster, path, host, hash, mirrors
+//!                │                └─ leave ─▶ the request that leaves
 //!                └─ location ─▶ redirect        └─ direct response
 //! ```
 //!
@@ -24,6 +25,7 @@ mod filters;
 mod forward;
 mod hash_policy;
 mod header;
+mod leave;
 mod mirror;
 mod mutations;
 mod path;
@@ -40,8 +42,9 @@ pub use criteria::Mismatch;
 pub(crate) use criteria::each;
 pub use direct::DirectResponse;
 pub use filters::FilterConfig;
-pub use forward::{Context, Forward, NewHost};
+pub use forward::{Context, Forward};
 pub(crate) use header::HeaderMatcher;
+pub use leave::Leaving;
 pub use mirror::Mirror;
 pub use redirect::Redirect;
 pub use scope::ScopedRoutes;

@@ -7,7 +7,7 @@ use trunkline_proto::envoy::envoy::config::core::v3::HeaderValueOption;
 use super::forward::Forward;
 use super::table::RouteMatch;
 use crate::findings::Findings;
-use crate::headers::{FormatContext, Headers, Mutations, apply_all};
+use crate::headers::{FormatContext, Headers, Mutations, Side, apply_all};
 
 /// The mutations of one place.
 #[derive(Debug, Clone, Default)]
@@ -59,19 +59,29 @@ impl BothMutations {
 }
 
 impl<'t> RouteMatch<'t> {
-    /// Changes the headers of a request before it leaves.
+    /// Changes the headers of a request before it leaves. Formats see these
+    /// headers, whatever the request of the context has.
     pub fn mutate_request(
         &self,
         forward: Option<&Forward<'t>>,
         headers: &mut Headers,
         context: &FormatContext<'_>,
     ) {
-        let places = self.places(forward);
-        let mutations = places.into_iter().flatten().map(|both| &both.request);
-        apply_all(mutations, headers, context);
+        let [entry, others @ ..] = self.places(forward);
+        let entry = entry.map(|both| &both.request);
+        apply_all(entry, headers, Side::Request, context);
+        // The host of a weighted cluster is there from now on.
+        let host = forward.and_then(|forward| forward.cluster.entry?.host_rewrite());
+        let mut context = *context;
+        if let (Some(request), Some(authority)) = (&mut context.request, host) {
+            request.authority = authority;
+        }
+        let others = others.into_iter().flatten().map(|both| &both.request);
+        apply_all(others, headers, Side::Request, &context);
     }
 
     /// Changes the headers of a response, or of a reply of the proxy itself.
+    /// Formats see these headers, whatever the response of the context has.
     pub fn mutate_response(
         &self,
         forward: Option<&Forward<'t>>,
@@ -80,7 +90,7 @@ impl<'t> RouteMatch<'t> {
     ) {
         let places = self.places(forward);
         let mutations = places.into_iter().flatten().map(|both| &both.response);
-        apply_all(mutations, headers, context);
+        apply_all(mutations, headers, Side::Response, context);
     }
 
     /// The places that mutate headers, in order. The last one wins, which is the

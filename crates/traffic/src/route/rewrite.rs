@@ -158,6 +158,11 @@ impl HostRewrite {
         }
     }
 
+    /// Returns the new host of a request that does not live as long.
+    pub(super) fn apply_to(&self, request: &Request<'_>) -> Option<String> {
+        self.apply(request).map(Cow::into_owned)
+    }
+
     /// Returns the new host. `None`: it stays. A path that the expression does
     /// not match becomes the host as it is, as in Envoy.
     pub(super) fn apply<'t>(&'t self, request: &Request<'t>) -> Option<Cow<'t, str>> {

@@ -26,6 +26,8 @@ pub struct VirtualHost {
     pub(super) filters: FilterConfigs,
     pub(super) mutations: BothMutations,
     require_tls: RequireTls,
+    counts_attempts: bool,
+    counts_attempts_in_response: bool,
 }
 
 /// Which requests have to come over TLS (35).
@@ -70,6 +72,18 @@ impl VirtualHost {
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
+    }
+
+    /// Whether each attempt says its number in `x-envoy-attempt-count`.
+    #[must_use]
+    pub fn counts_attempts(&self) -> bool {
+        self.counts_attempts
+    }
+
+    /// Whether the response says how many attempts there were.
+    #[must_use]
+    pub fn counts_attempts_in_response(&self) -> bool {
+        self.counts_attempts_in_response
     }
 
     pub(super) fn compile(
@@ -121,6 +135,8 @@ impl VirtualHost {
             filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
             mutations: BothMutations::compile(&fields!(message), at, findings),
             require_tls,
+            counts_attempts: message.include_request_attempt_count,
+            counts_attempts_in_response: message.include_attempt_count_in_response,
         }
     }
 

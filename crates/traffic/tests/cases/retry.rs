@@ -237,7 +237,7 @@ impl Script<'_> {
     fn play(&mut self, forwarding: &Forwarding, stream: Option<Duration>) {
         let timeouts = forwarding.timeouts(&self.request, None, stream);
         let state = RetryState::new(forwarding.retry_policy(), &self.request);
-        let hedges = forwarding.hedges();
+        let hedges = forwarding.hedges(&self.request);
         let mut exchange = Exchange::new(state, timeouts, hedges, Duration::ZERO);
         let mut events: Vec<(Duration, u32, Act)> = Vec::new();
         let mut next = Some(Duration::ZERO);

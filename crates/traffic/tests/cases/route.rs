@@ -215,7 +215,7 @@ impl World {
                 return reply(403, route);
             }
         }
-        let mut upstream = vec![upstream(&forward, request, cluster)];
+        let mut upstream = vec![upstream(found, &forward, request, cluster)];
         upstream.extend(forward.mirrors.iter().map(|mirror| Upstream {
             cluster: mirror.cluster.to_owned(),
             path: request.path.to_owned(),
@@ -231,39 +231,27 @@ impl World {
 }
 
 /// The request as it arrives at the backend.
-fn upstream(forward: &Forward<'_>, request: &Request<'_>, cluster: &str) -> Upstream {
-    let mut new = forward.host.clone();
-    if forward.host_of_endpoint && cluster == "dns" {
-        new = Some(trunkline_traffic::route::NewHost {
-            host: "localhost".into(),
-            keeps_original: true,
-        });
-    }
-    let old = request.authority.to_owned();
-    let received = request.headers.text("x-forwarded-host").map(str::to_owned);
-    let is_appended = new.is_some() && forward.appends_forwarded_host;
-    let forwarded_host = match (received, is_appended) {
-        (Some(before), true) => Some(format!("{before},{old}")),
-        (None, true) => Some(old.clone()),
-        (before, false) => before,
+fn upstream(
+    found: &RouteMatch<'_>,
+    forward: &Forward<'_>,
+    request: &Request<'_>,
+    cluster: &str,
+) -> Upstream {
+    let mut headers = request.headers.clone();
+    let endpoint = (cluster == "dns").then_some("localhost");
+    let values = FormatContext {
+        request: Some(*request),
+        ..FormatContext::default()
     };
-    let received = request
-        .headers
-        .text("x-envoy-original-path")
-        .map(str::to_owned);
+    let leaving = found.leave(forward, request, &mut headers, endpoint, &values);
+    let owned = |name| headers.text(name).map(str::to_owned);
     Upstream {
         cluster: cluster.to_owned(),
-        path: forward
-            .path
-            .clone()
-            .unwrap_or_else(|| request.path.to_owned()),
-        host: new.as_ref().map_or(old.clone(), |new| new.host.to_string()),
-        original_path: match forward.path {
-            Some(_) => Some(request.path.to_owned()),
-            None => received,
-        },
-        original_host: new.filter(|new| new.keeps_original).map(|_| old),
-        forwarded_host,
+        path: leaving.path,
+        host: leaving.host,
+        original_path: owned("x-envoy-original-path"),
+        original_host: owned("x-envoy-original-host"),
+        forwarded_host: owned("x-forwarded-host"),
     }
 }
 

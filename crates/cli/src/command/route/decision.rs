@@ -1,5 +1,7 @@
 //! What becomes of a request, as texts.
 
+use std::borrow::Cow;
+
 use trunkline_traffic::Runtime;
 use trunkline_traffic::route::{Action, Context, NoRoute, RouteMatch, RouteTable, VirtualHost};
 
@@ -128,7 +130,7 @@ fn of_route(found: &RouteMatch<'_>, given: &Given, context: &Context<'_>) -> Dec
                 }
             }
             decision.path = forward.path;
-            decision.host = forward.host.map(|new| new.host.into_owned());
+            decision.host = forward.host.map(Cow::into_owned);
             let mirrors: Vec<&str> = forward
                 .mirrors
                 .iter()
