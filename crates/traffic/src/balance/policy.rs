@@ -135,6 +135,12 @@ impl Policy {
         findings.finish(policy)
     }
 
+    /// Whether endpoints are chosen by a hash.
+    #[must_use]
+    pub fn uses_hash(&self) -> bool {
+        matches!(self.kind, Kind::RingHash(_) | Kind::Maglev(_))
+    }
+
     fn read_kind(&mut self, message: &Cluster, at: &Place<'_>, findings: &mut Findings) {
         let config = message.lb_config.as_ref();
         self.kind = match (message.lb_policy(), config) {
