@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! core    proto          neither knows the other
-//!     \   /   \
-//!   trunkline  traffic   traffic knows proto only
+//!   |    /  |
+//!   |   /  traffic       traffic knows proto only
+//!   |  /   /
+//!   trunkline            its channel for tonic decides by traffic
 //!   /    |    \
 //! store bench proxy
 //!   \    |    /
@@ -47,7 +49,7 @@ const PLACES: &[Place] = &[
     },
     Place {
         name: "trunkline",
-        may_use: &["trunkline-core", "trunkline-proto"],
+        may_use: &["trunkline-core", "trunkline-proto", "trunkline-traffic"],
     },
     Place {
         name: "trunkline-store",

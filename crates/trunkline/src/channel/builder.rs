@@ -1,14 +1,13 @@
 //! Makes a channel, and the task that follows its configuration.
 
-use std::hash::RandomState;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use http::uri::Authority;
 use tokio::sync::watch;
 
-use super::route::{PathRouter, Router};
-use super::service::{Inner, XdsChannel};
+use super::call::{Inner, identity};
+use super::fault::Active;
+use super::service::XdsChannel;
 use super::subchannel::Pool;
 use super::table::{Maker, Table};
 use crate::client::Client;
@@ -18,7 +17,6 @@ pub struct XdsChannelBuilder {
     client: Client,
     listener: String,
     authority: String,
-    router: Arc<dyn Router>,
 }
 
 impl XdsChannelBuilder {
@@ -27,7 +25,6 @@ impl XdsChannelBuilder {
             client: client.clone(),
             listener: service.to_owned(),
             authority: service.to_owned(),
-            router: Arc::new(PathRouter),
         }
     }
 
@@ -39,13 +36,6 @@ impl XdsChannelBuilder {
         self
     }
 
-    /// Sets what chooses the cluster of a call.
-    #[must_use]
-    pub fn router(mut self, router: impl Router) -> Self {
-        self.router = Arc::new(router);
-        self
-    }
-
     /// Starts the channel, in the present runtime. It connects to the control
     /// plane at once; calls wait until there is a configuration.
     #[must_use]
@@ -53,10 +43,11 @@ impl XdsChannelBuilder {
         let listener = self.listener.as_str();
         let mut watch = self.client.listener_for_host(listener, &self.authority);
         let (told, tables) = watch::channel(None::<Arc<Table>>);
+        let pool = Arc::new(Pool::default());
         let maker = Maker {
             client: self.client.clone(),
             authority: self.authority.clone(),
-            pool: Pool::default(),
+            pool: Arc::clone(&pool),
         };
         let follower = tokio::spawn(async move {
             loop {
@@ -68,14 +59,15 @@ impl XdsChannelBuilder {
         });
         // A name that is no authority of a URI, such as one of xdstp, is only
         // the name of a listener.
-        let authority = Authority::try_from(self.authority);
+        let authority = Authority::try_from(self.authority.as_str());
         let authority = authority.unwrap_or_else(|_| Authority::from_static("service"));
         XdsChannel::new(Inner {
             tables,
-            router: self.router,
+            pool,
+            name: self.authority,
             authority,
-            random: RandomState::new(),
-            calls: AtomicU64::new(0),
+            id: identity(),
+            faults: Active::default(),
             follower: follower.abort_handle(),
         })
     }

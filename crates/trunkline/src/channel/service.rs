@@ -1,32 +1,19 @@
-//! The channel, and the life of a call.
+//! The channel, as tonic sees it.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::hash::{BuildHasher as _, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use http::uri::{Authority, Scheme, Uri};
 use http::{Request, Response};
-use hyper::body::Incoming;
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::balancer::{Balancer, Pick};
 use super::builder::XdsChannelBuilder;
-use super::route::Router;
-use super::table::Table;
+use super::call::Inner;
+use super::reply::ReplyBody;
 use crate::client::Client;
-
-/// How long a call that was not sent waits before it is given to an endpoint
-/// again: a connection that is about to close says so a moment later.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// A channel whose calls go where a control plane says. Clones are the same
 /// channel. It is what generated clients of tonic are made from.
@@ -46,22 +33,6 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone)]
 pub struct XdsChannel {
     inner: Arc<Inner>,
-}
-
-pub(super) struct Inner {
-    pub(super) tables: watch::Receiver<Option<Arc<Table>>>,
-    pub(super) router: Arc<dyn Router>,
-    pub(super) authority: Authority,
-    pub(super) random: RandomState,
-    /// How many calls there were: each has a random number of its own.
-    pub(super) calls: AtomicU64,
-    pub(super) follower: AbortHandle,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.follower.abort();
-    }
 }
 
 impl XdsChannel {
@@ -89,7 +60,7 @@ impl fmt::Debug for XdsChannel {
 }
 
 impl Service<Request<Body>> for XdsChannel {
-    type Response = Response<Incoming>;
+    type Response = Response<ReplyBody>;
     type Error = Status;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
 
@@ -102,86 +73,4 @@ impl Service<Request<Body>> for XdsChannel {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move { inner.send(request).await })
     }
-}
-
-impl Inner {
-    /// Sends a call, when there is a connection for it.
-    async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, Status> {
-        let mut tables = self.tables.clone();
-        let random = self
-            .random
-            .hash_one(self.calls.fetch_add(1, Ordering::Relaxed));
-        let (mut call, body) = request.into_parts();
-        call.uri = self.absolute(call.uri)?;
-        let mut request = Request::from_parts(call, body);
-        loop {
-            let table = tables.borrow_and_update().clone();
-            let Some(table) = table else {
-                next_table(&mut tables).await?;
-                continue;
-            };
-            let (call, body) = request.into_parts();
-            let balancer = table.route(&*self.router, &call, random)?;
-            request = Request::from_parts(call, body);
-            match balancer.pick() {
-                Pick::Failed(why) => return Err(Status::unavailable(why.to_string())),
-                Pick::Wait => tokio::select! {
-                    next = next_table(&mut tables) => next?,
-                    () = any_change(&balancer) => {}
-                },
-                Pick::Ready(mut sender) => {
-                    let sent = sender.try_send_request(request).await;
-                    let mut error = match sent {
-                        Ok(response) => return Ok(response),
-                        Err(error) => error,
-                    };
-                    match error.take_message() {
-                        // It was not sent, so another endpoint may have it.
-                        Some(unsent) => {
-                            request = unsent;
-                            tokio::time::sleep(PAUSE).await;
-                        }
-                        None => return Err(Status::unavailable(error.into_error().to_string())),
-                    }
-                }
-            }
-        }
-    }
-
-    /// The address of a call, as HTTP/2 has it.
-    fn absolute(&self, uri: Uri) -> Result<Uri, Status> {
-        let mut parts = uri.into_parts();
-        parts.scheme = Some(Scheme::HTTP);
-        parts.authority = Some(self.authority.clone());
-        Uri::from_parts(parts).map_err(|error| Status::invalid_argument(error.to_string()))
-    }
-}
-
-/// Waits for another table.
-async fn next_table(tables: &mut watch::Receiver<Option<Arc<Table>>>) -> Result<(), Status> {
-    let next = tables.changed().await;
-    next.map_err(|_| Status::unavailable("the client of this channel has ended"))
-}
-
-/// Waits until any connection of a cluster stands otherwise.
-async fn any_change(balancer: &Balancer) {
-    let changes = balancer.subchannels().map(|of| {
-        let mut link = of.link().clone();
-        link.mark_unchanged();
-        async move { _ = link.changed().await }
-    });
-    let mut changes: Vec<Pin<Box<_>>> = changes.map(Box::pin).collect();
-    // A connection may have been made since it was picked.
-    if !matches!(balancer.pick(), Pick::Wait) {
-        return;
-    }
-    poll_fn(|cx| {
-        for change in &mut changes {
-            if change.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(());
-            }
-        }
-        Poll::Pending
-    })
-    .await;
 }

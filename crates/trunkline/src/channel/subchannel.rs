@@ -1,7 +1,9 @@
 //! One connection to one endpoint. It is made at once, and made again, after a
 //! back-off, whenever it is lost, until nobody needs the endpoint.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tonic::body::Body;
 use trunkline_core::sink::{Backoff, BackoffConfig};
 
@@ -44,8 +46,12 @@ pub(super) struct Subchannel {
 }
 
 impl Subchannel {
-    fn connect(address: SocketAddr) -> Self {
-        let (told, link) = watch::channel(Link::Connecting);
+    fn connect(address: SocketAddr, changes: watch::Sender<u64>) -> Self {
+        let (link_told, link) = watch::channel(Link::Connecting);
+        let told = Told {
+            link: link_told,
+            changes,
+        };
         let task = tokio::spawn(keep_connected(address, told));
         Self {
             link,
@@ -66,13 +72,70 @@ impl Drop for Subchannel {
     }
 }
 
-/// The subchannels in use, by address.
-#[derive(Debug, Default)]
+/// Who hears how a connection stands.
+struct Told {
+    link: watch::Sender<Link>,
+    changes: watch::Sender<u64>,
+}
+
+impl Told {
+    fn tell(&self, link: Link) {
+        self.link.send_replace(link);
+        self.changes.send_modify(|count| *count += 1);
+    }
+}
+
+/// The subchannels in use, by address, and what all clusters of a channel share
+/// besides: a count of changes, a clock, and random numbers.
+#[derive(Debug)]
 pub(super) struct Pool {
     in_use: Mutex<HashMap<SocketAddr, Weak<Subchannel>>>,
+    /// How often any endpoint became usable or ceased to be.
+    changes: watch::Sender<u64>,
+    started: Instant,
+    random: RandomState,
+    drawn: AtomicU64,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            in_use: Mutex::default(),
+            changes: watch::Sender::new(0),
+            started: Instant::now(),
+            random: RandomState::new(),
+            drawn: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Pool {
+    /// The time that the rules of traffic see.
+    pub(super) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// A random number.
+    pub(super) fn random(&self) -> u64 {
+        let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
+        self.random.hash_one(drawn)
+    }
+
+    /// How often any endpoint became usable or ceased to be.
+    pub(super) fn changes(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
+    /// Notes that an endpoint became usable, or ceased to be.
+    pub(super) fn note_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// A way to wait for the next change.
+    pub(super) fn next_change(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// The subchannel of an address, which all clusters share.
     pub(super) fn subchannel(&self, address: SocketAddr) -> Arc<Subchannel> {
         let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,22 +143,22 @@ impl Pool {
             return subchannel;
         }
         in_use.retain(|_, subchannel| subchannel.strong_count() > 0);
-        let subchannel = Arc::new(Subchannel::connect(address));
+        let subchannel = Arc::new(Subchannel::connect(address, self.changes.clone()));
         in_use.insert(address, Arc::downgrade(&subchannel));
         subchannel
     }
 }
 
 /// Connects, and connects again, for as long as somebody looks.
-async fn keep_connected(address: SocketAddr, told: watch::Sender<Link>) {
+async fn keep_connected(address: SocketAddr, told: Told) {
     let mut backoff = Backoff::new(BACKOFF, u64::from(address.port()));
     loop {
         let connected = timeout(CONNECT, connect(address)).await;
         let error = match connected {
             Ok(Ok((sender, lost))) => {
-                told.send_replace(Link::Ready(sender));
+                told.tell(Link::Ready(sender));
                 lost.await;
-                told.send_replace(Link::Connecting);
+                told.tell(Link::Connecting);
                 sleep(backoff.after_stream(true)).await;
                 continue;
             }
@@ -103,7 +166,7 @@ async fn keep_connected(address: SocketAddr, told: watch::Sender<Link>) {
             Err(_) => format!("not connected after {} s", CONNECT.as_secs()),
         };
         let error = format!("{address}: {error}");
-        told.send_replace(Link::Failed(error.into()));
+        told.tell(Link::Failed(error.into()));
         sleep(backoff.after_stream(false)).await;
     }
 }

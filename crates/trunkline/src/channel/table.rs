@@ -1,29 +1,46 @@
-//! What one snapshot says: routes, and the clusters that they lead to.
+//! What one snapshot says: routes, filters, and the clusters that routes lead to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashMap;
-use http::request::Parts;
+use prost::Message as _;
 use tonic::Status;
-use trunkline_core::sink::WatchError;
-use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
+use trunkline_proto::envoy::envoy::config::listener::v3::Listener;
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::{
+    HttpConnectionManager, http_filter::ConfigType,
+};
 
-use super::balancer::Balancer;
-use super::route::Router;
+use super::cluster::{Clusters, Leaf};
+use super::fault::Fault;
+use super::route::{Decision, Head, Routes};
 use super::subchannel::Pool;
 use crate::client::Client;
 use crate::client::tree::{ClusterSnapshot, ListenerSnapshot, VirtualHostSnapshot};
 
 /// See the module's documentation.
 pub(super) struct Table {
-    host: Result<VirtualHostSnapshot, Status>,
+    host: Option<VirtualHostSnapshot>,
+    routes: Result<Arc<Routes>, Status>,
     clusters: HashMap<String, Entry>,
+    manager: Arc<Manager>,
 }
 
-/// A cluster, and how its calls are shared out.
+/// A cluster that a route names.
 struct Entry {
     of: ClusterSnapshot,
-    balancer: Result<Arc<Balancer>, Status>,
+    clusters: Result<Arc<Clusters>, Status>,
+}
+
+/// What a listener says of all calls.
+#[derive(Debug, Default)]
+pub(super) struct Manager {
+    of: Option<Arc<Listener>>,
+    /// The fault filters by their names, in order; one that its routes alone
+    /// configure has nothing.
+    pub(super) faults: Vec<(String, Option<Fault>)>,
+    /// The longest that a call may take, if its route does not say it.
+    pub(super) limit: Option<Duration>,
 }
 
 /// What a table is made with, whatever the snapshot says.
@@ -31,94 +48,167 @@ pub(super) struct Maker {
     pub(super) client: Client,
     /// The name by which calls choose a virtual host.
     pub(super) authority: String,
-    pub(super) pool: Pool,
+    pub(super) pool: Arc<Pool>,
 }
 
 impl Maker {
-    /// The table of a snapshot. Clusters that are as they were keep their
-    /// balancers.
+    /// The table of a snapshot. What is as it was is taken over.
     pub(super) fn table(&self, snapshot: &ListenerSnapshot, before: Option<&Table>) -> Table {
         let routes = snapshot.routes();
-        let host = match snapshot.error() {
-            Some(error) => Err(self.status(&error)),
-            None => {
-                let mut hosts = routes
-                    .iter()
-                    .filter_map(|of| of.virtual_host(&self.authority));
-                hosts.next().ok_or_else(|| {
-                    let authority = &self.authority;
-                    Status::unavailable(format!("no virtual host has the domain {authority}"))
-                })
-            }
-        };
-        let clusters = routes.iter().flat_map(|of| of.clusters());
-        let clusters = clusters.map(|of| (of.name().to_owned(), self.entry(of, before)));
+        let mut hosts = routes
+            .iter()
+            .filter_map(|of| of.virtual_host(&self.authority));
+        let host = hosts.next().filter(|_| snapshot.error().is_none());
+        let mut clusters = HashMap::new();
+        for of in routes.iter().flat_map(|of| of.clusters()) {
+            let entry = self.entry(&of, before);
+            clusters.insert(of.name().to_owned(), entry);
+        }
         Table {
+            routes: self.routes(snapshot, host.as_ref(), before),
             host,
-            clusters: clusters.collect(),
+            clusters,
+            manager: manager(snapshot, before),
         }
     }
 
-    fn entry(&self, of: ClusterSnapshot, before: Option<&Table>) -> Entry {
-        let same = before.and_then(|table| table.clusters.get(of.name()));
-        let balancer = match same.filter(|entry| entry.of.is_same(&of)) {
-            Some(entry) => entry.balancer.clone(),
-            None => self.balancer(&of),
+    fn routes(
+        &self,
+        snapshot: &ListenerSnapshot,
+        host: Option<&VirtualHostSnapshot>,
+        before: Option<&Table>,
+    ) -> Result<Arc<Routes>, Status> {
+        if let Some(error) = snapshot.error() {
+            return Err(self.client.call_status(&error));
+        }
+        let Some(host) = host else {
+            let authority = &self.authority;
+            let message = format!("no virtual host has the domain {authority}");
+            return Err(Status::unavailable(message));
         };
-        Entry { of, balancer }
+        let is_same = |table: &&Table| table.host.as_ref().is_some_and(|old| old.is_same(host));
+        match before.filter(is_same) {
+            Some(table) => table.routes.clone(),
+            None => Routes::compile(host).map(Arc::new),
+        }
     }
 
-    fn balancer(&self, of: &ClusterSnapshot) -> Result<Arc<Balancer>, Status> {
+    fn entry(&self, of: &ClusterSnapshot, before: Option<&Table>) -> Entry {
+        let known = before.and_then(|table| table.clusters.get(of.name()));
+        let clusters = match known.filter(|entry| entry.of.is_same(of)) {
+            Some(entry) => entry.clusters.clone(),
+            None => self.clusters(of, before),
+        };
+        Entry {
+            of: of.clone(),
+            clusters,
+        }
+    }
+
+    fn clusters(
+        &self,
+        of: &ClusterSnapshot,
+        before: Option<&Table>,
+    ) -> Result<Arc<Clusters>, Status> {
         if let Some(error) = of.error().filter(|_| of.is_failed()) {
-            return Err(self.status(error));
+            return Err(self.client.call_status(error));
         }
         let leaves = of.leaves();
-        let clusters = leaves.iter().filter_map(|leaf| leaf.value());
-        for cluster in clusters {
-            refuse_unsupported(&cluster)?;
+        let made = leaves.iter().map(|leaf| self.leaf(leaf, of, before));
+        let (mut usable, mut first_error) = (Vec::new(), None);
+        for leaf in made {
+            match leaf {
+                Ok(leaf) => usable.push(leaf),
+                Err(error) => _ = first_error.get_or_insert(error),
+            }
         }
-        let assignments: Vec<_> = leaves
-            .iter()
-            .filter_map(|of| of.load_assignment())
-            .collect();
-        Ok(Arc::new(Balancer::new(
-            assignments.iter().map(AsRef::as_ref),
-            &self.pool,
-        )))
+        // A leaf that cannot be used gives way to the next (A37).
+        match first_error.filter(|_| usable.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(Arc::new(Clusters(usable))),
+        }
     }
 
-    fn status(&self, error: &WatchError) -> Status {
-        self.client.call_status(error)
-    }
-}
-
-/// Refuses a cluster that asks for a security which connections here do not
-/// have.
-fn refuse_unsupported(cluster: &Cluster) -> Result<(), Status> {
-    match cluster.transport_socket.is_some() || !cluster.transport_socket_matches.is_empty() {
-        false => Ok(()),
-        true => Err(Status::unavailable(format!(
-            "the cluster {} has a transport socket, which this channel does not support",
-            cluster.name
-        ))),
+    /// A leaf; the same if nothing in it changed. What was counted of it is
+    /// found below the same name of a route.
+    fn leaf(
+        &self,
+        leaf: &ClusterSnapshot,
+        below: &ClusterSnapshot,
+        before: Option<&Table>,
+    ) -> Result<Arc<Leaf>, Status> {
+        let known = before.and_then(|table| table.clusters.get(below.name()));
+        let known = known.and_then(|entry| entry.clusters.as_ref().ok());
+        let known = known.and_then(|all| all.0.iter().find(|of| of.of.name() == leaf.name()));
+        if let Some(same) = known.filter(|known| known.of.is_same(leaf)) {
+            return Ok(Arc::clone(same));
+        }
+        let known = known.map(AsRef::as_ref);
+        Leaf::new(leaf, known, &self.client, &self.pool).map(Arc::new)
     }
 }
 
 impl Table {
-    /// The endpoints that a call may go to.
-    pub(super) fn route(
-        &self,
-        router: &dyn Router,
-        call: &Parts,
-        random: u64,
-    ) -> Result<Arc<Balancer>, Status> {
-        let host = self.host.as_ref().map_err(Clone::clone)?;
-        let cluster = router.route(host, call, random).ok_or_else(|| {
-            Status::unavailable(format!("no route for the path {}", call.uri.path()))
-        })?;
-        let entry = self.clusters.get(cluster);
-        let entry = entry
-            .ok_or_else(|| Status::unavailable(format!("the cluster {cluster} is not known")))?;
-        entry.balancer.clone()
+    /// Decides where a call goes.
+    pub(super) fn route<'t>(&'t self, head: &'t Head) -> Result<Decision<'t>, Status> {
+        let routes = self.routes.as_ref().map_err(Clone::clone)?;
+        routes.route(head)
+    }
+
+    /// The cluster of a name.
+    pub(super) fn clusters(&self, name: &str) -> Result<&Arc<Clusters>, Status> {
+        let entry = self.clusters.get(name);
+        let unknown = || Status::unavailable(format!("the cluster {name} is not known"));
+        let entry = entry.ok_or_else(unknown)?;
+        entry.clusters.as_ref().map_err(Clone::clone)
+    }
+
+    /// What the listener says of all calls.
+    pub(super) fn manager(&self) -> &Manager {
+        &self.manager
+    }
+}
+
+/// Reads the listener, unless it is the one before.
+fn manager(snapshot: &ListenerSnapshot, before: Option<&Table>) -> Arc<Manager> {
+    let Some(listener) = snapshot.listener().value() else {
+        return Arc::default();
+    };
+    let listener = listener.value();
+    let is_same = |table: &&Table| {
+        let of = table.manager.of.as_ref();
+        of.is_some_and(|of| Arc::ptr_eq(of, listener))
+    };
+    match before.filter(is_same) {
+        Some(table) => Arc::clone(&table.manager),
+        None => Arc::new(Manager::read(listener)),
+    }
+}
+
+impl Manager {
+    fn read(listener: &Arc<Listener>) -> Self {
+        let of = Some(Arc::clone(listener));
+        let api = listener.api_listener.as_ref();
+        let any = api.and_then(|api| api.api_listener.as_ref());
+        let manager = any.and_then(|any| HttpConnectionManager::decode(&*any.value).ok());
+        let Some(manager) = manager else {
+            return Self {
+                of,
+                ..Self::default()
+            };
+        };
+        let filters = manager.http_filters.iter().filter_map(|filter| {
+            let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
+                return None;
+            };
+            Some((filter.name.clone(), Fault::read(any)))
+        });
+        let common = manager.common_http_protocol_options.as_ref();
+        let limit = common.and_then(|common| common.max_stream_duration.as_ref());
+        Self {
+            of,
+            faults: filters.collect(),
+            limit: limit.map(super::fault::duration),
+        }
     }
 }

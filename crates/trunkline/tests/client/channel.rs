@@ -3,67 +3,24 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Code;
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_client::HealthClient;
 use trunkline::channel::XdsChannel;
 use trunkline::client::Client;
 use trunkline::{ResourceMessage, Server};
 
 use super::PATIENCE;
+use super::backend::{Backend, call};
 use super::gate::Gate;
 use super::resources::{eds_cluster, endpoints, listener, routes};
 use super::server::Serving;
 
-/// A tonic server that counts its calls. It ends when it is dropped.
-struct Backend {
-    address: SocketAddr,
-    calls: Arc<AtomicUsize>,
-    task: tokio::task::AbortHandle,
-}
-
-impl Backend {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (_, health) = tonic_health::server::health_reporter();
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&calls);
-        let count = move |request: tonic::Request<()>| {
-            counted.fetch_add(1, Ordering::Relaxed);
-            Ok(request)
-        };
-        let health = tonic::service::interceptor::InterceptedService::new(health, count);
-        let server = tonic::transport::Server::builder().add_service(health);
-        let serving = server.serve_with_incoming(TcpListenerStream::new(listener));
-        let task = tokio::spawn(serving).abort_handle();
-        Self {
-            address,
-            calls,
-            task,
-        }
-    }
-
-    fn calls(&self) -> usize {
-        self.calls.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Backend {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
 /// The configuration: the service leads to one cluster with these backends.
 fn configure(server: &Server, cluster: &str, backends: &[&Backend]) {
-    let ports: Vec<u32> = backends.iter().map(|of| of.address.port().into()).collect();
+    let ports: Vec<u32> = backends.iter().map(|of| of.port()).collect();
     let messages = [
         ResourceMessage::of(&listener("greeter", "routes")),
         ResourceMessage::of(&routes("routes", &[("greeter", cluster)])),
@@ -76,13 +33,6 @@ fn configure(server: &Server, cluster: &str, backends: &[&Backend]) {
 fn client(address: SocketAddr) -> Client {
     let builder = Client::builder().server(&address.to_string());
     builder.unwrap().node_id("me").build()
-}
-
-async fn call(channel: &XdsChannel) -> Result<(), tonic::Status> {
-    let mut health = HealthClient::new(channel.clone());
-    let called = health.check(HealthCheckRequest::default());
-    let called = tokio::time::timeout(PATIENCE, called).await;
-    called.expect("no call hangs").map(|_| ())
 }
 
 /// Callers without a pause, and what went wrong.

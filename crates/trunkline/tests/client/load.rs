@@ -7,6 +7,8 @@ use trunkline::envoy::config::cluster::v3::Cluster;
 use trunkline::envoy::config::core::v3::Locality;
 use trunkline::load::{ClusterLoad, LoadClusters, LoadSettings};
 
+use super::backend::{Backend, call};
+use super::channel_world::World;
 use super::server::Serving;
 use super::{PATIENCE, next};
 
@@ -105,4 +107,30 @@ async fn c15_a_static_resource_has_no_server_to_report_to() {
     let cluster = next(&mut watch).await.value().unwrap().clone();
     let refused = client.load_reporter(&cluster);
     assert!(matches!(refused, Err(SourceError::NoParent)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn c63_the_calls_of_a_channel_are_reported() {
+    let backend = Backend::start().await;
+    let mut world = World::with("lrs_server: {self: {}}", &[(0, 1, vec![&backend])]);
+    world.serving.server.load().set(LoadSettings {
+        clusters: LoadClusters::All,
+        interval: Duration::from_millis(100),
+        ..LoadSettings::default()
+    });
+    for _ in 0..3 {
+        call(&world.channel).await.unwrap();
+    }
+    let policy = "{drop_overloads: [{category: busy, drop_percentage: {numerator: 100}}]}";
+    world.endpoints("c", &[(0, 1, vec![&backend])], policy);
+    world.serve();
+    world.failure().await;
+    let succeeded = |reports: &[ClusterLoad]| {
+        let localities = reports.iter().flat_map(|cluster| &cluster.localities);
+        localities.map(|of| of.requests.successful).sum::<u64>()
+    };
+    let issued = u64::try_from(backend.calls()).unwrap();
+    let reports = until(&world.serving, |reports| succeeded(reports) == issued).await;
+    assert_eq!(reports[0].cluster, "c");
+    assert_eq!(reports[0].localities[0].place.zone, "z0");
 }

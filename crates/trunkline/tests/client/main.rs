@@ -5,7 +5,12 @@
     reason = "all of this is tests"
 )]
 
+mod backend;
 mod channel;
+mod channel_balancing;
+mod channel_calls;
+mod channel_routing;
+mod channel_world;
 mod chaos;
 mod gate;
 mod hostile;

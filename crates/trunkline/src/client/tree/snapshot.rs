@@ -215,6 +215,20 @@ enum HostOf {
     Itself(Arc<VirtualHost>),
 }
 
+impl VirtualHostSnapshot {
+    /// Whether two are one: they came in the same resource.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (HostOf::Routes(a, index), HostOf::Routes(b, other)) => {
+                Arc::ptr_eq(a, b) && index == other
+            }
+            (HostOf::Itself(a), HostOf::Itself(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
 impl Deref for VirtualHostSnapshot {
     type Target = VirtualHost;
 

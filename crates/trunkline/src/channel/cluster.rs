@@ -1,0 +1,283 @@
+//! A cluster as calls see it: where they go, and what is counted of them.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use hyper::client::conn::http2::SendRequest;
+use tonic::Status;
+use tonic::body::Body;
+use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
+use trunkline_proto::envoy::envoy::config::core::v3::Locality as LocalityMessage;
+use trunkline_traffic::balance::{DropOverloads, Dropped, Host, Locality, Policy};
+use trunkline_traffic::cluster::{Breakers, Limits};
+use trunkline_traffic::route::Priority;
+
+use super::endpoints::{Chosen, Endpoints};
+use super::grpc;
+use super::outlier::Ejector;
+use super::subchannel::Pool;
+use crate::client::Client;
+use crate::client::load::{Call, ClusterReporter, LocalityReporter};
+use crate::client::tree::ClusterSnapshot;
+
+/// The clusters that calls of one name go to: itself, or the leaves of an
+/// aggregate cluster in the order of priority (A37).
+#[derive(Debug)]
+pub(super) struct Clusters(pub(super) Vec<Arc<Leaf>>);
+
+/// One cluster with endpoints.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) of: ClusterSnapshot,
+    priorities: Vec<Endpoints>,
+    drops: DropOverloads,
+    limits: Limits,
+    breakers: Arc<Breakers>,
+    ejector: Option<Arc<Ejector>>,
+    load: Option<Load>,
+}
+
+/// Where the load of a cluster is counted.
+#[derive(Debug)]
+struct Load {
+    cluster: ClusterReporter,
+    localities: Vec<HashMap<Locality, LocalityReporter>>,
+}
+
+/// Where a call goes.
+#[derive(Debug)]
+pub(super) enum Pick {
+    /// By this connection.
+    Ready(SendRequest<Body>, Guard),
+    /// Nowhere yet: connections are being made.
+    Wait,
+    /// Nowhere, because of this; it may be tried again.
+    Failed(Arc<str>),
+    /// Nowhere, because the configuration or a limit says so.
+    Dropped(Status),
+}
+
+impl Clusters {
+    /// Chooses an endpoint. A priority whose endpoints all fail gives way to the
+    /// next; one that is being connected to does not (A56).
+    pub(super) fn pick(&self, hash: Option<u64>, pool: &Pool) -> Pick {
+        let mut failed: Arc<str> = "it has no healthy endpoint".into();
+        for leaf in &self.0 {
+            for (priority, endpoints) in leaf.priorities.iter().enumerate() {
+                match endpoints.choose(hash) {
+                    Chosen::Wait => return Pick::Wait,
+                    Chosen::Failed(why) => failed = why,
+                    Chosen::Ready(host, sender) => {
+                        return match leaf.enter(host, priority, pool) {
+                            Ok(guard) => Pick::Ready(sender, guard),
+                            Err(refused) => Pick::Dropped(refused),
+                        };
+                    }
+                }
+            }
+        }
+        Pick::Failed(failed)
+    }
+}
+
+impl Leaf {
+    /// Makes a cluster; what was counted before goes on being counted.
+    pub(super) fn new(
+        of: &ClusterSnapshot,
+        before: Option<&Self>,
+        client: &Client,
+        pool: &Arc<Pool>,
+    ) -> Result<Self, Status> {
+        let refused = |what: &dyn std::fmt::Display| {
+            Status::unavailable(format!("the cluster {}: {what}", of.name()))
+        };
+        if let Some(error) = of.error().filter(|_| of.is_failed()) {
+            return Err(client.call_status(error));
+        }
+        let Some(cluster) = of.value() else {
+            return Err(refused(&"there is none"));
+        };
+        refuse_unsupported(&cluster)?;
+        let policy =
+            Policy::compile(&grpc::balancing(&cluster)).map_err(|found| refused(&found))?;
+        let policy = Arc::new(policy);
+        let assignment = super::hosts::assignment(of);
+        let assignments = assignment
+            .map(|of| grpc::priorities(&of))
+            .unwrap_or_default();
+        let before_of = |index: usize| before.and_then(|leaf| leaf.priorities.get(index));
+        let priorities = assignments
+            .iter()
+            .enumerate()
+            .map(|(index, assignment)| Endpoints::new(assignment, &policy, before_of(index), pool));
+        let priorities = priorities.collect::<Result<Vec<_>, _>>();
+        let priorities = priorities.map_err(|found| refused(&found))?;
+        let limits = Limits::compile(&cluster, Priority::Default);
+        let limits = limits.map_err(|found| refused(&found))?;
+        let ejector = ejector(&cluster, before, pool).map_err(|found| refused(&found))?;
+        if let Some(ejector) = &ejector {
+            ejector.set_hosts(priorities.iter().flat_map(Endpoints::hosts));
+        }
+        let same_limits = before.filter(|before| before.limits == limits);
+        Ok(Self {
+            drops: priorities.first().map(Endpoints::drops).unwrap_or_default(),
+            load: Load::of(of, &priorities, client),
+            priorities,
+            breakers: same_limits.map_or_else(
+                || Arc::new(Breakers::new(limits)),
+                |before| Arc::clone(&before.breakers),
+            ),
+            limits,
+            ejector,
+            of: of.clone(),
+        })
+    }
+
+    /// Lets a call in, unless it is to be dropped (A32, A33).
+    fn enter(
+        self: &Arc<Self>,
+        host: Arc<Host>,
+        priority: usize,
+        pool: &Pool,
+    ) -> Result<Guard, Status> {
+        let name = self.of.name();
+        if let Some(dropped) = self.drops.decide(&mut || pool.random()) {
+            let (Dropped::Overload(category) | Dropped::Unconditional(category)) = dropped;
+            self.count_drop(category);
+            let message = format!("the cluster {name} drops calls of the category {category}");
+            return Err(Status::unavailable(message));
+        }
+        if !self.breakers.try_request() {
+            self.count_drop("");
+            let message = format!("the cluster {name} has as many calls as it may have");
+            return Err(Status::unavailable(message));
+        }
+        host.counters().start();
+        let load = self.load.as_ref();
+        let reporter = load.and_then(|load| load.localities.get(priority)?.get(host.locality()));
+        Ok(Guard(Some(Counted {
+            load: reporter.map(LocalityReporter::begin),
+            leaf: Arc::clone(self),
+            host,
+        })))
+    }
+
+    fn count_drop(&self, category: &str) {
+        if let Some(load) = &self.load {
+            load.cluster.drop_call(category);
+        }
+    }
+}
+
+/// The ejection of outliers, which goes on if its settings are the same.
+fn ejector(
+    cluster: &Cluster,
+    before: Option<&Leaf>,
+    pool: &Arc<Pool>,
+) -> Result<Option<Arc<Ejector>>, trunkline_traffic::Findings> {
+    let Some(given) = &cluster.outlier_detection else {
+        return Ok(None);
+    };
+    let settings = grpc::outliers(given);
+    let before = before.and_then(|leaf| leaf.ejector.as_ref());
+    if let Some(same) = before.filter(|ejector| ejector.settings == settings) {
+        return Ok(Some(Arc::clone(same)));
+    }
+    Ejector::start(&settings, pool).map(|ejector| Some(Arc::new(ejector)))
+}
+
+impl Load {
+    /// The reporters of a cluster, if it has its load reported.
+    fn of(of: &ClusterSnapshot, priorities: &[Endpoints], client: &Client) -> Option<Self> {
+        let cluster = of.value()?;
+        cluster.lrs_server.as_ref()?;
+        let reporter = client.load_reporter(&cluster).ok()?;
+        let eds = cluster.eds_cluster_config.as_ref();
+        let service = eds.map_or("", |eds| eds.service_name.as_str());
+        let reporter = reporter.cluster(&cluster.name, service);
+        let of_priority = |(priority, endpoints): (usize, &Endpoints)| {
+            let priority = u32::try_from(priority).unwrap_or(u32::MAX);
+            let mut localities = HashMap::new();
+            for host in endpoints.hosts() {
+                let locality = host.locality();
+                if !localities.contains_key(locality) {
+                    let counted = reporter.locality(&message(locality), priority);
+                    localities.insert(locality.clone(), counted);
+                }
+            }
+            localities
+        };
+        Some(Self {
+            localities: priorities.iter().enumerate().map(of_priority).collect(),
+            cluster: reporter,
+        })
+    }
+}
+
+fn message(locality: &Locality) -> LocalityMessage {
+    LocalityMessage {
+        region: locality.region.clone(),
+        zone: locality.zone.clone(),
+        sub_zone: locality.sub_zone.clone(),
+    }
+}
+
+/// Refuses a cluster that asks for a security which connections here do not
+/// have.
+fn refuse_unsupported(cluster: &Cluster) -> Result<(), Status> {
+    match cluster.transport_socket.is_some() || !cluster.transport_socket_matches.is_empty() {
+        false => Ok(()),
+        true => Err(Status::unavailable(format!(
+            "the cluster {} has a transport socket, which this channel does not support",
+            cluster.name
+        ))),
+    }
+}
+
+/// A call under way at an endpoint. One that is dropped has failed.
+#[derive(Debug)]
+pub(super) struct Guard(Option<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    leaf: Arc<Leaf>,
+    host: Arc<Host>,
+    load: Option<Call>,
+}
+
+/// How a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// With the status OK.
+    Succeeded,
+    /// In any other way.
+    Failed,
+    /// It was not sent, which says nothing of the endpoint.
+    Unsent,
+}
+
+impl Guard {
+    /// Ends a call, if it has not ended yet.
+    pub(super) fn end(&mut self, outcome: Outcome) {
+        let Some(Counted { leaf, host, load }) = self.0.take() else {
+            return;
+        };
+        host.counters().end();
+        leaf.breakers.end_request();
+        if let Some(load) = load {
+            match outcome {
+                Outcome::Succeeded => load.succeed(),
+                Outcome::Failed | Outcome::Unsent => load.fail(),
+            }
+        }
+        if let Some(ejector) = leaf.ejector.as_ref().filter(|_| outcome != Outcome::Unsent) {
+            ejector.count(host.address(), outcome == Outcome::Succeeded);
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end(Outcome::Failed);
+    }
+}

@@ -1,0 +1,161 @@
+//! The endpoints of one priority of a cluster, and which of them a call goes to.
+//!
+//! The rules of traffic choose; an endpoint that is not connected counts as one
+//! that fails its health check. With hashes one that is being connected to stays
+//! in the ring, and its calls wait for it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use hyper::client::conn::http2::SendRequest;
+use tonic::body::Body;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
+use trunkline_traffic::Findings;
+use trunkline_traffic::balance::{Balancer, DropOverloads, Host, HostSets, PickContext, Policy};
+
+use super::subchannel::{Link, Pool, Subchannel};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    pool: Arc<Pool>,
+    subchannels: HashMap<Box<str>, Arc<Subchannel>>,
+    is_hashed: bool,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    hosts: HostSets,
+    balancer: Balancer,
+    /// The changes of connections that it has taken into account.
+    seen: u64,
+}
+
+/// Where a call goes.
+#[derive(Debug)]
+pub(super) enum Chosen {
+    /// To this endpoint, by this connection.
+    Ready(Arc<Host>, SendRequest<Body>),
+    /// Nowhere yet: connections are being made.
+    Wait,
+    /// Nowhere, because of this.
+    Failed(Arc<str>),
+}
+
+impl Endpoints {
+    /// Makes the endpoints of an assignment. Those that were there before keep
+    /// what was counted of them.
+    pub(super) fn new(
+        assignment: &ClusterLoadAssignment,
+        policy: &Arc<Policy>,
+        before: Option<&Self>,
+        pool: &Arc<Pool>,
+    ) -> Result<Self, Findings> {
+        let mut hosts = before.map_or_else(HostSets::default, |old| old.turn().hosts.clone());
+        hosts.update(assignment, pool.now())?;
+        let subchannels = hosts.hosts().filter_map(|host| {
+            let address: SocketAddr = host.address().parse().ok()?;
+            Some((host.address().into(), pool.subchannel(address)))
+        });
+        let subchannels = subchannels.collect();
+        let balancer = Balancer::new(Arc::clone(policy), &hosts, None, pool.random(), pool.now());
+        let endpoints = Self {
+            pool: Arc::clone(pool),
+            subchannels,
+            is_hashed: policy.uses_hash(),
+            turn: Mutex::new(Turn {
+                hosts,
+                balancer,
+                seen: pool.changes(),
+            }),
+        };
+        endpoints.look(&mut endpoints.turn());
+        Ok(endpoints)
+    }
+
+    /// All endpoints.
+    pub(super) fn hosts(&self) -> Vec<Arc<Host>> {
+        self.turn().hosts.hosts().cloned().collect()
+    }
+
+    /// The parts of calls that the assignment says to drop.
+    pub(super) fn drops(&self) -> DropOverloads {
+        self.turn().hosts.drops().clone()
+    }
+
+    /// Chooses the endpoint of a call.
+    pub(super) fn choose(&self, hash: Option<u64>) -> Chosen {
+        let mut turn = self.turn();
+        let changes = self.pool.changes();
+        if std::mem::replace(&mut turn.seen, changes) != changes {
+            self.look(&mut turn);
+        }
+        let context = PickContext {
+            hash,
+            now: self.pool.now(),
+            ..PickContext::default()
+        };
+        // Each time around one endpoint is found to be lost.
+        for _ in 0..=self.subchannels.len() {
+            let mut random = || self.pool.random();
+            let Some(host) = turn.balancer.pick(&context, &mut random) else {
+                return self.without(&turn);
+            };
+            let host = Arc::clone(host);
+            match self.link(&host) {
+                Link::Ready(sender) => return Chosen::Ready(host, sender),
+                Link::Connecting if self.is_hashed => return Chosen::Wait,
+                Link::Connecting | Link::Failed(_) => self.look(&mut turn),
+            }
+        }
+        Chosen::Wait
+    }
+
+    /// What becomes of a call when no endpoint can have it: it waits for those
+    /// that are being connected to.
+    fn without(&self, turn: &Turn) -> Chosen {
+        let mut failed: Arc<str> = "it has no healthy endpoint".into();
+        for host in turn.hosts.hosts() {
+            match self.link(host) {
+                Link::Connecting => return Chosen::Wait,
+                Link::Failed(error) => failed = error,
+                Link::Ready(_) => {}
+            }
+        }
+        Chosen::Failed(failed)
+    }
+
+    /// Tells the balancer which endpoints are connected.
+    fn look(&self, turn: &mut Turn) {
+        for host in turn.hosts.hosts() {
+            let is_out = match self.link(host) {
+                Link::Ready(_) => false,
+                Link::Connecting => !self.is_hashed,
+                Link::Failed(_) => true,
+            };
+            host.counters().set_fails_check(is_out);
+        }
+        let Turn {
+            hosts, balancer, ..
+        } = turn;
+        balancer.refresh(hosts, &[0], None, self.pool.now());
+    }
+
+    /// How the connection to an endpoint stands. One that is closed will say so
+    /// in a moment.
+    fn link(&self, host: &Host) -> Link {
+        let Some(subchannel) = self.subchannels.get(host.address()) else {
+            return Link::Failed(format!("{} is no IP address", host.address()).into());
+        };
+        match &*subchannel.link().borrow() {
+            Link::Ready(sender) if sender.is_closed() => Link::Connecting,
+            link => link.clone(),
+        }
+    }
+
+    fn turn(&self) -> std::sync::MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,208 @@
+//! The fault filter: calls are delayed or fail on purpose (A33).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use prost::Message as _;
+use tonic::{Code, Status};
+use trunkline_proto::envoy::envoy::extensions::filters::common::fault::v3::fault_delay::FaultDelaySecifier;
+use trunkline_proto::envoy::envoy::extensions::filters::http::fault::v3::HttpFault;
+use trunkline_proto::envoy::envoy::extensions::filters::http::fault::v3::fault_abort::ErrorType;
+use trunkline_proto::envoy::envoy::r#type::v3::{FractionalPercent, fractional_percent};
+use trunkline_proto::envoy::google::protobuf::Any;
+use trunkline_traffic::Fraction;
+use trunkline_traffic::headers::Headers;
+
+const TYPE: &str = "envoy.extensions.filters.http.fault.v3.HTTPFault";
+
+const DELAY: &str = "x-envoy-fault-delay-request";
+const DELAY_PERCENTAGE: &str = "x-envoy-fault-delay-request-percentage";
+const ABORT_GRPC: &str = "x-envoy-fault-abort-grpc-request";
+const ABORT_HTTP: &str = "x-envoy-fault-abort-request";
+const ABORT_PERCENTAGE: &str = "x-envoy-fault-abort-request-percentage";
+
+/// The faults of one filter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fault {
+    delay: Option<(Delay, Fraction)>,
+    abort: Option<(Abort, Fraction)>,
+    /// The most calls that have a fault at once.
+    max: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Delay {
+    Fixed(Duration),
+    /// A header of the call says it.
+    Header,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Abort {
+    Fixed(Code),
+    /// A header of the call says it.
+    Header,
+}
+
+/// What happens to one call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Harm {
+    pub(super) delay: Option<Duration>,
+    pub(super) abort: Option<Code>,
+}
+
+impl Fault {
+    /// Reads the configuration of a filter; `None` if it is another filter, or
+    /// cannot be read.
+    pub(super) fn read(any: &Any) -> Option<Self> {
+        let (_, name) = any.type_url.rsplit_once('/')?;
+        if name != TYPE {
+            return None;
+        }
+        let message = HttpFault::decode(&*any.value).ok()?;
+        let delay = message.delay.and_then(|given| {
+            let delay = match given.fault_delay_secifier? {
+                FaultDelaySecifier::FixedDelay(fixed) => Delay::Fixed(duration(&fixed)),
+                FaultDelaySecifier::HeaderDelay(_) => Delay::Header,
+            };
+            Some((delay, fraction(given.percentage.as_ref())))
+        });
+        let abort = message.abort.and_then(|given| {
+            let abort = match given.error_type? {
+                ErrorType::HttpStatus(status) => Abort::Fixed(code_of_http(status)),
+                ErrorType::GrpcStatus(code) => Abort::Fixed(code_of(code)),
+                ErrorType::HeaderAbort(_) => Abort::Header,
+            };
+            Some((abort, fraction(given.percentage.as_ref())))
+        });
+        Some(Self {
+            delay,
+            abort,
+            max: message
+                .max_active_faults
+                .map_or(u64::MAX, |max| max.value.into()),
+        })
+    }
+
+    /// Decides what happens to a call.
+    pub(super) fn harm(&self, headers: &Headers, mut random: impl FnMut() -> u64) -> Harm {
+        let number = |name: &str| headers.text(name)?.parse::<u64>().ok();
+        // A header may make a fault rarer, not more frequent.
+        let asked = |fraction: Fraction, name: &str| Fraction {
+            numerator: number(name).map_or(fraction.numerator, |of| of.min(fraction.numerator)),
+            ..fraction
+        };
+        let delay = self.delay.and_then(|(delay, fraction)| {
+            let (delay, fraction) = match delay {
+                Delay::Fixed(delay) => (delay, fraction),
+                Delay::Header => (
+                    Duration::from_millis(number(DELAY)?),
+                    asked(fraction, DELAY_PERCENTAGE),
+                ),
+            };
+            fraction.includes(random()).then_some(delay)
+        });
+        let abort = self.abort.and_then(|(abort, fraction)| {
+            let by_header = || {
+                let grpc = number(ABORT_GRPC).map(|code| code_of(clamp(code)));
+                grpc.or_else(|| Some(code_of_http(clamp(number(ABORT_HTTP)?))))
+            };
+            let (code, fraction) = match abort {
+                Abort::Fixed(code) => (code, fraction),
+                Abort::Header => (by_header()?, asked(fraction, ABORT_PERCENTAGE)),
+            };
+            fraction.includes(random()).then_some(code)
+        });
+        Harm { delay, abort }
+    }
+}
+
+/// How many calls of a channel have a fault.
+#[derive(Debug, Default)]
+pub(super) struct Active(Arc<AtomicU64>);
+
+/// A fault under way.
+struct Under(Arc<AtomicU64>);
+
+impl Drop for Under {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Active {
+    /// Counts a fault, unless there are as many as there may be.
+    fn enter(&self, max: u64) -> Option<Under> {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        let under = Under(Arc::clone(&self.0));
+        (before < max).then_some(under)
+    }
+
+    /// Does to a call what a filter says.
+    pub(super) async fn apply(
+        &self,
+        fault: &Fault,
+        headers: &Headers,
+        random: impl FnMut() -> u64,
+    ) -> Result<(), Status> {
+        let harm = fault.harm(headers, random);
+        if harm == Harm::default() {
+            return Ok(());
+        }
+        let Some(_under) = self.enter(fault.max) else {
+            return Ok(());
+        };
+        if let Some(delay) = harm.delay {
+            tokio::time::sleep(delay).await;
+        }
+        match harm.abort {
+            Some(code) => Err(Status::new(code, "the fault filter made this call fail")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn fraction(given: Option<&FractionalPercent>) -> Fraction {
+    use fractional_percent::DenominatorType;
+    let Some(given) = given else {
+        return Fraction {
+            numerator: 0,
+            denominator: 100,
+        };
+    };
+    let denominator = match given.denominator() {
+        DenominatorType::Hundred => 100,
+        DenominatorType::TenThousand => 10_000,
+        DenominatorType::Million => 1_000_000,
+    };
+    Fraction {
+        numerator: given.numerator.into(),
+        denominator,
+    }
+}
+
+pub(super) fn duration(message: &trunkline_proto::envoy::google::protobuf::Duration) -> Duration {
+    let seconds = u64::try_from(message.seconds).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(message.nanos).unwrap_or(0))
+}
+
+fn clamp(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn code_of(number: u32) -> Code {
+    i32::try_from(number).map_or(Code::Unknown, Code::from_i32)
+}
+
+/// The status that gRPC has for one of HTTP.
+pub(super) fn code_of_http(status: u32) -> Code {
+    match status {
+        400 => Code::Internal,
+        401 => Code::Unauthenticated,
+        403 => Code::PermissionDenied,
+        404 => Code::Unimplemented,
+        429 | 502..=504 => Code::Unavailable,
+        _ => Code::Unknown,
+    }
+}

@@ -1,0 +1,284 @@
+//! What of Envoy's messages counts for a gRPC client: the fields that gRPC's own
+//! designs name. Others are ignored (C57), so they are left out before the rules
+//! of traffic compile a message.
+
+use trunkline_proto::envoy::envoy::config::cluster::v3::cluster::{
+    CommonLbConfig, LbConfig, LbPolicy, RingHashLbConfig,
+    common_lb_config::{LocalityConfigSpecifier, LocalityWeightedLbConfig},
+};
+use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, OutlierDetection};
+use trunkline_proto::envoy::envoy::config::core::v3::HealthStatus;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::{
+    ClusterLoadAssignment, LbEndpoint, LocalityLbEndpoints,
+    cluster_load_assignment::Policy as AssignmentPolicy,
+};
+use trunkline_proto::envoy::envoy::config::route::v3::route::Action;
+use trunkline_proto::envoy::envoy::config::route::v3::route_action::hash_policy::{
+    Header, PolicySpecifier,
+};
+use trunkline_proto::envoy::envoy::config::route::v3::route_action::{
+    ClusterSpecifier, HashPolicy, MaxStreamDuration,
+};
+use trunkline_proto::envoy::envoy::config::route::v3::route_match::PathSpecifier;
+use trunkline_proto::envoy::envoy::config::route::v3::weighted_cluster::ClusterWeight;
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    NonForwardingAction, RetryPolicy, Route, RouteAction, RouteConfiguration, RouteMatch,
+    VirtualHost, WeightedCluster,
+};
+use trunkline_proto::envoy::envoy::r#type::v3::Percent;
+use trunkline_proto::envoy::google::protobuf::{Duration, UInt32Value, UInt64Value};
+
+/// The header that stands for the identity of a channel in hash policies.
+pub(super) const CHANNEL_ID: &str = "io.grpc.channel_id";
+
+/// The largest ring (A42).
+const MAX_RING: u64 = 4096;
+
+/// The most attempts of a call are one more (A6).
+const MAX_RETRIES: u32 = 4;
+
+/// The conditions of retries that are of gRPC (A44).
+const RETRY_ON: [&str; 5] = [
+    "cancelled",
+    "deadline-exceeded",
+    "internal",
+    "resource-exhausted",
+    "unavailable",
+];
+
+/// Routes with one virtual host, which was chosen by the authority.
+pub(super) fn routes(host: &VirtualHost) -> RouteConfiguration {
+    let only = VirtualHost {
+        name: host.name.clone(),
+        domains: vec!["*".to_owned()],
+        routes: host.routes.iter().filter_map(route).collect(),
+        retry_policy: host.retry_policy.as_ref().map(retry),
+        typed_per_filter_config: host.typed_per_filter_config.clone(),
+        ..VirtualHost::default()
+    };
+    RouteConfiguration {
+        virtual_hosts: vec![only],
+        ..RouteConfiguration::default()
+    }
+}
+
+/// A route; none if gRPC passes it over (A28).
+fn route(given: &Route) -> Option<Route> {
+    let conditions = given.r#match.as_ref()?;
+    let is_known = matches!(
+        conditions.path_specifier,
+        Some(PathSpecifier::Prefix(_) | PathSpecifier::Path(_) | PathSpecifier::SafeRegex(_))
+    );
+    if !is_known || !conditions.query_parameters.is_empty() {
+        return None;
+    }
+    let action = match given.action.as_ref()? {
+        Action::Route(action) => Action::Route(forward(action)?),
+        // A call that takes such a route fails.
+        _ => Action::NonForwardingAction(NonForwardingAction {}),
+    };
+    Some(Route {
+        name: given.name.clone(),
+        r#match: Some(RouteMatch {
+            path_specifier: conditions.path_specifier.clone(),
+            case_sensitive: conditions.case_sensitive,
+            headers: conditions.headers.clone(),
+            runtime_fraction: conditions.runtime_fraction.clone(),
+            ..RouteMatch::default()
+        }),
+        action: Some(action),
+        typed_per_filter_config: given.typed_per_filter_config.clone(),
+        ..Route::default()
+    })
+}
+
+fn forward(action: &RouteAction) -> Option<RouteAction> {
+    let clusters = match action.cluster_specifier.as_ref()? {
+        ClusterSpecifier::Cluster(name) => ClusterSpecifier::Cluster(name.clone()),
+        ClusterSpecifier::WeightedClusters(weighted) => {
+            let clusters = weighted.clusters.iter().map(|one| ClusterWeight {
+                name: one.name.clone(),
+                weight: one.weight,
+                typed_per_filter_config: one.typed_per_filter_config.clone(),
+                ..ClusterWeight::default()
+            });
+            ClusterSpecifier::WeightedClusters(WeightedCluster {
+                clusters: clusters.collect(),
+                ..WeightedCluster::default()
+            })
+        }
+        _ => return None,
+    };
+    Some(RouteAction {
+        cluster_specifier: Some(clusters),
+        // gRPC has the limit of the stream only (A31).
+        timeout: Some(Duration::default()),
+        max_stream_duration: action.max_stream_duration.as_ref().map(duration),
+        hash_policy: action.hash_policy.iter().filter_map(hash).collect(),
+        retry_policy: action.retry_policy.as_ref().map(retry),
+        ..RouteAction::default()
+    })
+}
+
+/// The limit for the header `grpc-timeout` counts first (A31). Whether a call
+/// has one makes no difference.
+fn duration(given: &MaxStreamDuration) -> MaxStreamDuration {
+    MaxStreamDuration {
+        max_stream_duration: given.grpc_timeout_header_max.or(given.max_stream_duration),
+        ..MaxStreamDuration::default()
+    }
+}
+
+/// A hash policy by a header, or by the identity of the channel (A42).
+fn hash(policy: &HashPolicy) -> Option<HashPolicy> {
+    let specifier = match policy.policy_specifier.as_ref()? {
+        PolicySpecifier::Header(header) => {
+            // Values of binary headers are not seen (A42).
+            if header.header_name.ends_with("-bin") {
+                return None;
+            }
+            PolicySpecifier::Header(header.clone())
+        }
+        PolicySpecifier::FilterState(state) if state.key == CHANNEL_ID => {
+            PolicySpecifier::Header(Header {
+                header_name: CHANNEL_ID.to_owned(),
+                regex_rewrite: None,
+            })
+        }
+        _ => return None,
+    };
+    Some(HashPolicy {
+        terminal: policy.terminal,
+        policy_specifier: Some(specifier),
+    })
+}
+
+fn retry(policy: &RetryPolicy) -> RetryPolicy {
+    let words = policy.retry_on.split(',').map(str::trim);
+    let known: Vec<_> = words.filter(|word| RETRY_ON.contains(word)).collect();
+    let retries = policy.num_retries.map_or(1, |number| number.value);
+    RetryPolicy {
+        retry_on: known.join(","),
+        num_retries: Some(UInt32Value {
+            value: retries.min(MAX_RETRIES),
+        }),
+        retry_back_off: policy.retry_back_off,
+        ..RetryPolicy::default()
+    }
+}
+
+/// What decides about the balancing of a cluster: localities by weight, nothing
+/// of health but that an endpoint can be used.
+pub(super) fn balancing(cluster: &Cluster) -> Cluster {
+    let list = cluster.load_balancing_policy.as_ref();
+    let has_ring = list.is_some_and(|list| {
+        let all = list.policies.iter();
+        let any = all.filter_map(|one| one.typed_extension_config.as_ref()?.typed_config.as_ref());
+        any.into_iter()
+            .any(|any| any.type_url.ends_with("RingHash"))
+    });
+    let weighted = LocalityConfigSpecifier::LocalityWeightedLbConfig(LocalityWeightedLbConfig {});
+    Cluster {
+        name: cluster.name.clone(),
+        lb_policy: cluster.lb_policy,
+        lb_config: lb_config(cluster),
+        load_balancing_policy: cluster.load_balancing_policy.clone(),
+        common_lb_config: Some(CommonLbConfig {
+            healthy_panic_threshold: Some(Percent { value: 0.0 }),
+            locality_config_specifier: (list.is_none() || has_ring).then_some(weighted),
+            ..CommonLbConfig::default()
+        }),
+        ..Cluster::default()
+    }
+}
+
+fn lb_config(cluster: &Cluster) -> Option<LbConfig> {
+    if cluster.lb_policy() != LbPolicy::RingHash {
+        return cluster.lb_config.clone();
+    }
+    let mut ring = match cluster.lb_config {
+        Some(LbConfig::RingHashLbConfig(ring)) => ring,
+        _ => RingHashLbConfig::default(),
+    };
+    let at_most = |size: Option<UInt64Value>, default: u64| {
+        let value = size.map_or(default, |size| size.value).min(MAX_RING);
+        Some(UInt64Value { value })
+    };
+    ring.minimum_ring_size = at_most(ring.minimum_ring_size, 1024);
+    ring.maximum_ring_size = at_most(ring.maximum_ring_size, MAX_RING);
+    Some(LbConfig::RingHashLbConfig(ring))
+}
+
+/// The ejection of outliers: by success rate and by failures, not by errors in a
+/// row (A50).
+pub(super) fn outliers(given: &OutlierDetection) -> OutlierDetection {
+    let never = Some(UInt32Value { value: 0 });
+    OutlierDetection {
+        interval: given.interval,
+        base_ejection_time: given.base_ejection_time,
+        max_ejection_time: given.max_ejection_time,
+        max_ejection_percent: given.max_ejection_percent,
+        enforcing_consecutive_5xx: never,
+        enforcing_consecutive_gateway_failure: never,
+        enforcing_success_rate: given.enforcing_success_rate,
+        success_rate_minimum_hosts: given.success_rate_minimum_hosts,
+        success_rate_request_volume: given.success_rate_request_volume,
+        success_rate_stdev_factor: given.success_rate_stdev_factor,
+        failure_percentage_threshold: given.failure_percentage_threshold,
+        enforcing_failure_percentage: given.enforcing_failure_percentage,
+        failure_percentage_minimum_hosts: given.failure_percentage_minimum_hosts,
+        failure_percentage_request_volume: given.failure_percentage_request_volume,
+        ..OutlierDetection::default()
+    }
+}
+
+/// The endpoints of each priority as an assignment of its own, the best first:
+/// those that nobody says are unhealthy, draining or degraded (A56).
+///
+/// A locality without a weight has no calls if another one of its priority has
+/// one. Where none has, all are equal; gRPC would have no endpoint.
+pub(super) fn priorities(given: &ClusterLoadAssignment) -> Vec<ClusterLoadAssignment> {
+    let mut by_priority = std::collections::BTreeMap::<u32, Vec<LocalityLbEndpoints>>::new();
+    for locality in &given.endpoints {
+        let usable = locality.lb_endpoints.iter().filter(|of| is_usable(of));
+        let of = by_priority.entry(locality.priority).or_default();
+        of.push(LocalityLbEndpoints {
+            locality: locality.locality.clone(),
+            lb_endpoints: usable.cloned().collect(),
+            load_balancing_weight: locality.load_balancing_weight,
+            ..LocalityLbEndpoints::default()
+        });
+    }
+    let drops = given.policy.as_ref().map(|of| of.drop_overloads.clone());
+    let mut all = Vec::new();
+    for mut endpoints in by_priority.into_values() {
+        if endpoints.iter().all(|of| of.lb_endpoints.is_empty()) {
+            continue;
+        }
+        let has_weight = |of: &LocalityLbEndpoints| of.load_balancing_weight.is_some();
+        if !endpoints.iter().any(has_weight) {
+            for locality in &mut endpoints {
+                locality.load_balancing_weight = Some(UInt32Value { value: 1 });
+            }
+        }
+        all.push(ClusterLoadAssignment {
+            cluster_name: given.cluster_name.clone(),
+            endpoints,
+            policy: Some(AssignmentPolicy {
+                drop_overloads: drops.clone().unwrap_or_default(),
+                // One endpoint that can be used is enough for all calls.
+                overprovisioning_factor: Some(UInt32Value { value: u32::MAX }),
+                ..AssignmentPolicy::default()
+            }),
+            ..ClusterLoadAssignment::default()
+        });
+    }
+    all
+}
+
+fn is_usable(endpoint: &LbEndpoint) -> bool {
+    matches!(
+        endpoint.health_status(),
+        HealthStatus::Unknown | HealthStatus::Healthy
+    )
+}
