@@ -23,6 +23,7 @@ mod server;
 mod sources;
 mod status;
 mod streams;
+mod tables;
 mod tree_sources;
 mod trees;
 
