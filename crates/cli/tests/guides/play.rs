@@ -90,6 +90,7 @@ pub(crate) fn play(page: &str, rules: &[Rule]) {
             "sh" => commands(&block.text).iter().for_each(|one| play.run(one)),
             "text" | "json" => play.compare(&block),
             "yaml" => play.check_file(&block),
+            language if language.starts_with("rust") => assert_doctest(page),
             _ => assert!(
                 matches!(play.rule(&block.text).as_slice(), [How::LeftOut(_)]),
                 "no rule for a block of {:?}",
@@ -98,6 +99,13 @@ pub(crate) fn play(page: &str, rules: &[Rule]) {
         }
     }
     assert!(play.rules.is_empty(), "not in {page}: {:?}", play.rules);
+}
+
+/// The Rust of a page is run as a doctest of the library, which includes it.
+fn assert_doctest(page: &str) {
+    let library = fs::read_to_string(root().join("crates/trunkline/src/lib.rs")).unwrap();
+    let included = format!("#[doc = include_str!(\"../../../{page}\")]");
+    assert!(library.contains(&included), "{page} is no doctest");
 }
 
 impl Play {

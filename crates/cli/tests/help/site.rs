@@ -143,7 +143,8 @@ impl Site {
             "--admin-tls-client-ca",
             &ca,
         ]);
-        let server = Server::start(&[]);
+        // Its contents are kept, so that they can be backed up.
+        let server = Server::start(&["--data", &file("data")]);
         let site = Self {
             server,
             dir,
@@ -187,6 +188,9 @@ impl Site {
     /// stopped then.
     pub(crate) async fn run(&self, example: &Example) -> Result<(), String> {
         self.prepare();
+        if example.command == "restore" {
+            self.back_up(example);
+        }
         let watches = example.text.contains("trunkline watch");
         let client = match watches || example.text.contains("sidecar-7") {
             true => Some(Client::connect(self.server.listen, "sidecar-7").await),
@@ -202,6 +206,18 @@ impl Site {
         };
         drop(client);
         result
+    }
+
+    /// Writes the backup that an example restores. The example may be run
+    /// after one that made it.
+    fn back_up(&self, example: &Example) {
+        let mut words = example.text.split_whitespace();
+        let backup = words.find(|word| word.ends_with(".redb")).unwrap();
+        let file = self.dir.path().join(backup);
+        if !file.exists() {
+            let admin = self.server.admin.to_string();
+            good(&run(&["backup", file.to_str().unwrap(), "--admin", &admin]));
+        }
     }
 
     /// What an Envoy has that was sent everything.
@@ -238,6 +254,7 @@ impl Site {
         let mut line = example.text.clone();
         for (name, place) in [
             ("/etc/", "etc/"),
+            ("/var/lib/", "var-lib-"),
             ("/usr/local/bin/", "bin/"),
             ("0.0.0.0:18000", "127.0.0.1:0"),
             ("10.0.0.7:18000", &*server.listen.to_string()),
