@@ -8,8 +8,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use prost::Message;
 use trunkline_proto::acceptance::{
-    MAX_FINDINGS, MAX_TEXT, Policy, Problem, ResourceType, Types, Unsupported, Why, accept, decode,
-    is_at,
+    IgnoreReason, MAX_FINDINGS, MAX_TEXT, Policy, Problem, ResourceType, Types, Unsupported,
+    accept, decode, is_at,
 };
 use trunkline_proto::descriptor::types;
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
@@ -155,7 +155,12 @@ fn c26_the_reasons_of_a_body_are_bounded_and_the_rest_is_counted() {
     let report = decode(&assignment).expect("localities are skipped").report;
     assert_eq!(report.ignored.len(), MAX_FINDINGS);
     assert_eq!(report.omitted, 1000 - MAX_FINDINGS);
-    assert!(report.ignored.iter().all(|it| it.why == Why::NoWeight));
+    assert!(
+        report
+            .ignored
+            .iter()
+            .all(|it| it.why == IgnoreReason::NoWeight)
+    );
 }
 
 /// A control plane may send a product of lists that nobody could compare.

@@ -49,19 +49,21 @@ impl Watching {
         }
     }
 
-    /// Reads the files, settles them in the writer's server and waits for the
-    /// next event, again and again, until the contents are dropped.
+    /// Settles the files in the server of `writer` at the start and at each
+    /// event of the file system, until the [`FileContents`](crate::FileContents)
+    /// of these files are dropped, which closes the mailbox.
     pub(crate) fn run(mut self, writer: Writer) {
         self.files.target = Target::Server(writer);
-        // At the start a file that looks half written is reported at once.
-        let mut next_look = self.refresh(&Touched::new(), true);
+        // At the start a file that looks half written is reported at once:
+        // there are no last good contents that could be served meanwhile.
+        let mut recheck_delay = self.refresh(&Touched::new(), true);
         loop {
             self.publish();
-            let pause = next_look.unwrap_or(self.files.options.rescan);
+            let pause = recheck_delay.unwrap_or(self.files.options.rescan);
             let Ok(mail) = self.wait_for_change(Instant::now() + pause) else {
                 return;
             };
-            next_look = self.refresh(&mail.touched, false);
+            recheck_delay = self.refresh(&mail.touched, false);
         }
     }
 

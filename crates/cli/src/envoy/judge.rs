@@ -95,18 +95,19 @@ struct Judging {
 }
 
 impl Judging {
-    /// Judges the view of a client until Envoy takes the rest of it, or the
-    /// mistakes are many.
+    /// Judges the view of a client. Envoy reports one mistake in a run, so it
+    /// runs again without the rejected parts until it takes the rest, or
+    /// [`MOST_MISTAKES`] parts are rejected.
     async fn judge_view(&mut self, view: &[usize]) -> Result<()> {
         while self.rejected.len() < MOST_MISTAKES {
             let is_left = |index: &usize| !self.rejected.contains_key(index);
             let left: Vec<usize> = view.iter().copied().filter(is_left).collect();
-            let Verdict::Bad(words) = self.run(&left).await? else {
+            let Verdict::Bad(error) = self.run(&left).await? else {
                 return Ok(());
             };
-            let (index, words) = self.find(&left, words).await?;
-            let words = self.parts[index].own_words(words);
-            self.rejected.insert(index, words);
+            let (index, error) = self.find_rejected_part(&left, error).await?;
+            let own_error = self.parts[index].own_words(error);
+            self.rejected.insert(index, own_error);
         }
         Ok(())
     }
@@ -115,7 +116,7 @@ impl Judging {
     /// returns it with Envoy's words. The part that the words name is tried
     /// alone; if it is not at fault alone, the shortest beginning that Envoy
     /// rejects ends with the part at fault.
-    async fn find(&self, parts: &[usize], words: String) -> Result<(usize, String)> {
+    async fn find_rejected_part(&self, parts: &[usize], words: String) -> Result<(usize, String)> {
         if let Some(index) = self.named_in(parts, &words)
             && let Verdict::Bad(words) = self.run(&[index]).await?
         {

@@ -122,16 +122,18 @@ impl Table {
     }
 }
 
-/// Registers the metrics that never change: the build, and the time of the
-/// start.
+/// Registers the metrics that never change: the build, and the start of the
+/// process, which is the time of this call.
 fn add_constants(add: &mut Adder<'_>) {
     let build = vec![("version", version::VERSION), ("commit", version::COMMIT)];
     let help = "What this program was built from";
     add.0.register("trunkline_build", help, Info::new(build));
 
     let start: Gauge = Gauge::default();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    start.set(i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or_default());
+    // A clock before 1970 shows as 1970, which nobody takes for a start.
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = since_epoch.unwrap_or_default().as_secs();
+    start.set(i64::try_from(seconds).unwrap_or(i64::MAX));
     let help = "When the process started, in seconds since 1970";
     add.0.register("process_start_time_seconds", help, start);
 }

@@ -267,16 +267,21 @@ impl TypeStream {
         }
     }
 
-    /// Handles a NACK that was expected: the other resources of the response
-    /// count as accepted, and are suspects of the next NACK unless the client
-    /// had them before.
+    /// Handles the NACK of a response with a resource that the client must
+    /// reject (S35, S82). The NACK says nothing of the other resources: they
+    /// count as accepted, but stay unverified, and are suspects of the next
+    /// NACK, unless the client had them before.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let pending_acks = self.client_cache.pending_acks();
+        // A nonce that is not pending is of a response that was judged before.
         let Some(index) = pending_acks.iter().position(|p| p.nonce == *nonce) else {
             return;
         };
-        let earlier = pending_acks.range(..index).flat_map(PendingAck::resources);
-        let earlier: Vec<Arc<Resource>> = earlier.cloned().collect();
+        let earlier_acks = pending_acks.range(..index);
+        let earlier: Vec<Arc<Resource>> = earlier_acks
+            .flat_map(PendingAck::resources)
+            .cloned()
+            .collect();
         let resources: Vec<_> = pending_acks[index].resources().cloned().collect();
         for resource in resources {
             self.add_unverified(db, resource, &earlier);

@@ -254,26 +254,27 @@ impl TypeStream {
         resources
     }
 
-    /// Forgets the variant that the ended subscription matched, unless another
-    /// subscription of the name or its cursor matches it too: the client drops
-    /// it by itself (TP2).
+    /// Forgets the records of the variants that only the ended subscription
+    /// matched: the client drops those variants by itself (TP2). Variants that
+    /// another subscription of the name matches, or its cursor, stay.
     fn forget_unmatched_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let is_covered = self.client_cache.covering_cursor(name).is_some();
         let matches_cursor = is_covered && params == self.params;
-        if matches_cursor || !self.has_interest(db, name) {
+        let is_resolved = self.subscriptions.resolved_count(name) > 0;
+        // A name without interest is forgotten as a whole by the caller, or its
+        // removal is sent. Where a host resolved to the name, parameters alone
+        // do not tell which variants the client drops.
+        if matches_cursor || is_resolved || !self.has_interest(db, name) {
             return;
         }
 
-        let other_params = self.subscribed_params(db, name);
-        let is_resolved = self.subscriptions.resolved_count(name) > 0;
-        let held = self.client_cache.held(db, name).into_iter();
-        let is_dropped = |held: &CachedResource| {
-            let mut other_params = other_params.iter();
-            !is_resolved
-                && resource_matches(db, params, &held.resource)
-                && !other_params.any(|other| resource_matches(db, *other, &held.resource))
+        let held = self.client_cache.held(db, name);
+        let others = self.subscribed_params(db, name);
+        let is_dropped = |record: &CachedResource| {
+            let matches = |params| resource_matches(db, params, &record.resource);
+            matches(params) && !others.iter().copied().any(matches)
         };
-        let (dropped, kept): (Vec<_>, Vec<_>) = held.partition(is_dropped);
+        let (dropped, kept): (Vec<_>, Vec<_>) = held.into_iter().partition(is_dropped);
         if !dropped.is_empty() {
             self.client_cache
                 .edit_records(db, name, |records| *records = kept);

@@ -4,7 +4,7 @@ use super::place::Place;
 use super::policy::{Policy, Unsupported};
 use super::problem::Problem;
 use super::rejection::{Reason, Rejection};
-use super::report::{Ignored, MAX_FINDINGS, Report, Why};
+use super::report::{IgnoreReason, Ignored, MAX_FINDINGS, Report};
 
 /// The findings of one body: reasons to reject it, and what is not used of it.
 /// A check goes on after a reason, so that all of them are told (C26).
@@ -44,7 +44,7 @@ impl<'p> Findings<'p> {
     }
 
     /// Reports a part that a rule says to ignore.
-    pub fn ignore(&mut self, at: &Place<'_>, why: Why) {
+    pub fn ignore(&mut self, at: &Place<'_>, why: IgnoreReason) {
         match self.report.ignored.len() < MAX_FINDINGS {
             true => self.report.ignored.push(Ignored {
                 path: path_of(at),

@@ -66,7 +66,7 @@ pub use place::Place;
 pub use policy::{Policy, Profile, Unsupported};
 pub use problem::Problem;
 pub use rejection::{MAX_TEXT, Reason, Rejection};
-pub use report::{Ignored, MAX_FINDINGS, Report, Why};
+pub use report::{IgnoreReason, Ignored, MAX_FINDINGS, Report};
 pub use resource_type::ResourceType;
 pub use types::Types;
 

@@ -32,7 +32,7 @@ pub struct Ignored {
     /// The place of the part.
     pub path: String,
     /// Why it is ignored, and what follows.
-    pub why: Why,
+    pub why: IgnoreReason,
 }
 
 impl fmt::Display for Ignored {
@@ -44,7 +44,7 @@ impl fmt::Display for Ignored {
 /// Why a part is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Why {
+pub enum IgnoreReason {
     /// A locality without a weight, or with weight 0 (C56).
     #[error("a locality without a weight is skipped")]
     NoWeight,

@@ -40,14 +40,14 @@ pub(super) fn read_errors(messages: Vec<ResourceError>) -> Vec<NamedError> {
     messages.into_iter().filter_map(read).collect()
 }
 
-/// Returns the number of the gRPC status for an error.
+/// Returns the gRPC status code of an error.
 #[cfg(feature = "server")]
 fn grpc_code(code: ErrorCode) -> i32 {
     match code {
         ErrorCode::NotFound => tonic::Code::NotFound as i32,
         ErrorCode::PermissionDenied => tonic::Code::PermissionDenied as i32,
         ErrorCode::Unavailable => tonic::Code::Unavailable as i32,
-        ErrorCode::Other(code) => code,
+        ErrorCode::Other(number) => number,
     }
 }
 

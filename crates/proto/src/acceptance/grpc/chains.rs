@@ -11,7 +11,7 @@ use super::address::parse_ip;
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::{Place, clip};
 use crate::acceptance::problem::{MAX_VALUE, Problem};
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::envoy::envoy::config::core::v3::CidrRange;
 use crate::envoy::envoy::config::listener::v3::filter_chain_match::ConnectionSourceType;
 use crate::envoy::envoy::config::listener::v3::{FilterChain, FilterChainMatch};
@@ -29,7 +29,7 @@ pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
         let at_match = at.field("filter_chain_match");
         let of = chain.filter_chain_match.as_ref().unwrap_or(&none);
         if never_matches(of) {
-            findings.ignore(&at, Why::Chain);
+            findings.ignore(&at, IgnoreReason::Chain);
         }
         let Some(ranges) = Ranges::check(of, &at_match, findings) else {
             continue;

@@ -7,7 +7,7 @@ use super::{address, metadata};
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::Place;
 use crate::acceptance::problem::Problem;
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::envoy::envoy::config::core::v3::{HealthStatus, Locality};
 use crate::envoy::envoy::config::endpoint::v3::cluster_load_assignment::Policy;
 use crate::envoy::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
@@ -68,7 +68,7 @@ impl<'a> Assignment<'a> {
         let at = root.item("endpoints", index);
         let weight = of.load_balancing_weight.as_ref().map_or(0, |w| w.value);
         if weight == 0 {
-            return findings.ignore(&at, Why::NoWeight);
+            return findings.ignore(&at, IgnoreReason::NoWeight);
         }
 
         let priority = self.priorities.entry(of.priority).or_default();
@@ -116,14 +116,14 @@ impl<'a> Assignment<'a> {
     ) {
         match HealthStatus::try_from(of.health_status) {
             Ok(HealthStatus::Unknown | HealthStatus::Healthy) => {}
-            Ok(HealthStatus::Draining) => findings.ignore(at, Why::Draining),
+            Ok(HealthStatus::Draining) => findings.ignore(at, IgnoreReason::Draining),
             Ok(other) => {
                 let status = other.as_str_name().to_owned();
-                return findings.ignore(at, Why::Unhealthy(status));
+                return findings.ignore(at, IgnoreReason::Unhealthy(status));
             }
             Err(_) => {
                 let status = of.health_status.to_string();
-                return findings.ignore(at, Why::Unhealthy(status));
+                return findings.ignore(at, IgnoreReason::Unhealthy(status));
             }
         }
         if (of.load_balancing_weight.as_ref()).is_some_and(|weight| weight.value == 0) {

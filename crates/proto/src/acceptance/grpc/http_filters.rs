@@ -8,7 +8,7 @@ use crate::acceptance::extensions::Side;
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::{Place, clip};
 use crate::acceptance::problem::{MAX_VALUE, Problem};
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::descriptor::full_name;
 use crate::envoy::envoy::config::route::v3::FilterConfig;
 use crate::envoy::envoy::extensions::filters::network::http_connection_manager::v3::HttpFilter;
@@ -103,7 +103,7 @@ fn check_filter(
     let at = at.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
         if filter.is_optional {
-            findings.ignore(&at, Why::Optional(String::new()));
+            findings.ignore(&at, IgnoreReason::Optional(String::new()));
             return Verdict::Skipped;
         }
         findings.reject(&at, Problem::Missing);
@@ -115,7 +115,7 @@ fn check_filter(
     let known = findings.policy().http_filters.get(&found.name);
     let Some(known) = known.filter(|known| known.runs_on(side)) else {
         if filter.is_optional {
-            findings.ignore(&at, Why::Optional(found.shown_name()));
+            findings.ignore(&at, IgnoreReason::Optional(found.shown_name()));
             return Verdict::Skipped;
         }
         findings.reject(&at, Problem::Extension(found.shown_name()));
@@ -170,7 +170,7 @@ fn check_override(any: &Any, is_optional: bool, at: &Place<'_>, findings: &mut F
         return;
     };
     match findings.policy().http_filters.get(&found.name) {
-        None if is_optional => findings.ignore(at, Why::Optional(found.shown_name())),
+        None if is_optional => findings.ignore(at, IgnoreReason::Optional(found.shown_name())),
         None => findings.reject(at, Problem::Extension(found.shown_name())),
         Some(known) if !known.is_override() => {
             findings.reject(at, Problem::Misplaced(found.shown_name()));

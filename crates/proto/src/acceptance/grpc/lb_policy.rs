@@ -7,7 +7,7 @@ use crate::acceptance::extensions::{
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::Place;
 use crate::acceptance::problem::Problem;
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::envoy::envoy::config::cluster::v3::cluster::ring_hash_lb_config as old_ring_hash;
 use crate::envoy::envoy::config::cluster::v3::cluster::{LbConfig, LbPolicy};
 use crate::envoy::envoy::config::cluster::v3::{Cluster, LoadBalancingPolicy};
@@ -97,7 +97,7 @@ fn check_list(
         let at = at.field("typed_config");
         let config = policy.typed_extension_config.as_ref();
         let Some(any) = config.and_then(|config| config.typed_config.as_ref()) else {
-            findings.ignore(&at, Why::Policy(String::new()));
+            findings.ignore(&at, IgnoreReason::Policy(String::new()));
             continue;
         };
         // A body that cannot be read is a reason.
@@ -105,7 +105,7 @@ fn check_list(
             return;
         };
         if !findings.policy().lb_policies.contains(&*found.name) {
-            findings.ignore(&at, Why::Policy(found.shown_name()));
+            findings.ignore(&at, IgnoreReason::Policy(found.shown_name()));
             continue;
         }
         // The user's own policies are written as a `TypedStruct`.

@@ -3,7 +3,7 @@
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::{Place, clip};
 use crate::acceptance::problem::{MAX_VALUE, Problem};
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::envoy::envoy::config::route::v3::HeaderMatcher;
 use crate::envoy::envoy::config::route::v3::header_matcher::HeaderMatchSpecifier;
 use crate::envoy::envoy::r#type::matcher::v3::string_matcher::MatchPattern;
@@ -39,9 +39,7 @@ pub(super) fn check_text(matcher: &StringMatcher, at: &Place<'_>, findings: &mut
     }
 }
 
-/// Checks the matcher of a header. The oldest kinds are deprecated, and control
-/// planes use them all the same.
-#[expect(deprecated, reason = "control planes send them, and gRPC takes them")]
+/// Checks the matcher of a header.
 pub(super) fn check_header(matcher: &HeaderMatcher, at: &Place<'_>, findings: &mut Findings<'_>) {
     if matcher.name.is_empty() {
         findings.reject(&at.field("name"), Problem::Missing);
@@ -49,31 +47,39 @@ pub(super) fn check_header(matcher: &HeaderMatcher, at: &Place<'_>, findings: &m
     // C58: gRPC takes a binary header as absent.
     if matcher.name.ends_with("-bin") {
         let name = clip(&matcher.name, MAX_VALUE).to_owned();
-        findings.ignore(at, Why::BinaryHeader(name));
+        findings.ignore(at, IgnoreReason::BinaryHeader(name));
     }
-    let (field, text) = match &matcher.header_match_specifier {
-        None => return findings.reject(&at.field("header_match_specifier"), Problem::Missing),
-        Some(HeaderMatchSpecifier::SafeRegexMatch(regex)) => {
-            return check_regex(regex, &at.field("safe_regex_match"), findings);
+    match &matcher.header_match_specifier {
+        Some(specifier) => check_specifier(specifier, at, findings),
+        None => findings.reject(&at.field("header_match_specifier"), Problem::Missing),
+    }
+}
+
+/// Checks the value that a header must have. An empty prefix, suffix or part
+/// would match every header; an empty exact value matches an empty header.
+#[expect(deprecated, reason = "control planes send them, and gRPC takes them")]
+fn check_specifier(specifier: &HeaderMatchSpecifier, at: &Place<'_>, findings: &mut Findings<'_>) {
+    let mut check_not_empty = |field: &'static str, text: &str| {
+        if text.is_empty() {
+            findings.reject(&at.field(field), Problem::Missing);
         }
-        Some(HeaderMatchSpecifier::StringMatch(text)) => {
-            return check_text(text, &at.field("string_match"), findings);
+    };
+    match specifier {
+        HeaderMatchSpecifier::ExactMatch(_) | HeaderMatchSpecifier::PresentMatch(_) => {}
+        HeaderMatchSpecifier::PrefixMatch(prefix) => check_not_empty("prefix_match", prefix),
+        HeaderMatchSpecifier::SuffixMatch(suffix) => check_not_empty("suffix_match", suffix),
+        HeaderMatchSpecifier::ContainsMatch(part) => check_not_empty("contains_match", part),
+        HeaderMatchSpecifier::SafeRegexMatch(regex) => {
+            check_regex(regex, &at.field("safe_regex_match"), findings);
         }
-        Some(HeaderMatchSpecifier::RangeMatch(range)) => {
+        HeaderMatchSpecifier::StringMatch(text) => {
+            check_text(text, &at.field("string_match"), findings);
+        }
+        HeaderMatchSpecifier::RangeMatch(range) => {
             if range.start > range.end {
                 let problem = Problem::value(range.start, "at most the end of the range");
                 findings.reject(&at.field("range_match"), problem);
             }
-            return;
         }
-        Some(HeaderMatchSpecifier::ExactMatch(_) | HeaderMatchSpecifier::PresentMatch(_)) => {
-            return;
-        }
-        Some(HeaderMatchSpecifier::PrefixMatch(prefix)) => ("prefix_match", prefix),
-        Some(HeaderMatchSpecifier::SuffixMatch(suffix)) => ("suffix_match", suffix),
-        Some(HeaderMatchSpecifier::ContainsMatch(contains)) => ("contains_match", contains),
-    };
-    if text.is_empty() {
-        findings.reject(&at.field(field), Problem::Missing);
     }
 }

@@ -5,7 +5,7 @@ use super::{check_duration, http_filters, matcher, retry};
 use crate::acceptance::findings::Findings;
 use crate::acceptance::place::{Place, clip};
 use crate::acceptance::problem::{MAX_VALUE, Problem};
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::envoy::envoy::config::route::v3::route_action::hash_policy::PolicySpecifier;
 use crate::envoy::envoy::config::route::v3::route_action::{
     ClusterSpecifier, HashPolicy, HostRewriteSpecifier,
@@ -42,7 +42,7 @@ pub(super) fn check(
         && rewrite.value
         && !findings.policy().trusts_server
     {
-        findings.ignore(&at.field("auto_host_rewrite"), Why::Untrusted);
+        findings.ignore(&at.field("auto_host_rewrite"), IgnoreReason::Untrusted);
     }
     retry::check(of.retry_policy.as_ref(), at, findings);
     true
@@ -74,7 +74,7 @@ fn check_cluster(
             match is_supported {
                 Some(true) => {}
                 Some(false) => {
-                    findings.ignore(at, Why::Plugin(name()));
+                    findings.ignore(at, IgnoreReason::Plugin(name()));
                     return false;
                 }
                 None => {
@@ -87,7 +87,7 @@ fn check_cluster(
             ClusterSpecifier::ClusterHeader(_) | ClusterSpecifier::InlineClusterSpecifierPlugin(_),
         )
         | None => {
-            findings.ignore(at, Why::ClusterSpecifier);
+            findings.ignore(at, IgnoreReason::ClusterSpecifier);
             return false;
         }
     }
@@ -101,7 +101,7 @@ fn check_weighted(of: &WeightedCluster, at: &Place<'_>, findings: &mut Findings<
         let at = at.item("clusters", index);
         let weight = cluster.weight.as_ref().map_or(0, |weight| weight.value);
         if weight == 0 {
-            findings.ignore(&at, Why::ZeroWeight);
+            findings.ignore(&at, IgnoreReason::ZeroWeight);
             continue;
         }
         sum += u64::from(weight);
@@ -135,6 +135,6 @@ fn check_hash(of: &HashPolicy, at: &Place<'_>, findings: &mut Findings<'_>) {
             }
         }
         Some(PolicySpecifier::FilterState(state)) if state.key == CHANNEL_ID => {}
-        _ => findings.ignore(at, Why::HashPolicy),
+        _ => findings.ignore(at, IgnoreReason::HashPolicy),
     }
 }

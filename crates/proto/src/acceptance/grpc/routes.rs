@@ -7,7 +7,7 @@ use crate::acceptance::findings::Findings;
 use crate::acceptance::place::{Place, clip};
 use crate::acceptance::policy::Unsupported;
 use crate::acceptance::problem::{MAX_VALUE, Problem};
-use crate::acceptance::report::Why;
+use crate::acceptance::report::IgnoreReason;
 use crate::descriptor::full_name;
 use crate::envoy::envoy::config::route::v3::route::Action;
 use crate::envoy::envoy::config::route::v3::{Route, RouteConfiguration, VirtualHost};
@@ -61,7 +61,7 @@ fn check_plugins<'a>(
         let message = || clip(message, MAX_VALUE).to_owned();
         match (is_supported, plugin.is_optional) {
             (true, _) => {}
-            (false, true) => findings.ignore(&at, Why::Optional(message())),
+            (false, true) => findings.ignore(&at, IgnoreReason::Optional(message())),
             (false, false) => findings.reject(&at, Problem::Extension(message())),
         }
         plugins.insert(&extension.name, is_supported);
@@ -94,7 +94,7 @@ fn check_route(
         None => findings.reject(&match_at, Problem::Missing),
         // C58: the route is skipped, whatever else it has.
         Some(of) if !of.query_parameters.is_empty() => {
-            return findings.ignore(at, Why::QueryParameters);
+            return findings.ignore(at, IgnoreReason::QueryParameters);
         }
         Some(of) => route_match::check(of, &match_at, findings),
     }
@@ -116,7 +116,7 @@ fn check_route(
             if findings.policy().unsupported == Unsupported::Strict {
                 findings.reject(&at.field("action"), Problem::Missing);
             }
-            findings.ignore(at, Why::Action);
+            findings.ignore(at, IgnoreReason::Action);
         }
     }
     http_filters::check_overrides(&of.typed_per_filter_config, at, findings);
@@ -124,5 +124,5 @@ fn check_route(
 
 fn unsupported_action(field: &str, at: &Place<'_>, findings: &mut Findings<'_>) {
     findings.unsupported(&at.field(field));
-    findings.ignore(at, Why::Action);
+    findings.ignore(at, IgnoreReason::Action);
 }

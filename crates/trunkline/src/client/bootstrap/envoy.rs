@@ -93,7 +93,7 @@ fn resolve(
     let dynamic = raw.dynamic_resources.unwrap_or_default();
     let resolver = Resolver {
         statics: &statics,
-        place: Referrer::Bootstrap,
+        referrer: Referrer::Bootstrap,
         missing_ads: dynamic.ads_config.is_none().then_some(ADS),
     };
 

@@ -82,7 +82,7 @@ pub(super) fn of_server(
 
 /// The start that every template of an authority needs (C8).
 pub(super) fn needed_start(authority: &str) -> String {
-    format!("xdstp://{}/", encode(authority))
+    format!("xdstp://{}/", percent_encode_path(authority))
 }
 
 /// The template of an authority that has none (C8).
@@ -107,14 +107,15 @@ fn split_target(target: &str) -> (String, String) {
 /// and as it is otherwise (C9).
 fn fill(template: &str, target: &str) -> String {
     let target = match template.starts_with("xdstp:") {
-        true => encode(target),
+        true => percent_encode_path(target),
         false => target.to_owned(),
     };
     template.replace(PLACEHOLDER, &target)
 }
 
-/// Percent-encodes what may not stand in the path of a URI. Slashes may (C9).
-fn encode(text: &str) -> String {
+/// Percent-encodes what may not stand in the path of a URI (RFC 3986). Slashes
+/// may (C9).
+fn percent_encode_path(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -238,7 +238,7 @@ impl ConfigSource {
     /// policy allows, and control planes that the bootstrap has.
     ///
     /// # Errors
-    /// All mistakes, each with its field.
+    /// The source has mistakes; the error lists all, each with its field.
     pub fn resolve(
         bootstrap: &Bootstrap,
         source: &message::ConfigSource,
@@ -248,20 +248,23 @@ impl ConfigSource {
             let first = std::iter::once(server.address.clone());
             first.chain(server.alternatives.clone()).collect::<Vec<_>>()
         };
-        let known: Vec<Address> = bootstrap.servers().flat_map(addresses).collect();
-        let ads_field = "an aggregated stream to the bootstrap";
+        let known_addresses: Vec<Address> = bootstrap.servers().flat_map(addresses).collect();
+        let remedy = "an aggregated stream to the bootstrap";
         let resolver = Resolver {
             statics: &bootstrap.statics,
-            place: Referrer::Resource {
+            referrer: Referrer::Resource {
                 policy,
-                known: &known,
+                known: &known_addresses,
                 self_is_ads: bootstrap.self_is_ads,
             },
-            missing_ads: bootstrap.ads.is_none().then_some(ads_field),
+            missing_ads: bootstrap.ads.is_none().then_some(remedy),
         };
         let report = Report::default();
         let resolved = resolver.source(source, &report.root());
-        let (resolved, _) = report.finish(resolved, |_| None)?;
+        // Its warnings concern whoever wrote the resource, and no file here has
+        // the lines of it.
+        let no_lines = |_: &str| None;
+        let (resolved, _warnings) = report.finish(resolved, no_lines)?;
         Ok(resolved)
     }
 }

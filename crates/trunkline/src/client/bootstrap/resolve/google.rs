@@ -74,7 +74,7 @@ impl Resolver<'_> {
             Ok(addresses) => addresses,
             Err(problem) => return scope.mistake(problem),
         };
-        match self.place {
+        match self.referrer {
             // C15: a control plane sends nobody elsewhere.
             Referrer::Resource { known, .. } if !addresses.iter().all(|a| known.contains(a)) => {
                 let target = uri.to_owned();
@@ -85,7 +85,7 @@ impl Resolver<'_> {
     }
 
     fn ssl(self, ssl: &SslCredentials, scope: &Scope<'_>) -> Option<TlsOptions> {
-        let author = self.place.author();
+        let author = self.referrer.author();
         let read = |source: Option<&_>, field| match source {
             None => Some(None),
             Some(source) => data_source::pem(source, author, &scope.field(field)).map(Some),
@@ -142,7 +142,7 @@ impl Resolver<'_> {
         let Some(Specifier::Filename(name)) = specifier else {
             return scope.missing("filename", "name the file with the token");
         };
-        data_source::file(&name, self.place.author(), &scope.field("filename"))
+        data_source::file(&name, self.referrer.author(), &scope.field("filename"))
     }
 }
 

@@ -33,8 +33,8 @@ use crate::client::Address;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resolver<'a> {
     pub(super) statics: &'a Statics,
-    pub(super) place: Referrer<'a>,
-    /// The field that sets up the aggregated stream, if it is not set up.
+    pub(super) referrer: Referrer<'a>,
+    /// What has to be set for an aggregated stream, if there is none.
     pub(super) missing_ads: Option<&'static str>,
 }
 

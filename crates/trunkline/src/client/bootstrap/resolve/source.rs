@@ -53,7 +53,7 @@ impl Resolver<'_> {
                 self.path(path, &scope.field("path_config_source"))
             }
             Some(Kind::Path(path)) => {
-                let path = data_source::file(path, self.place.author(), &scope.field("path"))?;
+                let path = data_source::file(path, self.referrer.author(), &scope.field("path"))?;
                 let watched_directory = None;
                 Some(Specifier::Path(PathSource {
                     path,
@@ -73,7 +73,7 @@ impl Resolver<'_> {
     /// With gRPC's bootstrap, `self` means what `ads` means: the name of a
     /// resource decides which server is asked (C14).
     fn self_source(self, scope: &Scope<'_>) -> Option<Specifier> {
-        match self.place {
+        match self.referrer {
             Referrer::Bootstrap => scope.unsupported(
                 "self, the source of the resource around it,",
                 "use ads or api_config_source",
@@ -86,10 +86,10 @@ impl Resolver<'_> {
     }
 
     fn path(self, source: &PathConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
-        let path = data_source::file(&source.path, self.place.author(), &scope.field("path"));
+        let path = data_source::file(&source.path, self.referrer.author(), &scope.field("path"));
         let watched = source.watched_directory.as_ref().map(|watched| {
             let scope = scope.field("watched_directory.path");
-            data_source::file(&watched.path, self.place.author(), &scope)
+            data_source::file(&watched.path, self.referrer.author(), &scope)
         });
         Some(Specifier::Path(PathSource {
             path: path?,
