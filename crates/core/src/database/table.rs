@@ -357,9 +357,10 @@ impl Table {
         views.flatten().copied().collect()
     }
 
-    /// Returns the view of a scope for a category of clients: `params`, which
-    /// are projected to the keys of the type. If there is none it is made, and
-    /// all names of the type are visited.
+    /// Returns the view of a scope for one category of clients. `params` are
+    /// projected on the keys that the type uses, so that clients which get the
+    /// same resources share a view. Making a view visits all names of the type,
+    /// which `work` counts; finding one does not.
     pub(super) fn find_or_make_view(
         &mut self,
         scope: &Scope,

@@ -135,11 +135,11 @@ pub fn accept(type_url: &str, body: &Bytes, policy: &Policy) -> Result<Accepted,
     Types::standard().accept(type_url, body, policy)
 }
 
-/// Returns the rejection of a body without a name (C27).
+/// Returns the rejection of a body whose name cannot be read (C27). The caller
+/// has found a reason; without one the rejection would list none.
 fn unreadable(findings: Findings<'_>, type_url: &str) -> Rejection {
     match findings.finish(None, type_url) {
         Err(rejection) => rejection,
-        // There is no rejection without a reason; an empty one is harmless.
         Ok(_) => Rejection {
             name: None,
             type_url: type_url.to_owned(),

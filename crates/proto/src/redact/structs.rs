@@ -25,18 +25,19 @@ pub(super) fn is_typed_struct(name: &str) -> bool {
 /// Hides the secrets in the value of a `TypedStruct`; all of the value, if its
 /// type is not known. `depth` counts the messages around it.
 pub(super) fn hide_secrets(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
-    let url = message.get_field_by_name(TYPE_URL);
-    let url = url.as_deref().and_then(Value::as_str);
-    let of = url.and_then(descriptor::message);
-
+    // Asked first: to borrow an absent field mutably would set it.
     if !message.has_field_by_name(VALUE) {
         return;
     }
+    let url = message.get_field_by_name(TYPE_URL);
+    let url = url.as_deref().and_then(Value::as_str);
+    let descriptor = url.and_then(descriptor::message);
+
     let Some(Value::Message(value)) = message.get_field_by_name_mut(VALUE) else {
         return;
     };
-    match of {
-        Some(of) => hide_in_struct(hider, &of, value, depth + 1),
+    match descriptor {
+        Some(descriptor) => hide_in_struct(hider, &descriptor, value, depth + 1),
         None => hider.hide_all(value, depth + 1),
     }
 }

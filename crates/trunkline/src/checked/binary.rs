@@ -45,14 +45,14 @@ fn intake_per_thread() -> Vec<Intake> {
     (0..threads).map(|_| Intake::default()).collect()
 }
 
-/// A piece of the file, to be made into resources.
+/// A piece of the file, to be results into resources.
 enum Job {
     Whole(usize, Any),
     Host(Arc<Parent>, usize, Bytes),
 }
 
-/// The results of some jobs.
-struct Made {
+/// The results of consecutive jobs.
+struct JobResults {
     document: Document,
     mistakes: Vec<Mistake>,
     doubts: Vec<(text::Spot, Field, Doubt)>,
@@ -145,14 +145,14 @@ impl<'a> Reading<'a> {
         // Resources before it in the file are added first.
         self.run_batch();
 
-        let mut made = Made::new(self.file);
+        let mut results = JobResults::new(self.file);
         let intake = &mut self.intakes[0];
         let read = intake.accept_route(self.file, index, route);
-        self.parent = made.good_or_mistakes(read).map(|(accepted, parent)| {
-            made.add_accepted(intake, accepted, parent.spot());
+        self.parent = results.good_or_mistakes(read).map(|(accepted, parent)| {
+            results.add_accepted(intake, accepted, parent.spot());
             Arc::new(parent)
         });
-        self.add_made(made);
+        self.append(results);
     }
 
     /// Makes resources of the jobs of the batch on all threads, and adds them
@@ -164,27 +164,27 @@ impl<'a> Reading<'a> {
         let jobs_per_thread = jobs.len().div_ceil(self.intakes.len()).max(1);
         let shares = jobs.chunks(jobs_per_thread).zip(&mut self.intakes);
 
-        let made_by_thread: Vec<Made> = thread::scope(|scope| {
+        let results_by_thread: Vec<JobResults> = thread::scope(|scope| {
             let start = |(jobs, intake)| scope.spawn(move || run_jobs(file, files, jobs, intake));
             // All threads are started before the first one is waited for.
             let threads: Vec<_> = shares.map(start).collect();
             threads.into_iter().map(join).collect()
         });
-        for made in made_by_thread {
-            self.add_made(made);
+        for results in results_by_thread {
+            self.append(results);
         }
     }
 
-    /// Adds the resources, mistakes and warnings that some jobs made.
-    fn add_made(&mut self, made: Made) {
+    /// Appends the results of jobs: resources, mistakes and warnings.
+    fn append(&mut self, results: JobResults) {
         let (file, decoded) = (self.file, &mut self.decoded);
-        decoded.document.append(made.document);
-        for mistake in made.mistakes {
+        decoded.document.append(results.document);
+        for mistake in results.mistakes {
             decoded.add_error(|| mistake_finding(file, mistake));
         }
-        extend_findings(&mut decoded.errors, made.secret_errors);
-        extend_findings(&mut decoded.warnings, made.secret_warnings);
-        for (spot, inner, doubt) in made.doubts {
+        extend_findings(&mut decoded.errors, results.secret_errors);
+        extend_findings(&mut decoded.warnings, results.secret_warnings);
+        for (spot, inner, doubt) in results.doubts {
             let field = spot.path().join(&inner).to_string();
             let at = At::text(text::Position::default(), field);
             decoded.add_warning(|| at.finding(file, Fault::Doubt(doubt)));
@@ -208,36 +208,36 @@ fn run_jobs(
     files: Option<&dyn SecretFiles>,
     jobs: &[Job],
     intake: &mut Intake,
-) -> Made {
-    let mut made = Made::new(file);
-    made.document.items.reserve(jobs.len());
+) -> JobResults {
+    let mut results = JobResults::new(file);
+    results.document.items.reserve(jobs.len());
     for job in jobs {
         match job {
             Job::Whole(index, any) => {
                 let raw = Raw::new(file, *index, any.clone()).map_err(only_mistake);
                 let read = raw.and_then(|raw| match secrets::is_secret(&raw.type_url) {
-                    true => made.take_in_secret(intake, file, raw, files),
+                    true => results.take_in_secret(intake, file, raw, files),
                     false => intake.raw(file, raw),
                 });
-                if let Some((accepted, spot)) = made.good_or_mistakes(read) {
-                    made.add_accepted(intake, accepted, spot);
+                if let Some((accepted, spot)) = results.good_or_mistakes(read) {
+                    results.add_accepted(intake, accepted, spot);
                 }
             }
             Job::Host(parent, host, body) => {
                 let read = intake.host_of(file, parent, *host, body.clone());
-                if let Some(hosted) = made.good_or_mistakes(read) {
-                    made.add_doubts(hosted.spot, hosted.doubts);
+                if let Some(hosted) = results.good_or_mistakes(read) {
+                    results.add_doubts(hosted.spot, hosted.doubts);
                     for resource in hosted.resources {
-                        made.add_host(intake, parent, resource, hosted.spot);
+                        results.add_host(intake, parent, resource, hosted.spot);
                     }
                 }
             }
         }
     }
-    made
+    results
 }
 
-impl Made {
+impl JobResults {
     /// No results yet.
     fn new(file: &Arc<str>) -> Self {
         Self {

@@ -391,8 +391,8 @@ fn for_client(witness: &Params) -> String {
     }
 }
 
-/// Returns the name of a type for people, such as `cluster`, or else the name
-/// of its message.
+/// Returns what people call a type of resource, such as `cluster`; for other
+/// types, the name of the message.
 fn type_label(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "cds" => "cluster",

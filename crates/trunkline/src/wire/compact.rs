@@ -228,8 +228,9 @@ impl Merged {
     }
 }
 
-/// Refuses a variant that Envoy would: it may lack a part that has to be there.
-/// Only the first broken rule is reported.
+/// Rejects a variant that breaks a validation rule of Envoy: the parts that its
+/// conditions leave out may be required. The first broken rule is reported; the
+/// others usually follow from the same missing part.
 fn check_valid(message: &DynamicMessage, clients: &Constraints) -> Result<(), AcceptError> {
     match validate::validate(message).into_iter().next() {
         None => Ok(()),

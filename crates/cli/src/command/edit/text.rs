@@ -19,25 +19,29 @@ const ADVICE: &str = "\
 pub(super) struct Mistake {
     /// The line in the resources, from one, if it has one.
     line: Option<usize>,
-    what: String,
+    message: String,
 }
 
 impl Mistake {
     /// Makes a mistake without a line.
-    pub(super) fn new(what: String) -> Self {
-        Self { line: None, what }
+    pub(super) fn new(message: String) -> Self {
+        Self {
+            line: None,
+            message,
+        }
     }
 }
 
 impl From<Detail> for Mistake {
     fn from(detail: Detail) -> Self {
-        let field = match detail.field.is_empty() {
-            true => String::new(),
-            false => format!("{}: ", detail.field),
+        // A mistake of the whole resource has no field.
+        let message = match detail.field.as_str() {
+            "" => detail.message,
+            field => format!("{field}: {}", detail.message),
         };
         Self {
             line: detail.line,
-            what: field + &detail.message,
+            message,
         }
     }
 }
@@ -70,7 +74,7 @@ pub(super) fn with_head(about: &str, mistakes: &[Mistake], body: &str) -> String
             Some(line) => format!("line {}: ", line + head_lines),
             None => String::new(),
         };
-        let what = mistake.what.replace(char::is_control, " ");
+        let what = mistake.message.replace(char::is_control, " ");
         head.push_str(&format!("# {place}{what}\n"));
     }
     head + "#\n" + body
@@ -101,7 +105,7 @@ mod tests {
     fn a_mistake_is_told_by_its_line_in_the_editor() {
         let mistake = Mistake {
             line: Some(2),
-            what: "a: wrong\nagain".to_owned(),
+            message: "a: wrong\nagain".to_owned(),
         };
         let text = with_head(
             "cds/a",

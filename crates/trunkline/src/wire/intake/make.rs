@@ -20,15 +20,15 @@ use crate::wire::constraints::read_variant_constraints;
 use crate::wire::host_name;
 use crate::wire::hosts::{self, name_inside};
 
-/// The type and the wrapper of a body.
-pub(super) struct Around<'a> {
+/// What a body comes in: its type and the `Resource` that wraps it.
+pub(super) struct Envelope<'a> {
     type_url: &'a str,
     wrapper: &'a discovery::Resource,
     /// The constraints in the wrapper.
     written: Option<Constraints>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> Envelope<'a> {
     /// Reads the constraints in the wrapper. Refuses a condition in its
     /// metadata: those belong in the body.
     pub(super) fn new(
@@ -72,16 +72,16 @@ impl Intake {
     /// resource, for the clients in its wrapper.
     pub(super) fn take_in_plain(
         &mut self,
-        around: &Around<'_>,
+        envelope: &Envelope<'_>,
         facts: Facts,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
-        let written = around.written.clone();
+        let written = envelope.written.clone();
         let is_for_nobody = written.as_ref().is_some_and(Constraints::is_never);
         let doubt = is_for_nobody.then(|| (Path::default(), Doubt::Nobody));
 
-        let url = around.type_url;
-        let resource = self.make_resource(url, facts, body, around.wrapper, written.clone())?;
+        let url = envelope.type_url;
+        let resource = self.make_resource(url, facts, body, envelope.wrapper, written.clone())?;
         Ok(Accepted {
             type_url: self.shared.canonical_url(url),
             name: resource.name.clone(),
@@ -97,28 +97,28 @@ impl Intake {
     /// that its conditions make of it.
     pub(super) fn take_in_decoded(
         &mut self,
-        around: &Around<'_>,
+        envelope: &Envelope<'_>,
         message: &DynamicMessage,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         let facts = facts::of_message(message)?;
-        let written = around.written.as_ref();
-        let Some(made) = variants_if_any(message, &body, written)? else {
-            return self.take_in_plain(around, facts, body);
+        let written = envelope.written.as_ref();
+        let Some(variants) = variants_if_any(message, &body, written)? else {
+            return self.take_in_plain(envelope, facts, body);
         };
 
-        let (url, wrapper) = (around.type_url, around.wrapper);
+        let (url, wrapper) = (envelope.type_url, envelope.wrapper);
         let mut accepted = Accepted {
             type_url: self.shared.canonical_url(url),
             name: agreed_name(url, facts.name.as_deref(), wrapper)?,
-            written: around.written.clone(),
-            clients: unless_always(made.clients),
-            variants: Vec::with_capacity(made.all.len()),
+            written: envelope.written.clone(),
+            clients: unless_always(variants.clients),
+            variants: Vec::with_capacity(variants.all.len()),
             hosts: Vec::new(),
-            doubts: made.doubts,
+            doubts: variants.doubts,
         };
 
-        for variant in made.all {
+        for variant in variants.all {
             let facts = facts::of_message(&variant.message)?;
             let clients = unless_always(variant.clients);
             let resource = self.make_resource(url, facts, variant.body, wrapper, clients)?;
@@ -131,12 +131,12 @@ impl Intake {
     /// look at its bytes does not tell all its facts.
     pub(super) fn take_in_encoded(
         &mut self,
-        around: &Around<'_>,
+        envelope: &Envelope<'_>,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
-        match quick::look(around.type_url, &body) {
-            Some(facts) => self.take_in_plain(around, facts, body),
-            None => self.take_in_decoded(around, &decode(around.type_url, &body)?, body),
+        match quick::look(envelope.type_url, &body) {
+            Some(facts) => self.take_in_plain(envelope, facts, body),
+            None => self.take_in_decoded(envelope, &decode(envelope.type_url, &body)?, body),
         }
     }
 
@@ -166,19 +166,19 @@ impl Intake {
         message: &DynamicMessage,
         body: &Bytes,
     ) -> Result<HostVariants, AcceptError> {
-        let Some(made) = variants_if_any(message, body, clients)? else {
+        let Some(variants) = variants_if_any(message, body, clients)? else {
             return self.take_in_plain_host(route, clients, facts::of_message(message)?, body);
         };
 
-        let mut resources = Vec::with_capacity(made.all.len());
-        for variant in made.all {
+        let mut resources = Vec::with_capacity(variants.all.len());
+        for variant in variants.all {
             let facts = facts::of_message(&variant.message)?;
             let clients = unless_always(variant.clients);
             resources.push(self.make_host(route, clients, facts, &variant.body)?);
         }
         Ok(HostVariants {
             resources,
-            doubts: made.doubts,
+            doubts: variants.doubts,
         })
     }
 

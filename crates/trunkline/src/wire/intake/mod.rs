@@ -22,7 +22,7 @@ use trunkline_proto::text::{self, Raw, Spot, TextError};
 use trunkline_proto::{discovery, quick, vhosts};
 
 pub use self::accepted::{Accepted, Host, Hosted, Parent};
-use self::make::Around;
+use self::make::Envelope;
 pub use self::restore::KeptResource;
 use super::accept::AcceptError;
 use super::authored::BARE;
@@ -65,16 +65,16 @@ impl Intake {
     /// # Errors
     /// If the wrapper does not fit the resource, or it has no name.
     pub fn accept_text(&mut self, read: &text::Resource) -> Result<Accepted, AcceptError> {
-        let around = Around::new(&read.type_url, &read.wrapper)?;
+        let envelope = Envelope::new(&read.type_url, &read.wrapper)?;
         let split = match is_route(&read.type_url) {
             true => vhosts::split(&read.body).map_err(malformed(types::ROUTE_CONFIGURATION))?,
             false => None,
         };
         let Some(split) = split else {
-            return self.take_in_decoded(&around, &read.message, read.body.clone());
+            return self.take_in_decoded(&envelope, &read.message, read.body.clone());
         };
 
-        let mut accepted = self.take_in_encoded(&around, split.rest)?;
+        let mut accepted = self.take_in_encoded(&envelope, split.rest)?;
         for (index, body) in split.hosts.iter().enumerate() {
             let path = read.item("virtual_hosts", index);
             let added = self.add_host(&mut accepted, index, &path, body);
@@ -95,12 +95,12 @@ impl Intake {
         path: &Path,
         body: &Bytes,
     ) -> Result<(), AcceptError> {
-        let made = self.take_in_host(&route.name, route.clients.as_ref(), body)?;
-        let resources = made.resources.into_iter();
+        let host_variants = self.take_in_host(&route.name, route.clients.as_ref(), body)?;
+        let resources = host_variants.resources.into_iter();
         let hosts = resources.map(|resource| Host { index, resource });
         route.hosts.extend(hosts);
 
-        let doubts = made.doubts.into_iter();
+        let doubts = host_variants.doubts.into_iter();
         let doubts = doubts.map(|(inner, doubt)| (path.join(&inner), doubt));
         route.doubts.extend(doubts);
         Ok(())
@@ -120,7 +120,7 @@ impl Intake {
     ) -> Result<(Accepted, Parent), Vec<Mistake>> {
         let raw = Raw::of_route(file, index, route).map_err(only_mistake)?;
         let wrapped = raw.spot.wrapped;
-        let accepted = self.take_in_raw(file, raw)?;
+        let accepted = self.accept_raw(file, raw)?;
         let parent = Parent {
             name: accepted.name.clone(),
             written: accepted.written.clone(),
@@ -148,7 +148,7 @@ impl Intake {
     /// returns its place.
     pub(crate) fn raw(&mut self, file: &str, raw: Raw) -> Result<(Accepted, Spot), Vec<Mistake>> {
         let spot = raw.spot;
-        Ok((self.take_in_raw(file, raw)?, spot))
+        Ok((self.accept_raw(file, raw)?, spot))
     }
 
     /// Takes in a resource of a binary file that is decoded, and returns its
@@ -181,7 +181,7 @@ impl Intake {
         };
         let (route, clients) = (&parent.name, parent.constraints.as_ref());
 
-        let made = match quick::look(types::VIRTUAL_HOST, &body) {
+        let host_variants = match quick::look(types::VIRTUAL_HOST, &body) {
             Some(facts) => self.take_in_plain_host(route, clients, facts, &body),
             None => {
                 let raw = Raw {
@@ -195,17 +195,18 @@ impl Intake {
             }
         };
 
-        let made = made.map_err(|error| refused_at(spot, error))?;
+        let host_variants = host_variants.map_err(|error| refused_at(spot, error))?;
         Ok(Hosted {
-            resources: made.resources,
-            doubts: made.doubts,
+            resources: host_variants.resources,
+            doubts: host_variants.doubts,
             spot,
         })
     }
 
-    /// Takes in a resource of a binary file: in one pass over its bytes if it
-    /// is plain, or else as if it were written in a text.
-    fn take_in_raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
+    /// Accepts a resource of a binary file. One without conditions is checked
+    /// in one pass over its bytes; any other is decoded, and then accepted like
+    /// a resource of a text file.
+    fn accept_raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
         let spot = raw.spot;
         let plain_facts = quick::look(&raw.type_url, &raw.body);
         // A route configuration with virtual hosts has to be taken apart.
@@ -216,8 +217,8 @@ impl Intake {
                 // Copied, so that the file's bytes can be freed.
                 let body = Bytes::copy_from_slice(&raw.body);
                 let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
-                let around = Around::new(&raw.type_url, wrapper);
-                around.and_then(|around| self.take_in_plain(&around, facts, body))
+                let envelope = Envelope::new(&raw.type_url, wrapper);
+                envelope.and_then(|envelope| self.take_in_plain(&envelope, facts, body))
             }
             None => self.accept_text(&decode_valid(file, raw)?),
         };
