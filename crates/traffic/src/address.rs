@@ -42,6 +42,16 @@ impl Range {
         address.is_ipv4() == self.is_v4 && Self::of(address, self.length) == self
     }
 
+    /// The first address.
+    pub(crate) fn first(self) -> IpAddr {
+        match self.is_v4 {
+            // The bits come from an address of this length.
+            #[expect(clippy::cast_possible_truncation, reason = "32 bits")]
+            true => IpAddr::V4((self.bits as u32).into()),
+            false => IpAddr::V6(self.bits.into()),
+        }
+    }
+
     /// The number of bits that count.
     pub(crate) fn length(self) -> u8 {
         self.length

@@ -8,7 +8,7 @@ mod format;
 mod mutation;
 
 use bytes::Bytes;
-pub use format::{Format, FormatContext};
+pub use format::{Format, FormatContext, FormatValues};
 pub(crate) use mutation::{Mutations, Side, apply_all};
 
 /// One header line.

@@ -46,6 +46,7 @@ pub use forward::{Context, Forward};
 pub(crate) use header::HeaderMatcher;
 pub use leave::Leaving;
 pub use mirror::Mirror;
+pub(crate) use query::parameter;
 pub use redirect::Redirect;
 pub use scope::ScopedRoutes;
 pub use table::{NoRoute, RouteMatch, RouteTable};

@@ -1,0 +1,369 @@
+//! Substitution formats: `%REQ(x)%` and the like, compiled once (facts 2.3).
+//!
+//! All operators of Envoy's documents are known but those of CEL. What a request
+//! and its response say is written here; for the rest [`FormatValues`] is asked.
+
+mod arguments;
+mod grpc;
+mod operator;
+mod table;
+mod time;
+mod value;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use self::operator::Operator;
+use crate::headers::Headers;
+use crate::request::Request;
+
+/// A compiled format.
+#[derive(Debug, Clone)]
+pub struct Format {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    Literal(Box<str>),
+    Operator {
+        operator: Operator,
+        /// The most characters of the value.
+        max: Option<usize>,
+    },
+}
+
+/// The values that a format may ask for. An empty text is an absent value.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FormatContext<'c> {
+    /// The request as it is at this time: for a response, as it left.
+    pub request: Option<Request<'c>>,
+    /// The headers of the response.
+    pub response: Option<&'c Headers>,
+    /// The trailers of the response.
+    pub trailers: Option<&'c Headers>,
+    /// `HTTP/1.1`, `HTTP/2`.
+    pub protocol: &'c str,
+    /// The status of the response; 0 before there is one.
+    pub status: u16,
+    /// Why the response is what it is.
+    pub details: &'c str,
+    /// The response flags, such as `UC`.
+    pub flags: &'c str,
+    /// The address of the endpoint.
+    pub upstream_host: &'c str,
+    /// The name of the cluster.
+    pub upstream_cluster: &'c str,
+    /// The name of the route.
+    pub route: &'c str,
+    /// The name of the virtual host.
+    pub virtual_host: &'c str,
+    /// The name of the virtual cluster, which is for statistics.
+    pub virtual_cluster: &'c str,
+    /// The address of the client, with its port.
+    pub remote: &'c str,
+    /// The address that it connected to, with the port.
+    pub local: &'c str,
+    /// The address of the other end of the connection, whatever was told of the
+    /// client.
+    pub direct_remote: &'c str,
+    /// The address that the connection was made to, whatever was restored.
+    pub direct_local: &'c str,
+    /// The address of this end of the connection to the endpoint.
+    pub upstream_local: &'c str,
+    /// The name that the client asked for by TLS.
+    pub server_name: &'c str,
+    /// When the request began, since 1970.
+    pub start: Option<Duration>,
+    /// The time, since 1970.
+    pub now: Option<Duration>,
+    /// The name of this machine.
+    pub hostname: &'c str,
+    /// The number of attempts.
+    pub attempts: u32,
+    /// The body of a reply of the proxy itself.
+    pub reply_body: &'c str,
+    /// Whoever knows the values of all other operators.
+    pub values: Option<&'c dyn FormatValues>,
+}
+
+/// Knows values that this crate does not: of certificates, of bytes and times
+/// that were counted, of metadata and filter state.
+pub trait FormatValues: fmt::Debug {
+    /// Returns the value of an operator, such as `DOWNSTREAM_TLS_VERSION`, with
+    /// its argument; `None` if there is none.
+    fn value(&self, operator: &str, argument: Option<&str>) -> Option<Cow<'_, str>>;
+}
+
+impl Format {
+    /// Compiles a format, or says what is wrong with it.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('%') {
+            literal.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('%') {
+                literal.push('%');
+                rest = after;
+                continue;
+            }
+            let end =
+                end_of(rest).ok_or("a `%` begins an operator that does not end; write `%%`")?;
+            if !literal.is_empty() {
+                parts.push(Part::Literal(std::mem::take(&mut literal).into()));
+            }
+            parts.push(parse(&rest[..end])?);
+            rest = &rest[end + 1..];
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal.into()));
+        }
+        Ok(Self { parts })
+    }
+
+    /// Writes the values into a text. An absent value is `absent`: a header
+    /// takes nothing for it, an access log `-`.
+    #[must_use]
+    pub fn write(&self, context: &FormatContext<'_>, absent: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
+                Part::Operator { operator, max } => {
+                    let start = out.len();
+                    operator.write(context, &mut out);
+                    match out.len() - start {
+                        0 => out.extend_from_slice(absent.as_bytes()),
+                        length => out.truncate(start + length.min(max.unwrap_or(length))),
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Finds the `%` that ends an operator: not one in parentheses.
+fn end_of(text: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    text.bytes().position(|byte| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        byte == b'%' && depth == 0
+    })
+}
+
+fn parse(text: &str) -> Result<Part, String> {
+    let (name, rest) = match text.find(['(', ':']) {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let (argument, rest) = match rest.strip_prefix('(') {
+        Some(rest) => {
+            let (argument, rest) = rest.rsplit_once(')').ok_or("a `(` is not closed")?;
+            (Some(argument), rest)
+        }
+        None => (None, rest),
+    };
+    let max = match rest.strip_prefix(':') {
+        Some(number) => Some(
+            number
+                .parse()
+                .map_err(|_| format!("{number:?} is no length"))?,
+        ),
+        None if rest.is_empty() => None,
+        None => return Err(format!("{rest:?} follows an operator")),
+    };
+    let operator = Operator::parse(name, argument)
+        .map_err(|problem| format!("the operator %{text}% {problem}"))?;
+    Ok(Part::Operator { operator, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_and_absent_ones_are_marked() {
+        let headers: Headers = [("x-in", "value")].into_iter().collect();
+        let context = FormatContext {
+            request: Some(Request {
+                method: "GET",
+                scheme: "http",
+                authority: "v.test",
+                path: "/a?b",
+                headers: &headers,
+            }),
+            remote: "10.0.0.1:5000",
+            status: 200,
+            ..FormatContext::default()
+        };
+        let cases = [
+            ("%REQ(x-in)%", "value"),
+            ("%REQ(X-None?x-in)%", "value"),
+            ("%REQ(x-in):3%", "val"),
+            ("%REQ(x-none)%", "-"),
+            ("a%%b", "a%b"),
+            ("[%REQ(:METHOD)% %REQ(:PATH)%]", "[GET /a?b]"),
+            ("%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%", "10.0.0.1"),
+            ("%RESPONSE_CODE% %RESPONSE_FLAGS%", "200 -"),
+            ("%RESP(x)%", "-"),
+        ];
+        for (format, expected) in cases {
+            let format = Format::new(format).expect(format);
+            assert_eq!(
+                String::from_utf8_lossy(&format.write(&context, "-")),
+                expected
+            );
+        }
+    }
+
+    #[derive(Debug)]
+    struct Known;
+
+    impl FormatValues for Known {
+        fn value(&self, operator: &str, argument: Option<&str>) -> Option<Cow<'_, str>> {
+            match (operator, argument) {
+                ("DOWNSTREAM_TLS_VERSION", None) => Some("TLSv1.3".into()),
+                ("METADATA", Some(key)) => Some(format!("<{key}>").into()),
+                _ => None,
+            }
+        }
+    }
+
+    #[test]
+    fn all_that_a_request_says_is_written() {
+        let request: Headers = [
+            ("x-envoy-original-path", "/before?a"),
+            ("x-envoy-original-host", "o.test"),
+        ]
+        .into_iter()
+        .collect();
+        let response: Headers = [("grpc-status", "5")].into_iter().collect();
+        let trailers: Headers = [("x-t", "t"), ("grpc-status", "16")].into_iter().collect();
+        let context = FormatContext {
+            request: Some(Request {
+                method: "GET",
+                scheme: "http",
+                authority: "v.test",
+                path: "/now?q=a%20b&r",
+                headers: &request,
+            }),
+            response: Some(&response),
+            remote: "10.1.10.23:5000",
+            local: "[2001:db8:1234:5678:9abc::1]:80",
+            direct_remote: "10.9.9.9:1",
+            upstream_host: "10.0.0.1:80",
+            upstream_local: "10.0.0.2:4000",
+            server_name: "",
+            start: Some(Duration::new(1_527_590_590, 528_000_000)),
+            details: "a b",
+            flags: "UF,URX",
+            values: Some(&Known),
+            ..FormatContext::default()
+        };
+        let with_trailers = FormatContext {
+            trailers: Some(&trailers),
+            server_name: "sni.test",
+            ..context
+        };
+        let cases = [
+            ("%REQUEST_HEADER(:path)%", "/now?q=a%20b&r"),
+            ("%REQ_WITHOUT_QUERY(:path)%", "/now"),
+            ("%PATH%", "/before?a"),
+            ("%PATH(NQ)%", "/before"),
+            ("%PATH(NQ:PATH)%", "/now"),
+            ("%PATH(:ORIG):3%", "/be"),
+            ("%QUERY_PARAM(q)%", "a%20b"),
+            ("%QUERY_PARAM(none)%", "-"),
+            ("%QUERY_PARAMS%", "q=a%20b&r"),
+            ("%QUERY_PARAMS(DECODED)%", "q=a b&r"),
+            ("%RESPONSE_CODE_DETAILS%", "a_b"),
+            ("%RESPONSE_CODE_DETAILS(ALLOW_WHITESPACES)%", "a b"),
+            (
+                "%RESPONSE_FLAGS_LONG%",
+                "UpstreamConnectionFailure,UpstreamRetryLimitExceeded",
+            ),
+            ("%GRPC_STATUS%", "NotFound"),
+            ("%GRPC_STATUS(SNAKE_STRING)%", "NOT_FOUND"),
+            ("%GRPC_STATUS_NUMBER%", "5"),
+            ("%TRAILER(x-t)%", "-"),
+            (
+                "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT(16)%",
+                "10.1.0.0/16",
+            ),
+            (
+                "%DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT(64)%",
+                "2001:db8:1234:5678::/64",
+            ),
+            (
+                "%DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT%",
+                "2001:db8:1234:5678:9abc::1",
+            ),
+            ("%DOWNSTREAM_DIRECT_REMOTE_PORT%", "1"),
+            ("%UPSTREAM_REMOTE_PORT%", "80"),
+            ("%UPSTREAM_LOCAL_ADDRESS%", "10.0.0.2:4000"),
+            ("%REQUESTED_SERVER_NAME%", "-"),
+            ("%REQUESTED_SERVER_NAME(SNI_FIRST)%", "o.test"),
+            ("%REQUESTED_SERVER_NAME(HOST_FIRST:HOST)%", "v.test"),
+            ("%START_TIME%", "2018-05-29T10:43:10.528Z"),
+            ("%START_TIME(%s.%3f)%", "1527590590.528"),
+            (
+                "%START_TIME(%Y/%m/%dT%H:%M:%S%z)%",
+                "2018/05/29T10:43:10+0000",
+            ),
+            ("%EMIT_TIME%", "-"),
+            ("%DOWNSTREAM_TLS_VERSION%", "TLSv1.3"),
+            ("%UPSTREAM_TLS_VERSION%", "-"),
+            ("%METADATA(ROUTE:a:b)%", "<ROUTE:a:b>"),
+            (
+                "%COALESCE({\"operators\": [\"REQUESTED_SERVER_NAME\", {\"command\": \"REQ\", \"param\": \":authority\", \"max_length\": 3}]})%",
+                "v.t",
+            ),
+        ];
+        let write = |format: &str, context: &FormatContext<'_>| {
+            let format = Format::new(format).unwrap_or_else(|problem| panic!("{problem}"));
+            String::from_utf8_lossy(&format.write(context, "-")).into_owned()
+        };
+        for (format, expected) in cases {
+            assert_eq!(write(format, &context), expected, "{format}");
+        }
+        for (format, expected) in [
+            ("%RESPONSE_TRAILER(x-t)%", "t"),
+            ("%GRPC_STATUS(CAMEL_STRING)%", "Unauthenticated"),
+            ("%REQUESTED_SERVER_NAME(SNI_FIRST)%", "sni.test"),
+        ] {
+            assert_eq!(write(format, &with_trailers), expected, "{format}");
+        }
+    }
+
+    #[test]
+    fn an_operator_that_is_not_known_is_refused() {
+        for wrong in [
+            "%",
+            "a%REQ(x)",
+            "%NO_SUCH%",
+            "%REQ(x):a%",
+            "%REQ(x%",
+            "%REQ%",
+            "%PROTOCOL(x)%",
+            "%CEL(response.code)%",
+            "%GRPC_STATUS(x)%",
+            "%PATH(X)%",
+            "%START_TIME(%Q)%",
+            "%DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT(129)%",
+            "%COALESCE({})%",
+            "%COALESCE({\"operators\": [\"NO_SUCH\"]})%",
+            "%METADATA%",
+        ] {
+            assert!(Format::new(wrong).is_err(), "{wrong}");
+        }
+    }
+}

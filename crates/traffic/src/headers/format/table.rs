@@ -1,0 +1,159 @@
+//! The operators whose values this crate does not know itself.
+
+/// Whether an operator takes something in parentheses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    Nothing,
+    Optional,
+    Required,
+}
+
+/// Operators without argument.
+const PLAIN: &[&str] = &[
+    "ACCESS_LOG_TYPE",
+    "BYTES_RECEIVED",
+    "BYTES_RETRANSMITTED",
+    "BYTES_SENT",
+    "CONNECTION_ID",
+    "CONNECTION_TERMINATION_DETAILS",
+    "CUSTOM_FLAGS",
+    "DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED",
+    "DOWNSTREAM_DECOMPRESSED_HEADER_BYTES_SENT",
+    "DOWNSTREAM_DETECTED_CLOSE_TYPE",
+    "DOWNSTREAM_DIRECT_LOCAL_ADDRESS_ENDPOINT_ID",
+    "DOWNSTREAM_HANDSHAKE_DURATION",
+    "DOWNSTREAM_HEADER_BYTES_RECEIVED",
+    "DOWNSTREAM_HEADER_BYTES_SENT",
+    "DOWNSTREAM_LOCAL_ADDRESS_ENDPOINT_ID",
+    "DOWNSTREAM_LOCAL_CLOSE_REASON",
+    "DOWNSTREAM_LOCAL_DNS_SAN",
+    "DOWNSTREAM_LOCAL_EMAIL_SAN",
+    "DOWNSTREAM_LOCAL_IP_SAN",
+    "DOWNSTREAM_LOCAL_OTHERNAME_SAN",
+    "DOWNSTREAM_LOCAL_SUBJECT",
+    "DOWNSTREAM_LOCAL_URI_SAN",
+    "DOWNSTREAM_PEER_CERT",
+    "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1",
+    "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256",
+    "DOWNSTREAM_PEER_CHAIN_SERIALS",
+    "DOWNSTREAM_PEER_DNS_SAN",
+    "DOWNSTREAM_PEER_EMAIL_SAN",
+    "DOWNSTREAM_PEER_FINGERPRINT_1",
+    "DOWNSTREAM_PEER_FINGERPRINT_256",
+    "DOWNSTREAM_PEER_IP_SAN",
+    "DOWNSTREAM_PEER_ISSUER",
+    "DOWNSTREAM_PEER_ISSUER_FINGERPRINT_256",
+    "DOWNSTREAM_PEER_ISSUER_SERIAL",
+    "DOWNSTREAM_PEER_OTHERNAME_SAN",
+    "DOWNSTREAM_PEER_SERIAL",
+    "DOWNSTREAM_PEER_SUBJECT",
+    "DOWNSTREAM_PEER_URI_SAN",
+    "DOWNSTREAM_TLS_CIPHER",
+    "DOWNSTREAM_TLS_GROUP",
+    "DOWNSTREAM_TLS_SESSION_ID",
+    "DOWNSTREAM_TLS_VERSION",
+    "DOWNSTREAM_TRANSPORT_FAILURE_REASON",
+    "DOWNSTREAM_WIRE_BYTES_RECEIVED",
+    "DOWNSTREAM_WIRE_BYTES_SENT",
+    "DURATION",
+    "FILTER_CHAIN_NAME",
+    "PACKETS_RETRANSMITTED",
+    "REQUEST_DURATION",
+    "REQUEST_HEADERS_BYTES",
+    "REQUEST_TX_DURATION",
+    "RESPONSE_DURATION",
+    "RESPONSE_HEADERS_BYTES",
+    "RESPONSE_TRAILERS_BYTES",
+    "RESPONSE_TX_DURATION",
+    "ROUNDTRIP_DURATION",
+    "SPAN_ID",
+    "STREAM_ID",
+    "TLS_JA3_FINGERPRINT",
+    "TLS_JA4_FINGERPRINT",
+    "TRACE_ID",
+    "UNIQUE_ID",
+    "UPSTREAM_CLUSTER_RAW",
+    "UPSTREAM_CONNECTION_ID",
+    "UPSTREAM_CONNECTION_IDS_ATTEMPTED",
+    "UPSTREAM_CONNECTION_POOL_READY_DURATION",
+    "UPSTREAM_DECOMPRESSED_HEADER_BYTES_RECEIVED",
+    "UPSTREAM_DECOMPRESSED_HEADER_BYTES_SENT",
+    "UPSTREAM_DETECTED_CLOSE_TYPE",
+    "UPSTREAM_HEADER_BYTES_RECEIVED",
+    "UPSTREAM_HEADER_BYTES_SENT",
+    "UPSTREAM_HOSTS_ATTEMPTED",
+    "UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT",
+    "UPSTREAM_HOST_NAME",
+    "UPSTREAM_HOST_NAMES_ATTEMPTED",
+    "UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT",
+    "UPSTREAM_HOST_NAME_WITHOUT_PORT",
+    "UPSTREAM_LOCAL_CLOSE_REASON",
+    "UPSTREAM_LOCAL_DNS_SAN",
+    "UPSTREAM_LOCAL_IP_SAN",
+    "UPSTREAM_LOCAL_URI_SAN",
+    "UPSTREAM_PEER_CERT",
+    "UPSTREAM_PEER_DNS_SAN",
+    "UPSTREAM_PEER_IP_SAN",
+    "UPSTREAM_PEER_ISSUER",
+    "UPSTREAM_PEER_SUBJECT",
+    "UPSTREAM_PEER_URI_SAN",
+    "UPSTREAM_PROTOCOL",
+    "UPSTREAM_REMOTE_ADDRESS_ENDPOINT_ID",
+    "UPSTREAM_SERVER_NAME",
+    "UPSTREAM_TLS_CIPHER",
+    "UPSTREAM_TLS_GROUP",
+    "UPSTREAM_TLS_SESSION_ID",
+    "UPSTREAM_TLS_VERSION",
+    "UPSTREAM_TRANSPORT_FAILURE_REASON",
+    "UPSTREAM_WIRE_BYTES_RECEIVED",
+    "UPSTREAM_WIRE_BYTES_SENT",
+];
+
+/// Times in a form that may be given: of certificates, and in local time, whose
+/// zone only the system knows.
+const FORMATTED: &[&str] = &[
+    "DOWNSTREAM_PEER_CERT_V_END",
+    "DOWNSTREAM_PEER_CERT_V_START",
+    "EMIT_TIME_LOCAL",
+    "START_TIME_LOCAL",
+    "UPSTREAM_PEER_CERT_V_END",
+    "UPSTREAM_PEER_CERT_V_START",
+];
+
+/// Operators that ask for something by its name.
+const NAMED: &[&str] = &[
+    "CLUSTER_METADATA",
+    "COMMON_DURATION",
+    "DYNAMIC_METADATA",
+    "ENVIRONMENT",
+    "FILTER_STATE",
+    "METADATA",
+    "UPSTREAM_FILTER_STATE",
+    "UPSTREAM_METADATA",
+];
+
+/// Returns an operator by its name, and whether it takes an argument.
+pub(super) fn find(name: &str) -> Option<(&'static str, Takes)> {
+    let groups = [
+        (PLAIN, Takes::Nothing),
+        (FORMATTED, Takes::Optional),
+        (NAMED, Takes::Required),
+    ];
+    groups.into_iter().find_map(|(names, takes)| {
+        let place = names.binary_search(&name).ok()?;
+        Some((names[place], takes))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_so_that_all_are_found() {
+        for names in [PLAIN, FORMATTED, NAMED] {
+            assert!(names.is_sorted());
+            assert!(names.iter().all(|name| find(name).is_some()));
+        }
+    }
+}

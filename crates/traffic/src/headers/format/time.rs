@@ -1,0 +1,227 @@
+//! Times in UTC, by formats such as `%Y-%m-%d`.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// The format where none is given.
+const DEFAULT: &str = "%Y-%m-%dT%H:%M:%S.%3fZ";
+
+const SECONDS_OF_DAY: u64 = 86_400;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+const DAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
+
+/// A compiled format of a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TimeFormat(Box<[Piece]>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Literal(char),
+    /// Digits of the fraction of a second.
+    Fraction(usize),
+    /// One of the letters of the table in [`write_letter`].
+    Letter(char),
+}
+
+/// A day of the calendar.
+struct Day {
+    year: u64,
+    /// From 0.
+    month: usize,
+    /// From 1.
+    day: u64,
+    /// From 0, which is the first of January.
+    of_year: u64,
+    /// From 0, which is Sunday.
+    of_week: usize,
+}
+
+impl TimeFormat {
+    /// Compiles a format, or says what of it is not known.
+    pub(super) fn new(format: Option<&str>) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut letters = format
+            .filter(|text| !text.is_empty())
+            .unwrap_or(DEFAULT)
+            .chars();
+        while let Some(letter) = letters.next() {
+            if letter != '%' {
+                pieces.push(Piece::Literal(letter));
+                continue;
+            }
+            let wrong = |letter| format!("has a time with %{letter}, which is not known");
+            match letters.next() {
+                Some('%') => pieces.push(Piece::Literal('%')),
+                Some('n') => pieces.push(Piece::Literal('\n')),
+                Some('t') => pieces.push(Piece::Literal('\t')),
+                Some('f') => pieces.push(Piece::Fraction(9)),
+                Some(digit @ '1'..='9') => match letters.next() {
+                    Some('f') => pieces.push(Piece::Fraction(digit as usize - '0' as usize)),
+                    _ => return Err(wrong(digit)),
+                },
+                Some('T') => push_letters(&mut pieces, "H:M:S"),
+                Some('R') => push_letters(&mut pieces, "H:M"),
+                Some('F') => push_letters(&mut pieces, "Y-m-d"),
+                Some('D') => push_letters(&mut pieces, "m/d/y"),
+                Some(letter) if KNOWN.contains(letter) => pieces.push(Piece::Letter(letter)),
+                Some(letter) => return Err(wrong(letter)),
+                None => return Err("has a time that ends in %".to_owned()),
+            }
+        }
+        Ok(Self(pieces.into()))
+    }
+
+    /// Writes a time since 1970.
+    pub(super) fn write(&self, time: Duration) -> String {
+        let day = Day::of(time.as_secs() / SECONDS_OF_DAY);
+        let mut out = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Literal(letter) => out.push(*letter),
+                Piece::Fraction(digits) => {
+                    let nanos = format!("{:09}", time.subsec_nanos());
+                    out.push_str(&nanos[..*digits]);
+                }
+                Piece::Letter(letter) => write_letter(&mut out, *letter, &day, time.as_secs()),
+            }
+        }
+        out
+    }
+}
+
+/// The letters that [`write_letter`] writes.
+const KNOWN: &str = "YmdHMSyjeIpbhBaAsuwCzZ";
+
+fn push_letters(pieces: &mut Vec<Piece>, letters: &str) {
+    pieces.extend(
+        letters
+            .chars()
+            .map(|letter| match letter.is_ascii_alphabetic() {
+                true => Piece::Letter(letter),
+                false => Piece::Literal(letter),
+            }),
+    );
+}
+
+fn write_letter(out: &mut String, letter: char, day: &Day, seconds: u64) {
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    // Writing to a String does not fail.
+    let _ = match letter {
+        'Y' => write!(out, "{}", day.year),
+        'C' => write!(out, "{:02}", day.year / 100),
+        'y' => write!(out, "{:02}", day.year % 100),
+        'm' => write!(out, "{:02}", day.month + 1),
+        'd' => write!(out, "{:02}", day.day),
+        'e' => write!(out, "{:2}", day.day),
+        'j' => write!(out, "{:03}", day.of_year + 1),
+        'H' => write!(out, "{hour:02}"),
+        'I' => write!(out, "{:02}", (hour + 11) % 12 + 1),
+        'p' => write!(out, "{}", if hour < 12 { "AM" } else { "PM" }),
+        'M' => write!(out, "{minute:02}"),
+        'S' => write!(out, "{second:02}"),
+        's' => write!(out, "{seconds}"),
+        'B' => write!(out, "{}", MONTHS[day.month]),
+        'b' | 'h' => write!(out, "{}", &MONTHS[day.month][..3]),
+        'A' => write!(out, "{}", DAYS[day.of_week]),
+        'a' => write!(out, "{}", &DAYS[day.of_week][..3]),
+        'u' => write!(out, "{}", (day.of_week + 6) % 7 + 1),
+        'w' => write!(out, "{}", day.of_week),
+        'z' => write!(out, "+0000"),
+        _ => write!(out, "UTC"),
+    };
+}
+
+impl Day {
+    /// The day of a number of days since 1970, a Thursday.
+    fn of(days: u64) -> Self {
+        let is_leap = |year: u64| {
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+        };
+        // Whole cycles of the calendar are skipped.
+        const CYCLE: u64 = 146_097;
+        let (mut year, mut left) = (1970 + days / CYCLE * 400, days % CYCLE);
+        while left >= 365 + u64::from(is_leap(year)) {
+            left -= 365 + u64::from(is_leap(year));
+            year += 1;
+        }
+        let of_year = left;
+        let february = 28 + u64::from(is_leap(year));
+        let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        let mut month = 0;
+        while left >= lengths[month] {
+            left -= lengths[month];
+            month += 1;
+        }
+        let of_week = ((days + 4) % 7) as usize;
+        Self {
+            year,
+            month,
+            day: left + 1,
+            of_year,
+            of_week,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_by_its_calendar() {
+        // seconds, format, text
+        let cases = [
+            (0, "%F %T %a %j", "1970-01-01 00:00:00 Thu 001"),
+            (951_782_400, "%D %A %b %e", "02/29/00 Tuesday Feb 29"),
+            (951_868_800, "%F %j", "2000-03-01 061"),
+            (4_107_542_399, "%F %T", "2100-02-28 23:59:59"),
+            (4_107_542_400, "%F", "2100-03-01"),
+            (
+                1_704_067_199,
+                "%F %I%p %u%w %C%y%%",
+                "2023-12-31 11PM 70 2023%",
+            ),
+            (
+                1_704_110_400,
+                "%I %p %R %B %h%n%t%Z",
+                "12 PM 12:00 January Jan\n\tUTC",
+            ),
+            (13_574_563_200, "%F", "2400-02-29"),
+        ];
+        for (seconds, format, expected) in cases {
+            let format = TimeFormat::new(Some(format)).expect(format);
+            assert_eq!(format.write(Duration::from_secs(seconds)), expected);
+        }
+        let nanos = TimeFormat::new(Some("%f %6f %1f")).expect("a format");
+        assert_eq!(
+            nanos.write(Duration::new(1, 23_456_789)),
+            "023456789 023456 0"
+        );
+        for wrong in ["%", "%Q", "%3", "%0f"] {
+            assert!(TimeFormat::new(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The values of operators.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+
+use super::FormatContext;
+use super::arguments::Source;
+use super::grpc::long_flags;
+use super::operator::{End, Field, Moment, NameOrder, Of, Operator, Shown};
+use crate::address::Range;
+use crate::headers::Headers;
+use crate::request::split_query;
+
+/// A value; empty if there is none.
+type Bytes<'v> = Cow<'v, [u8]>;
+
+fn text(value: impl Into<String>) -> Bytes<'static> {
+    Cow::Owned(value.into().into_bytes())
+}
+
+impl Operator {
+    pub(super) fn write(&self, context: &FormatContext<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.value(context));
+    }
+
+    fn value<'v>(&'v self, context: &FormatContext<'v>) -> Bytes<'v> {
+        match self {
+            Self::Header {
+                of,
+                names,
+                cuts_query,
+            } => {
+                let mut names = names.iter().flatten();
+                let value = names.find_map(|name| header(*of, name, context));
+                let value = value.unwrap_or_default();
+                let end = value.iter().position(|byte| *byte == b'?' && *cuts_query);
+                Cow::Borrowed(&value[..end.unwrap_or(value.len())])
+            }
+            Self::Address(end, shown) => shown.of(end.address(context)),
+            Self::Time(moment, format) => {
+                let time = match moment {
+                    Moment::Start => context.start,
+                    Moment::Now => context.now,
+                };
+                time.map(|time| text(format.write(time)))
+                    .unwrap_or_default()
+            }
+            Self::GrpcStatus(style) => {
+                let of = |headers: Option<&'v Headers>| headers?.text("grpc-status");
+                let status = of(context.trailers).or_else(|| of(context.response));
+                status
+                    .map(|status| text(style.write(status)))
+                    .unwrap_or_default()
+            }
+            Self::QueryParameter(name) => {
+                let query = context.request.and_then(|request| request.query());
+                let value = query.and_then(|query| crate::route::parameter(query, name));
+                Cow::Borrowed(value.unwrap_or_default().as_bytes())
+            }
+            Self::Query { decodes } => {
+                let query = context.request.and_then(|request| request.query());
+                let query = query.unwrap_or_default();
+                match decodes {
+                    true => Cow::Owned(decode(query)),
+                    false => Cow::Borrowed(query.as_bytes()),
+                }
+            }
+            Self::Path { has_query, source } => {
+                let current = context.request.map(|request| request.path);
+                let path = source.choose("x-envoy-original-path", current, context);
+                let path = path.unwrap_or_default();
+                match has_query {
+                    true => Cow::Borrowed(path.as_bytes()),
+                    false => Cow::Borrowed(split_query(path).0.as_bytes()),
+                }
+            }
+            Self::ServerName { first, source } => {
+                Cow::Borrowed(server_name(*first, *source, context).as_bytes())
+            }
+            Self::Details { keeps_spaces: true } => Cow::Borrowed(context.details.as_bytes()),
+            Self::Details {
+                keeps_spaces: false,
+            } => {
+                let spaces = |c: char| c.is_ascii_whitespace();
+                text(context.details.replace(spaces, "_"))
+            }
+            Self::Coalesce(operators) => {
+                let mut values = operators.iter().map(|(operator, max)| {
+                    let value = operator.value(context);
+                    let length = value.len().min(max.unwrap_or(usize::MAX));
+                    Cow::Owned(value[..length].to_vec())
+                });
+                values
+                    .find(|value: &Bytes<'_>| !value.is_empty())
+                    .unwrap_or_default()
+            }
+            Self::Field(field) => field.value(context),
+            Self::Other(name, argument) => {
+                let value = context
+                    .values
+                    .and_then(|values| values.value(name, argument.as_deref()));
+                value
+                    .map(|value| text(value.into_owned()))
+                    .unwrap_or_default()
+            }
+        }
+    }
+}
+
+fn header<'v>(of: Of, name: &str, context: &FormatContext<'v>) -> Option<&'v [u8]> {
+    match of {
+        Of::Request => context.request.and_then(|request| request.header(name)),
+        Of::Response => context.response?.get(name),
+        Of::Trailers => context.trailers?.get(name),
+    }
+}
+
+impl Source {
+    fn choose<'v>(
+        self,
+        original: &str,
+        current: Option<&'v str>,
+        context: &FormatContext<'v>,
+    ) -> Option<&'v str> {
+        let request = context.request;
+        let original = || request.and_then(|request| request.headers.text(original));
+        match self {
+            Self::Original => original(),
+            Self::Current => current,
+            Self::Either => original().or(current),
+        }
+    }
+}
+
+fn server_name<'v>(first: NameOrder, source: Source, context: &FormatContext<'v>) -> &'v str {
+    let current = context.request.map(|request| request.authority);
+    let host = source.choose("x-envoy-original-host", current, context);
+    match first {
+        NameOrder::Host => host.unwrap_or_default(),
+        NameOrder::Tls if context.server_name.is_empty() => host.unwrap_or_default(),
+        NameOrder::Tls | NameOrder::TlsOnly => context.server_name,
+    }
+}
+
+/// Undoes `%20` and the like. What is no such escape stays.
+fn decode(query: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(query.len());
+    let mut rest = query.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after
+            .get(..2)
+            .and_then(|digits| str::from_utf8(digits).ok());
+        let escaped = digits.filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+        let escaped = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escaped.filter(|_| *byte == b'%') {
+            Some(escaped) => {
+                out.push(escaped);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+impl End {
+    fn address<'v>(self, context: &FormatContext<'v>) -> &'v str {
+        match self {
+            Self::Remote => context.remote,
+            Self::Local => context.local,
+            Self::DirectRemote => context.direct_remote,
+            Self::DirectLocal => context.direct_local,
+            Self::UpstreamRemote => context.upstream_host,
+            Self::UpstreamLocal => context.upstream_local,
+        }
+    }
+}
+
+impl Shown {
+    /// Shows an address. One that is not of IP has no port.
+    fn of(self, address: &str) -> Bytes<'_> {
+        let socket: Option<SocketAddr> = address.parse().ok();
+        match (self, socket) {
+            (Self::All, _) | (Self::Address(_), None) => Cow::Borrowed(address.as_bytes()),
+            (Self::Port, Some(socket)) => text(socket.port().to_string()),
+            (Self::Port, None) => Cow::default(),
+            (Self::Address(None), Some(socket)) => text(socket.ip().to_string()),
+            (Self::Address(Some(length)), Some(socket)) => {
+                let most = if socket.is_ipv4() { 32 } else { 128 };
+                let length = length.min(most);
+                let network: IpAddr = Range::of(socket.ip(), length).first();
+                text(format!("{network}/{length}"))
+            }
+        }
+    }
+}
+
+impl Field {
+    fn value<'v>(self, context: &FormatContext<'v>) -> Bytes<'v> {
+        let value = match self {
+            Self::Protocol => context.protocol,
+            Self::ResponseCode => return text(context.status.to_string()),
+            Self::ResponseFlags | Self::ResponseFlagsLong if context.flags.is_empty() => "-",
+            Self::ResponseFlags => context.flags,
+            Self::ResponseFlagsLong => return text(long_flags(context.flags)),
+            Self::UpstreamHost => context.upstream_host,
+            Self::UpstreamCluster => context.upstream_cluster,
+            Self::RouteName => context.route,
+            Self::VirtualHost => context.virtual_host,
+            Self::VirtualCluster => context.virtual_cluster,
+            Self::Hostname => context.hostname,
+            Self::AttemptCount => return text(context.attempts.to_string()),
+            Self::ReplyBody => context.reply_body,
+        };
+        Cow::Borrowed(value.as_bytes())
+    }
+}
