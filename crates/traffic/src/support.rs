@@ -125,7 +125,12 @@ pub const SUPPORT: &[Group] = &[
                 "",
                 Level::Recorded,
             ),
-            ("all other operators of formats", "", Level::Finding),
+            (
+                "formats: all other operators of the documents; values that only the proxy knows are asked of it",
+                "",
+                Level::Documented,
+            ),
+            ("formats: `%CEL%`, `%TYPED_CEL%`", "", Level::Finding),
             (
                 "trust: `use_remote_address`, trusted hops, internal addresses, internal headers",
                 "54, 55",
@@ -172,7 +177,7 @@ pub const SUPPORT: &[Group] = &[
                 Level::Finding,
             ),
             (
-                "updates that keep endpoints and tell changed priorities",
+                "updates that keep endpoints; the work follows the change, but for rings, maglev tables and subsets",
                 "63, 64",
                 Level::Documented,
             ),

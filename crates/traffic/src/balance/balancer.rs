@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::host::{Health, Host};
-use super::host_set::HostSets;
+use super::host_set::{Changes, HostChange, HostSets};
 use super::load::PriorityLoad;
+use super::members::Members;
 use super::metadata::LbMetadata;
 use super::policy::{LocalityMode, Policy};
 use super::pool::Pool;
-use super::priority::{Pools, Priority, Setting};
+use super::priority::{Moved, Pools, Priority, Setting};
 use super::subset::Subsets;
 use super::zone::{LocalCluster, ZoneRouting};
 
@@ -47,6 +48,8 @@ pub(super) struct Group {
     priorities: Vec<Priority>,
     load: PriorityLoad,
     zone: ZoneRouting,
+    /// Made at the first change of single endpoints.
+    members: Option<Members>,
 }
 
 impl Balancer {
@@ -74,8 +77,79 @@ impl Balancer {
         }
     }
 
-    /// Takes over what an update or a change of health made of these
-    /// priorities. Tables of other priorities stay.
+    /// Takes over an update. The work follows what has changed: an endpoint that
+    /// comes, goes or is another one is put into its pools, whatever their size.
+    /// What depends on all endpoints is made anew: rings, maglev tables, subsets,
+    /// and zone aware routing where the own cluster is known.
+    pub fn apply(
+        &mut self,
+        hosts: &HostSets,
+        changes: &Changes,
+        local: Option<&LocalCluster>,
+        now: Duration,
+    ) {
+        // An endpoint may go from one priority and come in another.
+        for change in &changes.hosts {
+            self.by_address.remove(&change.address);
+        }
+        for change in &changes.hosts {
+            if let Some(host) = &change.now {
+                let address = change.address.clone();
+                self.by_address.insert(address, Arc::clone(host));
+            }
+        }
+        let (policy, seed) = (&self.policy, self.seed);
+        let is_done = changes.reshaped.is_empty()
+            && self.group.apply(policy, hosts, &changes.hosts, seed, now);
+        if is_done {
+            self.group.route_zones(policy, hosts, local);
+            self.make_subsets(hosts, now);
+            return;
+        }
+        self.refresh(hosts, &changes.priorities, local, now);
+        // From now on changes are followed.
+        self.group.members = Some(Members::new(hosts));
+    }
+
+    /// Takes over that the health of an endpoint is another one, by checks or by
+    /// outlier detection. The work is that of one change, as in
+    /// [`apply`](Self::apply).
+    pub fn apply_health(
+        &mut self,
+        hosts: &HostSets,
+        address: &str,
+        local: Option<&LocalCluster>,
+        now: Duration,
+    ) {
+        let Some(host) = self.by_address.get(address).cloned() else {
+            return;
+        };
+        let members = self.group.members.as_ref();
+        let known = members.and_then(|members| members.priority_of(address));
+        let Some(priority) = known.or_else(|| hosts.priority_of(address)) else {
+            return;
+        };
+        let change = HostChange {
+            priority,
+            address: address.into(),
+            now: Some(host),
+        };
+        let changes = Changes {
+            priorities: vec![priority],
+            hosts: vec![change],
+            ..Changes::default()
+        };
+        self.apply(hosts, &changes, local, now);
+    }
+
+    fn make_subsets(&mut self, hosts: &HostSets, now: Duration) {
+        let config = self.policy.subsets.as_ref();
+        self.subsets =
+            config.map(|config| Subsets::new(config, &self.policy, hosts, self.seed, now));
+    }
+
+    /// Makes the tables of these priorities anew. Tables of other priorities
+    /// stay.
     pub fn refresh(
         &mut self,
         hosts: &HostSets,
@@ -85,9 +159,7 @@ impl Balancer {
     ) {
         self.group
             .refresh(&self.policy, hosts, changed, local, self.seed, now);
-        let config = self.policy.subsets.as_ref();
-        self.subsets =
-            config.map(|config| Subsets::new(config, &self.policy, hosts, self.seed, now));
+        self.make_subsets(hosts, now);
         let all = hosts.hosts();
         self.by_address = all
             .map(|host| (host.address().into(), Arc::clone(host)))
@@ -134,6 +206,7 @@ impl Group {
             priorities: Vec::new(),
             load: PriorityLoad::default(),
             zone: ZoneRouting::Plain,
+            members: None,
         };
         let all: Vec<usize> = (0..hosts.priorities.len()).collect();
         group.refresh(policy, hosts, &all, local, seed, now);
@@ -149,6 +222,7 @@ impl Group {
         seed: u64,
         now: Duration,
     ) {
+        self.members = None;
         let before = std::mem::replace(
             &mut self.load,
             PriorityLoad::new(hosts, policy.panic_threshold),
@@ -175,12 +249,66 @@ impl Group {
                 false => self.priorities.push(priority),
             }
         }
+        self.route_zones(policy, hosts, local);
+    }
+
+    fn route_zones(&mut self, policy: &Policy, hosts: &HostSets, local: Option<&LocalCluster>) {
         self.zone = match (&policy.localities, hosts.priorities.first()) {
             (LocalityMode::ZoneAware(zone), Some(first)) => {
                 ZoneRouting::new(first, local, zone, policy.panic_threshold)
             }
             _ => ZoneRouting::Plain,
         };
+    }
+
+    /// Takes over changes of single endpoints. Returns `false` if that cannot be,
+    /// and tables have to be made anew.
+    fn apply(
+        &mut self,
+        policy: &Policy,
+        hosts: &HostSets,
+        changes: &[HostChange],
+        seed: u64,
+        now: Duration,
+    ) -> bool {
+        let is_hashed = matches!(self.priorities.first(), Some(Priority::Hashed(_)));
+        if is_hashed || self.priorities.len() != hosts.priorities.len() {
+            return false;
+        }
+        // The members as they were: sets have the endpoints that changed already,
+        // so the first time costs one look at all.
+        let Some(members) = &mut self.members else {
+            return false;
+        };
+        for change in changes {
+            let new = change.now.as_ref();
+            let shift = members.shift(hosts, change.priority, &change.address, new);
+            let Some(shift) = shift else {
+                return false;
+            };
+            let moved = Moved {
+                address: &change.address,
+                now: new,
+                locality: shift.locality,
+                counted: shift.counted,
+                counts: shift.counts,
+            };
+            let setting = Setting {
+                panics: false,
+                overprovisioning: hosts.overprovisioning,
+                seed,
+                now,
+            };
+            if !self.priorities[change.priority].change(&moved, policy, &setting) {
+                return false;
+            }
+        }
+        self.load = PriorityLoad::of_counts(
+            &members.counted,
+            hosts.overprovisioning,
+            policy.panic_threshold,
+        );
+        true
     }
 
     pub(super) fn pick(

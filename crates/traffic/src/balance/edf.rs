@@ -66,6 +66,23 @@ impl Edf {
         Some(entry)
     }
 
+    /// Takes the entry that is due and still has a weight. Entries that have none
+    /// any more leave the queue when they are due.
+    pub(super) fn pick_living(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
+        loop {
+            let entry = self.queue.peek()?.0.entry;
+            if let Some(weight) = weight(entry) {
+                return self.pick(|_| weight);
+            }
+            self.queue.pop();
+        }
+    }
+
+    /// Adds an entry, which is due one part of its weight from now.
+    pub(super) fn add(&mut self, entry: usize, weight: f64) {
+        self.push(entry, self.now + 1.0 / weight);
+    }
+
     fn push(&mut self, entry: usize, deadline: f64) {
         let order = self.order;
         self.queue.push(Reverse(Due {

@@ -40,7 +40,7 @@ pub(super) struct LocalityHosts {
 }
 
 /// What an update changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Priorities whose endpoints or weights are others. Only these need new
     /// tables.
@@ -49,6 +49,19 @@ pub struct Changes {
     pub added: Vec<String>,
     /// Endpoints that are gone.
     pub removed: Vec<String>,
+    /// Endpoints that are others than before, each with its priority.
+    pub(super) hosts: Vec<HostChange>,
+    /// Priorities whose localities or settings are others.
+    pub(super) reshaped: Vec<usize>,
+}
+
+/// One endpoint of a priority that is another than before.
+#[derive(Debug, Clone)]
+pub(super) struct HostChange {
+    pub(super) priority: usize,
+    pub(super) address: Box<str>,
+    /// `None` if it is gone.
+    pub(super) now: Option<Arc<Host>>,
 }
 
 impl Default for HostSets {
@@ -128,6 +141,7 @@ impl HostSets {
         let weighs = weighs.is_some_and(|policy| policy.weighted_priority_health);
         if (factor, weighs) != (self.overprovisioning, self.weighs_health) {
             changes.priorities = (0..self.priorities.len()).collect();
+            changes.reshaped.clone_from(&changes.priorities);
         }
         self.overprovisioning = factor;
         self.weighs_health = weighs;
@@ -146,6 +160,12 @@ impl HostSets {
         self.priorities.iter().flat_map(|set| set.hosts())
     }
 
+    /// The priority of an endpoint.
+    pub(super) fn priority_of(&self, address: &str) -> Option<usize> {
+        let mut sets = self.priorities.iter();
+        sets.position(|set| set.hosts().any(|host| host.address() == address))
+    }
+
     fn by_address(&self) -> HashMap<&str, (&str, Arc<Host>)> {
         let hosts = self.hosts();
         hosts
@@ -160,8 +180,16 @@ impl HostSets {
                 (Some(old), Some(new)) => old.is_same(new),
                 _ => false,
             };
-            if !is_same {
-                changes.priorities.push(priority);
+            if is_same {
+                continue;
+            }
+            changes.priorities.push(priority);
+            match (self.priorities.get(priority), sets.get(priority)) {
+                (Some(old), Some(new)) if old.has_shape_of(new) => {
+                    let hosts = old.changed_hosts(new, priority);
+                    changes.hosts.extend(hosts);
+                }
+                _ => changes.reshaped.push(priority),
             }
         }
         self.priorities.truncate(sets.len());
@@ -212,6 +240,36 @@ impl HostSet {
 
     pub(super) fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.localities.iter().flat_map(|locality| &locality.hosts)
+    }
+
+    /// Returns whether the localities and their weights are the same, whatever
+    /// their endpoints.
+    fn has_shape_of(&self, other: &Self) -> bool {
+        let mut pairs = self.localities.iter().zip(&other.localities);
+        self.localities.len() == other.localities.len()
+            && pairs.all(|(a, b)| a.locality == b.locality && a.weight == b.weight)
+    }
+
+    /// Returns the endpoints that are others in a newer set.
+    fn changed_hosts(&self, newer: &Self, priority: usize) -> Vec<HostChange> {
+        let change = |host: &Arc<Host>, now: Option<&Arc<Host>>| HostChange {
+            priority,
+            address: host.address().into(),
+            now: now.cloned(),
+        };
+        let mut before: HashMap<&str, &Arc<Host>> =
+            self.hosts().map(|host| (host.address(), host)).collect();
+        let mut changes = Vec::new();
+        for host in newer.hosts() {
+            let is_same = before
+                .remove(host.address())
+                .is_some_and(|old| Arc::ptr_eq(old, host));
+            if !is_same {
+                changes.push(change(host, Some(host)));
+            }
+        }
+        changes.extend(before.into_values().map(|host| change(host, None)));
+        changes
     }
 
     fn is_same(&self, other: &Self) -> bool {

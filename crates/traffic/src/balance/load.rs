@@ -1,8 +1,8 @@
 //! How requests are spread over priorities, and which of them panic (66-68;
 //! facts 4.3).
 
-use super::host::Health;
-use super::host_set::{HostSet, HostSets};
+use super::host::{Health, Host};
+use super::host_set::HostSets;
 
 /// The share of each priority, in per cent, and whether it panics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct PriorityLoad {
 
 /// The endpoints of one priority, counted, and their weights.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+pub(super) struct Counted {
     all: u64,
     /// All but those that drain.
     total: u64,
@@ -30,14 +30,11 @@ struct Counted {
 impl PriorityLoad {
     /// Works out the shares.
     pub(super) fn new(sets: &HostSets, panic_threshold: f64) -> Self {
-        let sets_counted = sets.priorities.iter();
-        let counted: Vec<Counted> = sets_counted
-            .map(|set| Counted::new(set, sets.weighs_health))
-            .collect();
+        let counted = Counted::all(sets);
         Self::of_counts(&counted, sets.overprovisioning, panic_threshold)
     }
 
-    fn of_counts(counted: &[Counted], factor: u64, panic_threshold: f64) -> Self {
+    pub(super) fn of_counts(counted: &[Counted], factor: u64, panic_threshold: f64) -> Self {
         let availability = |part: u64, total: u64| match total {
             0 => 0,
             _ => (factor * part / total).min(100),
@@ -131,29 +128,43 @@ impl PriorityLoad {
 }
 
 impl Counted {
-    fn new(set: &HostSet, weighs: bool) -> Self {
-        let mut counted = Self::default();
-        for host in set.hosts() {
-            counted.all += 1;
-            if !host.counts() {
-                continue;
-            }
-            let share = if weighs { u64::from(host.weight) } else { 1 };
-            counted.total += 1;
-            counted.shares[0] += share;
-            match host.health() {
-                Health::Healthy => {
-                    counted.healthy += 1;
-                    counted.shares[1] += share;
+    /// Counts the endpoints of each priority.
+    pub(super) fn all(sets: &HostSets) -> Vec<Self> {
+        let priorities = sets.priorities.iter();
+        priorities
+            .map(|set| {
+                let mut counted = Self::default();
+                for host in set.hosts() {
+                    counted.add(&Counts::of(host, sets.weighs_health));
                 }
-                Health::Degraded => {
-                    counted.degraded += 1;
-                    counted.shares[2] += share;
-                }
-                Health::Unhealthy => {}
-            }
+                counted
+            })
+            .collect()
+    }
+
+    pub(super) fn add(&mut self, counts: &Counts) {
+        for (sum, more) in self.sums().into_iter().zip(counts.0) {
+            *sum += more;
         }
-        counted
+    }
+
+    pub(super) fn subtract(&mut self, counts: &Counts) {
+        for (sum, less) in self.sums().into_iter().zip(counts.0) {
+            *sum -= less;
+        }
+    }
+
+    fn sums(&mut self) -> [&mut u64; 7] {
+        let [total, healthy, degraded] = &mut self.shares;
+        [
+            &mut self.all,
+            &mut self.total,
+            &mut self.healthy,
+            &mut self.degraded,
+            total,
+            healthy,
+            degraded,
+        ]
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
@@ -163,6 +174,38 @@ impl Counted {
             total => 100.0 * part as f64 / total as f64,
         };
         percent(self.healthy) + percent(self.degraded) < threshold
+    }
+}
+
+/// What one endpoint counts for, in the order of the sums.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts([u64; 7]);
+
+impl Counts {
+    pub(super) fn of(host: &Host, weighs: bool) -> Self {
+        if !host.counts() {
+            return Self([1, 0, 0, 0, 0, 0, 0]);
+        }
+        let share = if weighs { u64::from(host.weight) } else { 1 };
+        let (healthy, degraded) = match host.health() {
+            Health::Healthy => (1, 0),
+            Health::Degraded => (0, 1),
+            Health::Unhealthy => (0, 0),
+        };
+        Self([
+            1,
+            1,
+            healthy,
+            degraded,
+            share,
+            share * healthy,
+            share * degraded,
+        ])
+    }
+
+    /// Whether the endpoint counts where health is a share.
+    pub(super) fn counts(&self) -> bool {
+        self.0[1] > 0
     }
 }
 

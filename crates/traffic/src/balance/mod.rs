@@ -19,6 +19,7 @@ mod host;
 mod host_set;
 mod load;
 mod maglev;
+mod members;
 mod metadata;
 mod policy;
 mod pool;

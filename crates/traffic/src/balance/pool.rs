@@ -1,6 +1,7 @@
 //! Endpoints that are equal in all but weight, and the choice among them: in
 //! turn, by weight, by requests under way, or at random (62; facts 4.2).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,11 @@ use super::policy::{Kind, Policy, SlowStart};
 /// Endpoints to choose from.
 #[derive(Debug)]
 pub(super) struct Pool {
-    hosts: Vec<Arc<Host>>,
+    /// A place is empty where an endpoint was taken out whose turn is to come.
+    hosts: Vec<Option<Arc<Host>>>,
+    count: usize,
+    /// The places of endpoints by address, once one of them has changed.
+    places: Option<HashMap<Box<str>, usize>>,
     choice: Choice,
     slow_start: Option<SlowStart>,
 }
@@ -65,14 +70,112 @@ impl Pool {
             }
         };
         Self {
-            hosts,
+            count: hosts.len(),
+            hosts: hosts.into_iter().map(Some).collect(),
+            places: None,
             choice,
             slow_start,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.hosts.is_empty()
+        self.count == 0
+    }
+
+    /// The number of endpoints.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Puts an endpoint in, or in the place of what was at its address, or takes
+    /// it out. The work does not depend on how many there are, unless another
+    /// kind of choice has to begin: with the first weight that differs, or the
+    /// first endpoint that starts slowly.
+    pub(super) fn change(
+        &mut self,
+        address: &str,
+        new: Option<&Arc<Host>>,
+        policy: &Policy,
+        seed: u64,
+        now: Duration,
+    ) {
+        let known = self.places().get(address).copied();
+        match (known, new) {
+            (None, None) => return,
+            (Some(place), Some(host)) => self.hosts[place] = Some(Arc::clone(host)),
+            (None, Some(host)) => self.insert(host, now),
+            (Some(place), None) => self.remove(address, place),
+        }
+        let is_other_kind = new.is_some_and(|host| !self.suits(host, now));
+        // Empty places are few, or all are put in anew.
+        if is_other_kind || self.hosts.len() > 2 * self.count + 8 {
+            let hosts = self.hosts.iter().flatten().cloned().collect();
+            *self = Self::new(hosts, policy, seed, now);
+        }
+    }
+
+    fn places(&mut self) -> &mut HashMap<Box<str>, usize> {
+        let hosts = self.hosts.iter().enumerate();
+        self.places.get_or_insert_with(|| {
+            let places = hosts.filter_map(|(place, host)| {
+                let host = host.as_ref()?;
+                Some((host.address().into(), place))
+            });
+            places.collect()
+        })
+    }
+
+    fn insert(&mut self, host: &Arc<Host>, now: Duration) {
+        let place = self.hosts.len();
+        self.hosts.push(Some(Arc::clone(host)));
+        self.count += 1;
+        self.places().insert(host.address().into(), place);
+        let slow_start = self.slow_start;
+        match &mut self.choice {
+            Choice::Weighted(edf) => edf.add(place, weight(host, slow_start, now)),
+            Choice::WeightedByLoad(edf, bias) => {
+                edf.add(place, loaded_weight(host, *bias, slow_start, now));
+            }
+            Choice::Turn(_) | Choice::Random | Choice::Fewest(_) | Choice::FewestOfAll => {}
+        }
+    }
+
+    /// Takes an endpoint out. Where order does not matter, the last one takes its
+    /// place; where it is in a queue, its place stays empty until its turn.
+    fn remove(&mut self, address: &str, place: usize) {
+        self.count -= 1;
+        self.places().remove(address);
+        if matches!(
+            self.choice,
+            Choice::Weighted(_) | Choice::WeightedByLoad(..)
+        ) {
+            self.hosts[place] = None;
+            return;
+        }
+        self.hosts.swap_remove(place);
+        let moved = self.hosts.get(place).and_then(Option::as_ref);
+        if let Some(moved) = moved.map(|host| host.address().into()) {
+            self.places().insert(moved, place);
+        }
+    }
+
+    /// Returns whether the kind of choice is the one for an endpoint that was put
+    /// in.
+    fn suits(&self, host: &Host, now: Duration) -> bool {
+        let other = self
+            .hosts
+            .iter()
+            .flatten()
+            .find(|other| other.address() != host.address());
+        match self.choice {
+            Choice::Weighted(_) | Choice::WeightedByLoad(..) | Choice::Random => true,
+            Choice::Turn(_) | Choice::Fewest(_) | Choice::FewestOfAll => {
+                other.is_none_or(|other| other.weight == host.weight)
+                    && self
+                        .slow_start
+                        .is_none_or(|slow| slow.is_over(age(host, now)))
+            }
+        }
     }
 
     /// Chooses an endpoint.
@@ -82,7 +185,7 @@ impl Pool {
         random: &mut dyn FnMut() -> u64,
     ) -> Option<&Arc<Host>> {
         let hosts = &self.hosts;
-        if hosts.is_empty() {
+        if self.count == 0 {
             return None;
         }
         let slow_start = self.slow_start;
@@ -92,15 +195,19 @@ impl Pool {
                 *next = next.wrapping_add(1);
                 index
             }
-            Choice::Weighted(edf) => edf.pick(|index| weight(&hosts[index], slow_start, now))?,
-            Choice::WeightedByLoad(edf, bias) => {
-                edf.pick(|index| loaded_weight(&hosts[index], *bias, slow_start, now))?
-            }
+            Choice::Weighted(edf) => edf.pick_living(|place| {
+                let host = hosts[place].as_deref();
+                host.map(|host| weight(host, slow_start, now))
+            })?,
+            Choice::WeightedByLoad(edf, bias) => edf.pick_living(|place| {
+                let host = hosts[place].as_deref();
+                host.map(|host| loaded_weight(host, *bias, slow_start, now))
+            })?,
             Choice::Random => at(random(), hosts.len()),
             Choice::Fewest(choices) => fewest(hosts, *choices, random),
             Choice::FewestOfAll => fewest_of_all(hosts, random),
         };
-        hosts.get(index)
+        hosts.get(index)?.as_ref()
     }
 }
 
@@ -124,12 +231,18 @@ fn loaded_weight(host: &Host, bias: f64, slow_start: Option<SlowStart>, now: Dur
     weight(host, slow_start, now) / active.powf(bias)
 }
 
+/// The requests under way; an empty place is never chosen.
+fn active(host: &Option<Arc<Host>>) -> u32 {
+    host.as_ref()
+        .map_or(u32::MAX, |host| host.counters().active())
+}
+
 /// Draws a few, and keeps the first with the fewest requests.
-fn fewest(hosts: &[Arc<Host>], choices: u32, random: &mut dyn FnMut() -> u64) -> usize {
+fn fewest(hosts: &[Option<Arc<Host>>], choices: u32, random: &mut dyn FnMut() -> u64) -> usize {
     let mut best = at(random(), hosts.len());
     for _ in 1..choices {
         let other = at(random(), hosts.len());
-        if hosts[other].counters().active() < hosts[best].counters().active() {
+        if active(&hosts[other]) < active(&hosts[best]) {
             best = other;
         }
     }
@@ -137,10 +250,10 @@ fn fewest(hosts: &[Arc<Host>], choices: u32, random: &mut dyn FnMut() -> u64) ->
 }
 
 /// Looks at all, and draws among those with the fewest requests.
-fn fewest_of_all(hosts: &[Arc<Host>], random: &mut dyn FnMut() -> u64) -> usize {
+fn fewest_of_all(hosts: &[Option<Arc<Host>>], random: &mut dyn FnMut() -> u64) -> usize {
     let (mut best, mut least, mut ties) = (0, u32::MAX, 0);
     for (index, host) in hosts.iter().enumerate() {
-        let active = host.counters().active();
+        let active = active(host);
         if active < least {
             (best, least, ties) = (index, active, 1);
         } else if active == least {

@@ -28,6 +28,7 @@ pub(super) struct Pools {
     degraded: Pool,
     healthy_localities: Localities,
     degraded_localities: Localities,
+    counts: Vec<LocalityCount>,
 }
 
 /// Endpoints of one health by locality, in the order of localities.
@@ -37,6 +38,15 @@ struct Localities {
     /// Localities by their effective weights; empty if weights do not count.
     turn: Edf,
     weights: Vec<f64>,
+}
+
+/// What of an endpoint counts for the shares of localities.
+#[derive(Debug, Clone, Copy, Default)]
+struct LocalityCount {
+    /// As it was given.
+    weight: u32,
+    /// Endpoints, without those that drain.
+    total: usize,
 }
 
 /// Endpoints by hash.
@@ -59,6 +69,34 @@ impl Priority {
             _ => Self::Pools(Box::new(Pools::new(set, policy, setting))),
         }
     }
+
+    /// Takes over a change of one endpoint. Returns `false` if the table has to
+    /// be made anew: a ring and a maglev table depend on all endpoints.
+    pub(super) fn change(
+        &mut self,
+        change: &Moved<'_>,
+        policy: &Policy,
+        setting: &Setting,
+    ) -> bool {
+        match self {
+            Self::Hashed(_) => false,
+            Self::Pools(pools) => {
+                pools.change(change, policy, setting);
+                true
+            }
+        }
+    }
+}
+
+/// A change of one endpoint in a priority.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moved<'c> {
+    pub(super) address: &'c str,
+    pub(super) now: Option<&'c Arc<Host>>,
+    pub(super) locality: usize,
+    /// Whether it counted before, and does now, where health is a share.
+    pub(super) counted: bool,
+    pub(super) counts: bool,
 }
 
 /// What the tables of a priority depend on besides its endpoints.
@@ -73,6 +111,11 @@ pub(super) struct Setting {
 impl Pools {
     fn new(set: &HostSet, policy: &Policy, setting: &Setting) -> Self {
         let pool = |hosts: Vec<Arc<Host>>| Pool::new(hosts, policy, setting.seed, setting.now);
+        let counts = set.localities.iter().map(|locality| LocalityCount {
+            weight: locality.weight,
+            total: locality.hosts.iter().filter(|host| host.counts()).count(),
+        });
+        let counts: Vec<LocalityCount> = counts.collect();
         let of = |health| {
             let hosts = set.hosts().filter(|host| host.health() == health);
             hosts.cloned().collect::<Vec<_>>()
@@ -81,8 +124,33 @@ impl Pools {
             all: pool(set.hosts().cloned().collect()),
             healthy: pool(of(Health::Healthy)),
             degraded: pool(of(Health::Degraded)),
-            healthy_localities: Localities::new(set, Health::Healthy, policy, setting),
-            degraded_localities: Localities::new(set, Health::Degraded, policy, setting),
+            healthy_localities: Localities::new(set, Health::Healthy, policy, setting, &counts),
+            degraded_localities: Localities::new(set, Health::Degraded, policy, setting, &counts),
+            counts,
+        }
+    }
+
+    /// Takes over a change of one endpoint, which counted before or does by now.
+    fn change(&mut self, change: &Moved<'_>, policy: &Policy, setting: &Setting) {
+        let (seed, now) = (setting.seed, setting.now);
+        let new = change.now;
+        let health = new.map(|host| host.health());
+        let of = |wanted| new.filter(|_| health == Some(wanted));
+        let address = change.address;
+        self.all.change(address, new, policy, seed, now);
+        let healthy = of(Health::Healthy);
+        self.healthy.change(address, healthy, policy, seed, now);
+        let degraded = of(Health::Degraded);
+        self.degraded.change(address, degraded, policy, seed, now);
+        let count = &mut self.counts[change.locality];
+        count.total = count.total + usize::from(change.counts) - usize::from(change.counted);
+        for (localities, new) in [
+            (&mut self.healthy_localities, healthy),
+            (&mut self.degraded_localities, degraded),
+        ] {
+            let pool = &mut localities.pools[change.locality];
+            pool.change(address, new, policy, seed, now);
+            localities.weigh(change.locality, *count, policy, setting);
         }
     }
 
@@ -112,51 +180,73 @@ impl Pools {
             Health::Healthy | Health::Unhealthy => &mut self.healthy_localities,
         };
         let weights = &localities.weights;
-        let index = localities.turn.pick(|entry| weights[entry])?;
+        let living = |entry: usize| Some(weights[entry]).filter(|weight| *weight > 0.0);
+        let index = localities.turn.pick_living(living)?;
         localities.pools.get_mut(index)
     }
 }
 
 impl Localities {
-    fn new(set: &HostSet, health: Health, policy: &Policy, setting: &Setting) -> Self {
-        let of = |locality: &LocalityHosts| {
+    fn new(
+        set: &HostSet,
+        health: Health,
+        policy: &Policy,
+        setting: &Setting,
+        counts: &[LocalityCount],
+    ) -> Self {
+        let pool = |locality: &LocalityHosts| {
             let hosts = locality.hosts.iter();
-            hosts
-                .filter(|host| host.health() == health)
-                .cloned()
-                .collect::<Vec<_>>()
+            let hosts = hosts.filter(|host| host.health() == health).cloned();
+            Pool::new(hosts.collect(), policy, setting.seed, setting.now)
         };
-        let is_weighted = policy.localities == LocalityMode::Weighted;
-        let mut pools = Vec::new();
-        let mut weights = Vec::new();
-        for locality in &set.localities {
-            let hosts = of(locality);
-            let weight = effective_weight(locality, hosts.len(), setting.overprovisioning);
-            // Localities without weight get nothing where weights count.
-            if is_weighted && weight <= 0.0 {
-                continue;
-            }
-            weights.push(weight);
-            pools.push(Pool::new(hosts, policy, setting.seed, setting.now));
-        }
-        let turns = if is_weighted { pools.len() } else { 0 };
-        Self {
-            turn: Edf::new(turns, 0, |index| weights[index]),
+        let pools: Vec<Pool> = set.localities.iter().map(pool).collect();
+        let usable = pools.iter().map(Pool::count);
+        let weights = counts.iter().zip(usable);
+        let weights = weights.map(|(count, usable)| count.effective(usable, setting));
+        let mut localities = Self {
+            weights: weights.collect(),
+            turn: Edf::default(),
             pools,
-            weights,
+        };
+        localities.queue(policy);
+        localities
+    }
+
+    /// Makes the queue of localities anew. Those without weight get nothing where
+    /// weights count.
+    fn queue(&mut self, policy: &Policy) {
+        self.turn = Edf::default();
+        if policy.localities != LocalityMode::Weighted {
+            return;
+        }
+        let weights = self.weights.iter().enumerate();
+        for (entry, weight) in weights.filter(|(_, weight)| **weight > 0.0) {
+            self.turn.add(entry, *weight);
+        }
+    }
+
+    /// Weighs a locality anew after a change of its endpoints.
+    fn weigh(&mut self, index: usize, count: LocalityCount, policy: &Policy, setting: &Setting) {
+        let before = self.weights[index];
+        let weight = count.effective(self.pools[index].count(), setting);
+        self.weights[index] = weight;
+        if (before > 0.0) != (weight > 0.0) {
+            self.queue(policy);
         }
     }
 }
 
-/// Returns the weight of a locality, less where endpoints are missing.
-#[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
-fn effective_weight(locality: &LocalityHosts, usable: usize, overprovisioning: u64) -> f64 {
-    let all = locality.hosts.iter().filter(|host| host.counts()).count();
-    if all == 0 {
-        return 0.0;
+impl LocalityCount {
+    /// Returns the weight of a locality, less where endpoints are missing.
+    #[expect(clippy::cast_precision_loss, reason = "counts of endpoints")]
+    fn effective(self, usable: usize, setting: &Setting) -> f64 {
+        if self.total == 0 {
+            return 0.0;
+        }
+        let factor = setting.overprovisioning as f64 / 100.0;
+        let available = factor * usable as f64 / self.total as f64;
+        f64::from(self.weight) * available.min(1.0)
     }
-    let available = overprovisioning as f64 / 100.0 * usable as f64 / all as f64;
-    f64::from(locality.weight) * available.min(1.0)
 }
 
 impl Hashed {

@@ -1,0 +1,97 @@
+//! What a balancer last made of each endpoint, so that a change of one costs no
+//! look at the others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::host::Host;
+use super::host_set::HostSets;
+use super::load::{Counted, Counts};
+
+/// The endpoints of all priorities by priority and address, and their sums.
+#[derive(Debug)]
+pub(super) struct Members {
+    by_address: Vec<HashMap<Box<str>, Member>>,
+    pub(super) counted: Vec<Counted>,
+    weighs: bool,
+}
+
+/// One endpoint as it was last seen.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    locality: usize,
+    counts: Counts,
+}
+
+/// What a change of an endpoint was, where it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shift {
+    pub(super) locality: usize,
+    pub(super) counted: bool,
+    pub(super) counts: bool,
+}
+
+impl Members {
+    pub(super) fn new(hosts: &HostSets) -> Self {
+        let weighs = hosts.weighs_health;
+        let priorities = hosts.priorities.iter().map(|set| {
+            let localities = set.localities.iter().enumerate();
+            let members = localities.flat_map(|(locality, hosts)| {
+                hosts.hosts.iter().map(move |host| {
+                    let counts = Counts::of(host, weighs);
+                    (host.address().into(), Member { locality, counts })
+                })
+            });
+            members.collect()
+        });
+        Self {
+            by_address: priorities.collect(),
+            counted: Counted::all(hosts),
+            weighs,
+        }
+    }
+
+    /// The priority of an endpoint.
+    pub(super) fn priority_of(&self, address: &str) -> Option<usize> {
+        let mut priorities = self.by_address.iter();
+        priorities.position(|members| members.contains_key(address))
+    }
+
+    /// Takes over a change. `None` if the endpoint is or was in a locality that
+    /// is not there, or moved from one to another: then all is made anew.
+    pub(super) fn shift(
+        &mut self,
+        hosts: &HostSets,
+        priority: usize,
+        address: &str,
+        now: Option<&Arc<Host>>,
+    ) -> Option<Shift> {
+        let set = hosts.priorities.get(priority)?;
+        let before = self.by_address.get_mut(priority)?.remove(address);
+        let locality = match now {
+            Some(host) => {
+                let mut localities = set.localities.iter();
+                localities.position(|locality| locality.locality == *host.locality())
+            }
+            None => before.map(|member| member.locality),
+        }?;
+        if before.is_some_and(|member| member.locality != locality) {
+            return None;
+        }
+        let counted = self.counted.get_mut(priority)?;
+        if let Some(member) = before {
+            counted.subtract(&member.counts);
+        }
+        let counts = now.map(|host| Counts::of(host, self.weighs));
+        if let Some(counts) = counts {
+            counted.add(&counts);
+            let member = Member { locality, counts };
+            self.by_address[priority].insert(address.into(), member);
+        }
+        Some(Shift {
+            locality,
+            counted: before.is_some_and(|member| member.counts.counts()),
+            counts: counts.is_some_and(|counts| counts.counts()),
+        })
+    }
+}
