@@ -141,3 +141,55 @@ fn what_cannot_be_decided_is_told_with_its_field() {
                    is set and not supported; remove it";
     assert!(said.contains(finding), "{said}");
 }
+
+const VARIANTS: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.service.discovery.v3.Resource
+  resource_name: {name: web, dynamic_parameter_constraints: "env=prod"}
+  resource:
+    "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+    name: web
+    virtual_hosts: [{name: v, domains: ["*"], routes: [{match: {prefix: /}, route: {cluster: prod}}]}]
+- "@type": type.googleapis.com/envoy.service.discovery.v3.Resource
+  resource_name: {name: web, dynamic_parameter_constraints: "NOT env=prod"}
+  resource:
+    "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+    name: web
+    virtual_hosts: [{name: v, domains: ["*"], routes: [{match: {prefix: /}, route: {cluster: other}}]}]
+"#;
+
+const NODE: &str = r#"node:
+  id: sidecar-7
+  dynamic_parameters:
+    "type.googleapis.com/envoy.config.route.v3.RouteConfiguration": {params: {env: prod}}
+"#;
+
+#[test]
+fn of_variants_a_client_gets_one() {
+    let (_dir, paths) = files(&[
+        ("routes.yaml", VARIANTS),
+        ("node.yaml", NODE),
+        ("none.yaml", "node: {id: m}\n"),
+    ]);
+    let routed = |flags: &[&str]| {
+        let mut all = vec!["route", "--config", &paths[0], "GET", "http://a.test/"];
+        all.extend(flags);
+        run(&all)
+    };
+    // flags, the cluster
+    let cases: &[(&[&str], &str)] = &[
+        (&["--node", &paths[1]], "prod"),
+        (&["--node", &paths[2]], "other"),
+        (&["--params", "env=prod"], "prod"),
+        (&["--params", "env=qa"], "other"),
+        (&["--routes", "web (variant 1)"], "prod"),
+    ];
+    for (flags, cluster) in cases {
+        let said = good(&routed(flags));
+        let line = format!("cluster       {cluster}\n");
+        assert!(said.contains(&line), "{flags:?}: {said}");
+    }
+    let said = bad(&routed(&[]), 2);
+    assert!(said.contains("web (variant 1), web (variant 2)"), "{said}");
+    let said = bad(&routed(&["--node", "no.yaml"]), 2);
+    assert!(said.contains("--node no.yaml"), "{said}");
+}

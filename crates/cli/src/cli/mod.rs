@@ -99,10 +99,12 @@ pub(crate) enum Command {
         trunkline route --config routes.yaml GET https://www.example.com/cart\n  \
         trunkline route --config routes.yaml GET http://www.example.com/ -H 'x-canary: 1'\n  \
         trunkline route --config routes.yaml --routes web --random 99 POST http://www.example.com/\n  \
-        trunkline route --config routes.yaml --expect expected.yaml\n\n\
+        trunkline route --config routes.yaml --expect expected.yaml\n  \
+        trunkline route --config routes.yaml --node envoy.yaml GET http://www.example.com/\n\n\
         Prints the virtual host, the route, the cluster and what is rewritten, and of each route\n\
         before it why it does not match. Routes are those of route configurations, of listeners,\n\
-        and virtual hosts on demand. What of them cannot be decided here is told, and exits with 1.\n\n\
+        and virtual hosts on demand. What of them cannot be decided here is told, and exits with 1.\n\
+        Of variants, --node or --params leave those that one client gets.\n\n\
         With --expect, a file lists requests and what is expected of each; exits with 1 if one\n\
         differs. See docs/traffic.md.")]
     Route(Route),

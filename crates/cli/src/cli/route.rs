@@ -15,6 +15,12 @@ pub(crate) struct Route {
     /// The route configuration, if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) routes: Option<String>,
+    /// A file with a node or an Envoy bootstrap: variants are those that a client with it gets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) node: Option<PathBuf>,
+    /// The same by dynamic parameters: env=prod,version=v1
+    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "node")]
+    pub(crate) params: Option<String>,
     /// The method of the request
     #[arg(required_unless_present = "expect", value_name = "METHOD")]
     pub(crate) method: Option<String>,

@@ -4,6 +4,7 @@
 //! The decisions are those of `trunkline-traffic`; here they are put into words,
 //! and compared with a table of expectations.
 
+mod client;
 mod decision;
 mod expect;
 mod request;
@@ -11,6 +12,7 @@ mod tables;
 
 use std::fmt::Write as _;
 
+use self::client::Client;
 use self::decision::{Decision, decide};
 use self::request::Given;
 use self::tables::Tables;
@@ -25,7 +27,7 @@ use crate::failure::{Failure, Result};
 /// The files have a mistake, or an expectation is not met.
 pub(super) fn run(args: &cli::Route) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
-    let tables = Tables::load(&args.config)?;
+    let tables = Tables::load(&args.config, &Client::read(args)?)?;
     if let Some(file) = &args.expect {
         return expect::run(file, &tables, args);
     }

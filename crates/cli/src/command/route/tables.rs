@@ -14,6 +14,7 @@ use trunkline_store::Files;
 use trunkline_traffic::Findings;
 use trunkline_traffic::route::RouteTable;
 
+use super::client::Client;
 use crate::contents;
 use crate::failure::{Failure, Result};
 use crate::report::{Report, Severity, count_mistakes};
@@ -29,11 +30,12 @@ const MANAGER: &str =
 pub(super) struct Tables(BTreeMap<String, RouteTable>);
 
 impl Tables {
-    /// Reads and checks files as `validate` does, and compiles their routes.
+    /// Reads and checks files as `validate` does, and compiles the routes that a
+    /// client gets.
     ///
     /// # Errors
     /// There is a mistake, or something that cannot be compiled.
-    pub(super) fn load(paths: &[PathBuf]) -> Result<Self> {
+    pub(super) fn load(paths: &[PathBuf], client: &Client) -> Result<Self> {
         let mut files = Files::new(paths, contents::options(OnDangling::Warn));
         let loaded = files.load();
         if !loaded.errors.is_empty() {
@@ -42,11 +44,15 @@ impl Tables {
             return Err(failure.with_findings(Report::new().list(findings)));
         }
         let mut tables = Self(BTreeMap::new());
-        for (type_url, resource) in &loaded.resources {
+        let given = || {
+            let all = loaded.resources.iter();
+            all.filter(|(type_url, resource)| client.gets(type_url, resource))
+        };
+        for (type_url, resource) in given() {
             let name = resource.name.to_string();
             let body = resource.body.as_deref().unwrap_or_default();
             if type_url.as_str().ends_with(ROUTES) {
-                let is_variant = resource.constraints.is_some();
+                let is_variant = client.is_any() && resource.constraints.is_some();
                 tables.add(&decode(&name, body)?, is_variant)?;
             } else if type_url.as_str().ends_with(LISTENER) {
                 for routes in inline(&decode(&name, body)?) {
@@ -54,7 +60,7 @@ impl Tables {
                 }
             }
         }
-        for (type_url, resource) in &loaded.resources {
+        for (type_url, resource) in given() {
             if type_url.as_str().ends_with(VIRTUAL_HOST) {
                 let name = resource.name.to_string();
                 let body = resource.body.as_deref().unwrap_or_default();
