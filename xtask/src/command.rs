@@ -91,8 +91,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "traffic",
-        usage: "[--requests N] [--seed S]",
-        about: "10000 random requests, answered by a real Envoy and by trunkline-traffic",
+        usage: "[--requests N] [--seed S] | steps",
+        about: "10000 random requests, answered by a real Envoy and by trunkline-traffic; \
+                steps: the instructions of a match and a pick (needs valgrind)",
         run: traffic::command,
     },
     Command {
@@ -130,8 +131,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "mutants",
-        usage: "[--sample N] [--seed S] [--jobs N] [-f FILE-GLOB]...",
-        about: "break the core at random places and see whether a test fails (needs cargo-mutants)",
+        usage: "[--of core|traffic] [--sample N] [--seed S] [--jobs N] [-f FILE-GLOB]...",
+        about: "break a crate at random places and see whether a test fails (needs cargo-mutants)",
         run: mutants::command,
     },
 ];

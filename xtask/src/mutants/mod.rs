@@ -1,9 +1,9 @@
-//! Breaks the core at random places and counts how often a test fails.
+//! Breaks a crate at random places and counts how often a test fails.
 //!
 //! All mutants are listed, a sample is drawn from a seed, and exactly those
 //! are run by cargo-mutants. Some mutants do not compile and say nothing, so
 //! the sample grows, in the order that the seed gives, until it holds as many
-//! viable ones as were asked for. The result is written to `docs/mutants.md`.
+//! viable ones as were asked for. The result is written to a page of the crate.
 
 mod names;
 mod sample;
@@ -20,31 +20,52 @@ use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture, status};
 use summary::Summary;
 
-/// Whose code is broken, and whose tests must notice.
-const MUTATED: &str = "trunkline-core";
-const TESTED: &[&str] = &["trunkline-core", "testkit"];
+/// A crate that is broken.
+struct Subject {
+    name: &'static str,
+    package: &'static str,
+    /// Whose tests must notice.
+    tested: &'static [&'static str],
+    /// The tests that are run first. They take seconds and notice most mutants;
+    /// all tests are run on those that they miss. Empty: all at once.
+    quick: &'static [&'static str],
+    page: &'static str,
+}
 
-/// The tests that are run first. They take seconds and notice most mutants; all
-/// tests are run on those that they miss.
-const QUICK: &[&str] = &[
-    "--lib",
-    "--test",
-    "scenarios",
-    "--test",
-    "names_properties",
-    "--test",
-    "params_properties",
+/// The first one is broken unless `--of` says another.
+const SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "core",
+        package: "trunkline-core",
+        tested: &["trunkline-core", "testkit"],
+        quick: &[
+            "--lib",
+            "--test",
+            "scenarios",
+            "--test",
+            "names_properties",
+            "--test",
+            "params_properties",
+        ],
+        page: "docs/mutants.md",
+    },
+    Subject {
+        name: "traffic",
+        package: "trunkline-traffic",
+        tested: &["trunkline-traffic"],
+        quick: &[],
+        page: "docs/mutants-traffic.md",
+    },
 ];
-
-const PAGE: &str = "docs/mutants.md";
 
 /// What is asked for.
 struct Options {
+    subject: &'static Subject,
     viable: usize,
     seed: u64,
     /// How many mutants are tried at the same time.
     jobs: usize,
-    /// Globs of the files to break; empty means all of core.
+    /// Globs of the files to break; empty means all of the crate.
     files: Vec<String>,
 }
 
@@ -55,23 +76,30 @@ pub(crate) fn command(workspace: &Workspace, args: lexopt::Parser) -> Result<()>
         Failure::new("cargo-mutants is not installed")
             .remedy("cargo install --locked cargo-mutants")
     })?;
-    let mut list = mutants(workspace, &options.files);
+    let mut list = mutants(workspace, &options);
     let all = names::from_json(&capture(list.args(["--list", "--json"]))?)?;
     let shuffled = sample::shuffled(all, options.seed);
     let summary = run_until_enough(workspace, &options, &shuffled)?;
-    let path = workspace.root().join(PAGE);
+    let path = workspace.root().join(options.subject.page);
     let remarks = fs::read_to_string(&path)
         .ok()
         .and_then(|page| summary::remarks(&page));
-    let page = summary.page(&options.command_line(), shuffled.len(), remarks.as_deref());
-    fs::write(&path, page)
-        .map_err(|error| Failure::new(format!("cannot write {PAGE}: {error}")))?;
-    println!("{}\nwritten to {PAGE}", summary.line());
+    let Subject { package, page, .. } = options.subject;
+    let text = summary.page(
+        package,
+        &options.command_line(),
+        shuffled.len(),
+        remarks.as_deref(),
+    );
+    fs::write(&path, text)
+        .map_err(|error| Failure::new(format!("cannot write {page}: {error}")))?;
+    println!("{}\nwritten to {page}", summary.line());
     Ok(())
 }
 
 fn parse(mut args: lexopt::Parser) -> Result<Options> {
     let mut options = Options {
+        subject: &SUBJECTS[0],
         viable: 150,
         seed: 1,
         jobs: 1,
@@ -79,6 +107,13 @@ fn parse(mut args: lexopt::Parser) -> Result<Options> {
     };
     while let Some(arg) = args.next()? {
         match arg {
+            Arg::Long("of") => {
+                let name = args.value()?.string()?;
+                let mut subjects = SUBJECTS.iter();
+                options.subject = subjects
+                    .find(|subject| subject.name == name)
+                    .ok_or_else(|| Failure::new(format!("there are no mutants of {name:?}")))?;
+            }
             Arg::Long("sample") => options.viable = args.value()?.parse()?,
             Arg::Long("seed") => options.seed = args.value()?.parse()?,
             Arg::Long("jobs") => options.jobs = args.value()?.parse()?,
@@ -93,12 +128,16 @@ impl Options {
     /// The command that repeats this run.
     fn command_line(&self) -> String {
         let Self {
+            subject,
             viable,
             seed,
             files,
             jobs: _,
         } = self;
         let mut line = format!("cargo xtask mutants --sample {viable} --seed {seed}");
+        if subject.name != SUBJECTS[0].name {
+            line.push_str(&format!(" --of {}", subject.name));
+        }
         for file in files {
             line.push_str(&format!(" -f '{file}'"));
         }
@@ -107,9 +146,9 @@ impl Options {
 }
 
 /// cargo-mutants over the files that are asked for.
-fn mutants(workspace: &Workspace, files: &[String]) -> Command {
-    let mut cargo = workspace.cargo(&["mutants", "--package", MUTATED]);
-    for file in files {
+fn mutants(workspace: &Workspace, options: &Options) -> Command {
+    let mut cargo = workspace.cargo(&["mutants", "--package", options.subject.package]);
+    for file in &options.files {
         cargo.args(["--file", file]);
     }
     cargo
@@ -142,7 +181,10 @@ fn run_round(
     round: &[String],
     mut others: Vec<String>,
 ) -> Result<Summary> {
-    let mut summary = run_tests(workspace, options, round, &others, QUICK)?;
+    let mut summary = run_tests(workspace, options, round, &others, options.subject.quick)?;
+    if options.subject.quick.is_empty() {
+        return Ok(summary);
+    }
     let missed = std::mem::take(&mut summary.missed);
     if !missed.is_empty() {
         let noticed = round.iter().filter(|name| !missed.contains(name));
@@ -168,12 +210,12 @@ fn run_tests(
     let folder = parent.join("mutants.out");
     lay_out(&folder, others)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", folder.display())))?;
-    let mut cargo = mutants(workspace, &options.files);
+    let mut cargo = mutants(workspace, options);
     cargo.args(["--jobs", &options.jobs.to_string()]);
     cargo
         .args(["--iterate", "--no-shuffle", "--output"])
         .arg(&parent);
-    for package in TESTED {
+    for package in options.subject.tested {
         cargo.args(["--test-package", package]);
     }
     for test in tests {

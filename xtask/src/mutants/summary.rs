@@ -49,10 +49,16 @@ impl Summary {
     }
 
     /// The page, with the remarks that stood on it before.
-    pub(super) fn page(&self, command: &str, population: usize, remarks: Option<&str>) -> String {
+    pub(super) fn page(
+        &self,
+        package: &str,
+        command: &str,
+        population: usize,
+        remarks: Option<&str>,
+    ) -> String {
         let mut page = format!(
             "# Mutants\n\n\
-             Code of the core is broken at random places, one at a time, and its tests are run. \
+             Code of `{package}` is broken at random places, one at a time, and its tests are run. \
              A mutant that no test notices is a rule that no test keeps. \
              This page is written by the command below; the remarks at its end are kept.\n\n\
              ```text\n{command}\n```\n\n\
@@ -125,10 +131,10 @@ mod tests {
 
     #[test]
     fn survivors_are_named_and_remarks_are_kept() {
-        let first = summary().page("run", 9, None);
+        let first = summary().page("a", "run", 9, None);
         assert!(first.contains("d\nz\n"));
         assert_eq!(remarks(&first), None);
-        let second = summary().page("run", 9, Some("## Remarks\n\nFine.\n"));
+        let second = summary().page("a", "run", 9, Some("## Remarks\n\nFine.\n"));
         assert_eq!(remarks(&second).as_deref(), Some("## Remarks\n\nFine.\n"));
     }
 }

@@ -1,5 +1,8 @@
 //! Random configurations and requests, many of them, at a real Envoy and at the
-//! crate `trunkline-traffic`. The gate has some hundred.
+//! crate `trunkline-traffic`, of which the gate has some hundred; and what the
+//! crate costs in instructions.
+
+mod steps;
 
 use lexopt::{Arg, ValueExt as _};
 
@@ -14,6 +17,7 @@ pub(crate) fn command(workspace: &Workspace, mut args: lexopt::Parser) -> Result
     let (mut requests, mut seed) = (REQUESTS, 0_u32);
     while let Some(arg) = args.next()? {
         match arg {
+            Arg::Value(value) if value == "steps" => return steps::run(workspace),
             Arg::Long("requests") => requests = args.value()?.parse()?,
             Arg::Long("seed") => seed = args.value()?.parse()?,
             other => return Err(other.unexpected().into()),
