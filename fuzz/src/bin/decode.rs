@@ -1,4 +1,4 @@
-//! The four messages of a stream from any bytes: within limits, and the same
+//! The messages of xDS and of the Mesh Configuration Protocol from any bytes: within limits, and the same
 //! when they are written and read again.
 #![no_main]
 
@@ -11,6 +11,7 @@ use trunkline_proto::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Inbound,
     Limits,
 };
+use trunkline_proto::mcp::{RequestResources, Resource, Resources};
 
 /// Within reach of a short input.
 const SMALL: Limits = Limits {
@@ -29,6 +30,9 @@ fuzz_target!(|data: &[u8]| {
     check::<DiscoveryResponse>(&raw);
     check::<DeltaDiscoveryRequest>(&raw);
     check::<DeltaDiscoveryResponse>(&raw);
+    check::<RequestResources>(&raw);
+    check::<Resources>(&raw);
+    check::<Resource>(&raw);
 });
 
 fn check<M: Inbound + Message + PartialEq + Debug>(raw: &Bytes) {
