@@ -37,6 +37,7 @@ mod log;
 mod metrics;
 mod output;
 mod plaintext;
+mod progress;
 mod recording;
 mod report;
 mod running;

@@ -5,11 +5,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::failure::{Failure, Result};
 
 /// SIGTERM and SIGINT. SIGHUP does nothing: files are watched, and a terminal
-/// that goes away must not take a server with it.
+/// that goes away must not take a server with it. Nor does SIGXFSZ: a file that
+/// may not grow is an error of a write, as a full disk is.
 pub(crate) struct Ends {
     term: Signal,
     int: Signal,
     _hup: Signal,
+    _xfsz: Signal,
 }
 
 impl Ends {
@@ -26,6 +28,7 @@ impl Ends {
             term: listen(SignalKind::terminate())?,
             int: listen(SignalKind::interrupt())?,
             _hup: listen(SignalKind::hangup())?,
+            _xfsz: listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

@@ -5,9 +5,10 @@ mod support;
 
 use std::path::Path;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use serde_json::Value;
 
-use support::{Server, bad, good, run_with};
+use support::{Server, bad, good, run_with, until};
 
 fn cluster(name: &str, text: &str) -> String {
     format!(
@@ -219,7 +220,7 @@ fn a_request_that_is_repeated_changes_nothing_also_after_a_restart() {
     let server = Server::start(&["--data", &data]);
     let (status, body) = post(&server, &cluster("a", "one"));
     assert_eq!(status, 200, "{body}");
-    let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let answer: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(
         (&answer["revision"], &answer["repeated"]),
         (&1.into(), &true.into())
@@ -254,4 +255,79 @@ fn a_lease_outlives_the_server() {
     let server = Server::start(&["--data", &data]);
     assert!(!server.get("/api/v1/leases").1.contains("pod-7"));
     assert!(good(&server.ask(&["get", "cds", "-o", "name"])).is_empty());
+}
+
+/// A file that may not grow is like a full disk.
+#[test]
+fn a_full_disk_refuses_changes_and_serving_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let server = Server::start(&["--data", &data]);
+    let text = "x".repeat(4000);
+    let post = |n: usize| {
+        let body = cluster(&format!("c{n}"), &format!("{n}-{text}"));
+        server.http("POST", "/api/v1/resources?summary=true", &[], &body)
+    };
+    assert_eq!(post(0).0, 200);
+    let limit = |most: Option<u64>| {
+        let new = Rlimit {
+            current: most,
+            maximum: getrlimit(Resource::Fsize).maximum,
+        };
+        prlimit(Some(server.running.pid()), Resource::Fsize, new).unwrap()
+    };
+    let file = Path::new(&data).join("contents.redb");
+    let before = limit(Some(std::fs::metadata(&file).unwrap().len()));
+    let mut made = 1;
+    let refused = loop {
+        match post(made) {
+            (200, _) => made += 1,
+            refused => break refused,
+        }
+        assert!(made < 5000, "the file has room for all of this");
+    };
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    assert!(refused.1.contains("cannot be kept"), "{}", refused.1);
+    assert_eq!(server.names("cds").len(), made);
+    assert_eq!(server.get("/ready").0, 200);
+
+    // With room again the next change is kept, and nothing was restarted.
+    limit(before.current);
+    assert_eq!(post(made).0, 200);
+    drop(server);
+    let server = Server::start(&["--data", &data]);
+    assert_eq!(server.names("cds").len(), made + 1);
+}
+
+#[test]
+fn a_removal_that_is_held_is_held_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = data(dir.path());
+    let server = Server::start(&["--data", &data]);
+    let many: String = (0..12)
+        .map(|n| cluster(&format!("c{n}"), "").replace("resources:\n", ""))
+        .collect();
+    let path = "/api/v1/resources?origin=pod-7&lease=1s";
+    let (status, body) = server.http("POST", path, &[], &format!("resources:\n{many}"));
+    assert_eq!(status, 200, "{body}");
+    let held = |server: &Server| {
+        until("the removal to be held", || {
+            let leases: Value = serde_json::from_str(&server.get("/api/v1/leases").1).unwrap();
+            let hash = leases["leases"][0]["held"]["hash"].as_str()?;
+            Some(hash.to_owned())
+        })
+    };
+    let hash = held(&server);
+    kill_process(server.running.pid(), Signal::KILL).unwrap();
+    drop(server);
+    let server = Server::start(&["--data", &data]);
+    assert_eq!(held(&server), hash);
+    assert_eq!(server.names("cds").len(), 12);
+    good(&server.ask(&["confirm", &hash]));
+    until("the confirmed removal", || {
+        server.names("cds").is_empty().then_some(())
+    });
+    kill_process(server.running.pid(), Signal::KILL).unwrap();
+    drop(server);
+    assert!(Server::start(&["--data", &data]).names("cds").is_empty());
 }

@@ -62,4 +62,4 @@ pub use place::{envoy, folder, python, venv};
 pub use port::free_port;
 pub use program::{Served, trunkline};
 pub use script::Script;
-pub use serving::{Serving, of_files};
+pub use serving::{Serving, of_files, of_store};

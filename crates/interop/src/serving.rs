@@ -9,8 +9,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use trunkline::tls::Tls;
-use trunkline::{Builder, Change, Server};
-use trunkline_store::{FileContents, Files, Options};
+use trunkline::{Builder, Change, Server, Store as _};
+use trunkline_store::{EmbeddedStore, FileContents, Files, Options};
 
 use crate::journal::Journal;
 
@@ -49,7 +49,22 @@ impl Serving {
     /// When the contents are not sound, and as [`Self::over`].
     #[must_use]
     pub fn start_on(port: u16, contents: Vec<Change>) -> Self {
-        Self::begin(Server::builder(), contents, port, None)
+        let apply = |server: &Server| {
+            let applied = server.apply(contents);
+            applied.unwrap_or_else(|error| panic!("not sound contents: {error}"));
+        };
+        Self::begin(Server::builder(), apply, port, None)
+    }
+
+    /// A server of the contents that a store in a folder has kept.
+    ///
+    /// # Panics
+    ///
+    /// When the store cannot be read, and as [`Self::over`].
+    #[must_use]
+    pub fn kept(folder: &Path, port: u16) -> Self {
+        let (builder, restore) = of_store(folder);
+        Self::begin(builder, restore, port, None)
     }
 
     /// A server of the files of a folder.
@@ -69,7 +84,7 @@ impl Serving {
     /// When the port cannot be had, or the contents do not come.
     #[must_use]
     pub fn over(builder: Builder, port: u16, tls: Option<Tls>) -> Self {
-        let serving = Self::begin(builder, Vec::new(), port, tls);
+        let serving = Self::begin(builder, |_: &Server| (), port, tls);
         serving.block_on(serving.server.ready());
         serving
     }
@@ -81,10 +96,11 @@ impl Serving {
     /// When the port cannot be had.
     #[must_use]
     pub fn unready(builder: Builder, port: u16) -> Self {
-        Self::begin(builder, Vec::new(), port, None)
+        Self::begin(builder, |_: &Server| (), port, None)
     }
 
-    fn begin(builder: Builder, contents: Vec<Change>, port: u16, tls: Option<Tls>) -> Self {
+    /// Begins to serve once the server is prepared.
+    fn begin(builder: Builder, prepare: impl FnOnce(&Server), port: u16, tls: Option<Tls>) -> Self {
         let journal = Arc::new(Journal::default());
         let server = builder
             .observe({
@@ -93,8 +109,7 @@ impl Serving {
             })
             .build();
         // Before a client can connect.
-        let applied = server.apply(contents);
-        applied.unwrap_or_else(|error| panic!("not sound contents: {error}"));
+        prepare(&server);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -187,6 +202,23 @@ pub fn of_files(folder: &Path) -> Builder {
     let contents = FileContents::watch(Files::new([folder], options));
     let contents = contents.unwrap_or_else(|error| panic!("files are not watched: {error}"));
     Server::builder().contents(contents)
+}
+
+/// A builder of a server with the store of a folder, and the way back of what it
+/// has kept, for when the server is built.
+///
+/// # Panics
+///
+/// When the store cannot be read.
+pub fn of_store(folder: &Path) -> (Builder, impl FnOnce(&Server) + use<>) {
+    let store = EmbeddedStore::open(folder, 1000);
+    let kept = store.and_then(|store| Ok((store.load()?, store)));
+    let (kept, store) = kept.unwrap_or_else(|error| panic!("not a store: {error}"));
+    let restore = |server: &Server| {
+        let restored = server.restore(kept);
+        restored.unwrap_or_else(|error| panic!("not sound contents: {error}"));
+    };
+    (Server::builder().store(Arc::new(store)), restore)
 }
 
 /// The server before on this port may not have let go of it yet.

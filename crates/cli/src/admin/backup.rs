@@ -30,12 +30,7 @@ pub(super) async fn back_up(
     uri: Uri,
 ) -> Result<Response, Refusal> {
     Query::read(&uri, &[])?;
-    if !connection.is_private() {
-        return Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            "a backup has secrets in it: ask for it from the same machine, or over TLS",
-        ));
-    }
+    refuse_if_overheard(&connection)?;
     let file = run_blocking(move || store_of(&admin)?.back_up().map_err(unreadable)).await??;
     let failed = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
     let len = file.metadata().map_err(failed)?.len();
@@ -47,6 +42,21 @@ pub(super) async fn back_up(
         .header(header::CONTENT_LENGTH, len)
         .body(Body::from_stream(blocks))
         .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error))
+}
+
+/// Refuses a copy of contents, which has secrets in it, over a connection that
+/// others could read.
+///
+/// # Errors
+/// The connection is one of plain text between machines.
+pub(super) fn refuse_if_overheard(connection: &Connection) -> Result<(), Refusal> {
+    match connection.is_private() {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "the contents have secrets in them: ask for them from the same machine, or over TLS",
+        )),
+    }
 }
 
 /// Reads a file to its end, or until nobody listens.

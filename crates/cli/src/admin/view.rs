@@ -92,6 +92,21 @@ pub(crate) fn show_file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
     wrapped
 }
 
+/// Returns a resource as a binary file has it, secrets included: the body, in a
+/// wrapper if it needs one.
+pub(crate) fn file_form(type_url: &TypeUrl, resource: &Resource) -> discovery::Any {
+    match needs_wrapper(type_url, resource) {
+        true => discovery::Any {
+            type_url: types::RESOURCE.to_owned(),
+            value: make_wrapper(type_url, resource).encode_to_vec().into(),
+        },
+        false => discovery::Any {
+            type_url: type_url.to_string(),
+            value: resource.body.clone().unwrap_or_default(),
+        },
+    }
+}
+
 /// Returns whether a resource has something that its body cannot say: its name,
 /// aliases, a TTL, constraints, metadata, or that it must not be cached.
 fn needs_wrapper(type_url: &TypeUrl, resource: &Resource) -> bool {

@@ -1,13 +1,14 @@
 //! The command line: names, flags and defaults are a contract.
 //!
 //! The commands and their examples are here; the flags of those that talk to a
-//! server are in `remote`, `show`, `watch` and `change`.
+//! server are in `remote`, `show`, `watch`, `change` and `transfer`.
 
 mod change;
 mod history;
 mod remote;
 mod route;
 mod show;
+mod transfer;
 mod watch;
 
 pub(crate) use self::change::{
@@ -17,6 +18,7 @@ pub(crate) use self::history::{Backup, History, Restore, Rollback};
 pub(crate) use self::remote::Remote;
 pub(crate) use self::route::Route;
 pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput};
+pub(crate) use self::transfer::{Export, Import, Peer};
 pub(crate) use self::watch::{Plane, Replay, Watch, WatchOutput};
 
 use std::path::PathBuf;
@@ -209,6 +211,30 @@ pub(crate) enum Command {
         The backup is checked before. A directory that has contents is refused: move its file\n\
         away first.")]
     Restore(Restore),
+    /// Writes the resources of a server as files that `apply` and `serve --config` read
+    #[command(after_help = "Examples:\n  \
+        trunkline export contents\n  \
+        trunkline export clusters.pb --type cds\n  \
+        trunkline export - --origin team-a --type cds --type eds\n  \
+        trunkline export kept --data /var/lib/trunkline\n\n\
+        A directory gets a file for each type, and others for more than 10000 resources. They have\n\
+        secrets in them, so they are written for their owner only, and are had from the same\n\
+        machine or over TLS. The same contents are the same files. Resources that a text would\n\
+        not have all of are in other.pb.")]
+    Export(Export),
+    /// Brings resources from files, an Envoy or another control plane to a server
+    #[command(after_help = "Examples:\n  \
+        trunkline import contents\n  \
+        trunkline import bootstrap.yaml --origin edge --dry-run\n  \
+        trunkline import --envoy-admin 127.0.0.1:9901 --origin edge\n  \
+        trunkline import --server 10.0.0.7:18000 --node sidecar-7 --replace --origin team-a\n  \
+        trunkline import --server 10.0.0.7:18000 -o fetched\n\n\
+        What is brought is applied as `apply` does it: checked, all or nothing, for an origin.\n\
+        Of a bootstrap that is what static_resources has, of an Envoy what it uses; it does not\n\
+        show secrets. A control plane is asked for all listeners, clusters and scoped routes that it has for\n\
+        the node, and for what these refer to; it tells nobody which virtual hosts there are on\n\
+        demand. With -o, files are written in place of a change.")]
+    Import(Box<Import>),
     /// Confirms a change of files that is held, because it removes much
     #[command(after_help = "Example:\n  \
         trunkline confirm 8c1f0e9d2b7a6c55\n\n\

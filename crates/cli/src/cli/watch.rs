@@ -161,7 +161,7 @@ pub(crate) struct Replay {
 }
 
 /// Parses a parameter such as `env=prod`.
-fn parse_param(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_param(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE, such as env=prod".to_owned()),

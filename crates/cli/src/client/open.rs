@@ -68,6 +68,11 @@ impl OpenResponse {
         length.to_str().ok()?.parse().ok()
     }
 
+    /// Returns the value of a header, if it is a text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
     /// Waits for the next part of the body; `None` if the body or the
     /// connection has ended.
     pub(crate) async fn next_chunk(&mut self) -> Option<Bytes> {

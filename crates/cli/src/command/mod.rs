@@ -7,6 +7,7 @@ mod change_query;
 mod changes;
 mod completions;
 mod confirm;
+mod control_plane;
 mod delete;
 mod demo;
 mod diff;
@@ -15,9 +16,11 @@ mod encode;
 mod event_line;
 mod events;
 mod explain;
+mod export;
 mod get;
 mod get_watch;
 mod history;
+mod import;
 mod overview;
 mod places;
 mod replay;
@@ -59,6 +62,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Rollback(args) => rollback::run(&args),
         Command::Backup(args) => backup::back_up(&args),
         Command::Restore(args) => backup::restore(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(*args),
         Command::Confirm(args) => confirm::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args, cli.global),

@@ -340,6 +340,8 @@ fn write_files(dir: &Path) {
     };
     write("a-million-hosts.pb", &hosts.encode_to_vec());
     write("envoy.yaml", b"node: {id: sidecar-8, cluster: shop}\n");
+    let bootstrap = "static_resources: {clusters: [{name: edge}]}\n";
+    write("bootstrap.yaml", bootstrap.as_bytes());
     let settings = run(&["settings", "--print-defaults"]);
     write("trunkline.yaml", &settings.stdout);
 }

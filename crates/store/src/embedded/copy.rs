@@ -101,20 +101,26 @@ pub fn restore_backup(backup: &Path, dir: &Path) -> Result<u64, StoreError> {
     make_dir(&part).map_err(|source| io_error(&part, source))?;
 
     let copied = part.join(FILE);
-    let copy = make_file(&copied).and_then(|mut to| {
-        let mut from = fs::File::open(backup)?;
-        std::io::copy(&mut from, &mut to)?;
-        to.sync_all()
-    });
-    copy.map_err(|source| io_error(backup, source))?;
-    let revision = {
-        let store = EmbeddedStore::open(&part, u64::MAX)?;
-        store.check_history()?;
-        store.load()?.revision
-    };
+    let revision = copy_and_check(backup, &part).inspect_err(|_| {
+        // A part of a store is none.
+        let _ = fs::remove_dir_all(&part);
+    })?;
     let moved = fs::rename(&copied, &target)
         .and_then(|()| fs::remove_dir(&part))
         .and_then(|()| sync_dir(dir));
     moved.map_err(|source| io_error(&target, source))?;
     Ok(revision)
+}
+
+/// Copies a backup into a directory, and reads all of it. Returns the revision.
+fn copy_and_check(backup: &Path, part: &Path) -> Result<u64, StoreError> {
+    let copy = make_file(&part.join(FILE)).and_then(|mut to| {
+        let mut from = fs::File::open(backup)?;
+        std::io::copy(&mut from, &mut to)?;
+        to.sync_all()
+    });
+    copy.map_err(|source| io_error(backup, source))?;
+    let store = EmbeddedStore::open(part, u64::MAX)?;
+    store.check_history()?;
+    Ok(store.load()?.revision)
 }

@@ -86,6 +86,12 @@ pub(super) struct TransactionRecord {
     /// The revision before; zero for the first.
     #[prost(uint64, tag = "11")]
     pub(super) previous: u64,
+    /// Whether it starts, renews or ends the lease of its origin.
+    #[prost(bool, tag = "12")]
+    pub(super) changes_lease: bool,
+    /// The time of the lease before, if there was one and it is changed.
+    #[prost(uint64, optional, tag = "13")]
+    pub(super) lease_before: Option<u64>,
 }
 
 /// What all records of the contents together are.

@@ -11,6 +11,7 @@
 //! | `codec` | rows to records and back |
 //! | `seal` | finds records that are not what was written |
 //! | `write`, `read` | transactions in, contents and history out |
+//! | `undo` | transactions that were refused, and are there |
 //! | `copy` | backups, and their way back |
 //! | `error` | errors of the engine |
 //!
@@ -26,6 +27,7 @@ mod read;
 mod row_value;
 mod seal;
 mod tables;
+mod undo;
 mod write;
 
 use std::fmt;
@@ -41,6 +43,7 @@ use trunkline::{Kept, Repeatable, Store, StoreError, StoredTransaction, Transact
 
 pub use copy::restore_backup;
 use error::Failed;
+use read::Head;
 use tables::{BODIES, CHANGES, CONTENTS, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS};
 
 /// The name of the file in its directory.
@@ -85,6 +88,12 @@ impl EmbeddedStore {
     /// or in use.
     pub fn open(dir: &Path, history: u64) -> Result<Self, StoreError> {
         Self::open_with(dir, history, Box::new(open_file))
+    }
+
+    /// Returns whether a directory has a store.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(FILE).exists()
     }
 
     /// Opens the store of a directory, with another way to open its file.
@@ -160,6 +169,25 @@ impl EmbeddedStore {
         guarded(&self.path, || look(&database.begin_read()?))
     }
 
+    /// Takes back transactions that were refused, if the file has them.
+    fn take_back(&self, refused: &[StoredTransaction]) -> Result<(), StoreError> {
+        let Some(first) = refused.first().map(|first| first.info.revision) else {
+            return Ok(());
+        };
+        let database = self.database()?;
+        guarded(&self.path, || {
+            let newest = Head::read(&database.begin_read()?.open_table(HEAD)?)?;
+            if newest.record.revision < first {
+                return Ok(());
+            }
+            let file = database.begin_write()?;
+            let mut head = Head::read(&file.open_table(HEAD)?)?;
+            undo::undo_from(&file, &mut head, first)?;
+            write::write_head(&file, head)?;
+            Ok(file.commit()?)
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Database>>> {
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,6 +207,10 @@ impl Store for EmbeddedStore {
         });
         if closes {
             *self.lock() = None;
+            drop(database);
+            // The file may have them all the same. If it cannot be written, the
+            // next change takes them back.
+            let _ = self.take_back(transactions);
         }
         written
     }

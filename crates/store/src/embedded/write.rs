@@ -16,21 +16,31 @@ use super::seal::{hash_record, open, seal};
 use super::tables::{
     BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, PART, TRANSACTIONS, part_key,
 };
+use super::undo;
 
 /// Writes transactions of the server, and forgets those that are older than the
-/// newest `history`.
+/// newest `history`. Later ones than the first of these were refused, and are
+/// taken back.
 pub(super) fn write(
     file: &WriteTransaction,
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
     let mut head = Head::read(&file.open_table(HEAD)?)?;
+    if let Some(first) = transactions.first() {
+        undo::undo_from(file, &mut head, first.info.revision)?;
+    }
     for transaction in transactions {
         add(file, &mut head, transaction)?;
     }
     while head.record.transactions > history.max(1) {
         forget_oldest(file, &mut head.record)?;
     }
+    write_head(file, head)
+}
+
+/// Writes the head.
+pub(super) fn write_head(file: &WriteTransaction, mut head: Head) -> Result<(), Failed> {
     head.record.sum = head.sum.to_le_bytes().to_vec();
     let value = head.record.encode_to_vec();
     let mut table = file.open_table(HEAD)?;
@@ -65,6 +75,7 @@ fn add(
         }
     }
 
+    let lease_before = change_lease(file, &info.origin, transaction.lease)?;
     let [created, changed, deleted] = info.counts;
     let key = transaction.repeatable.as_ref();
     let record = TransactionRecord {
@@ -79,6 +90,8 @@ fn add(
         idempotency_key: key.map(|(key, _)| key.clone()),
         request: key.map_or(0, |(_, request)| *request),
         previous: head.record.revision,
+        changes_lease: transaction.lease != LeaseChange::Kept,
+        lease_before,
     };
     let value = seal(&info.revision.to_be_bytes(), &record.encode_to_vec());
     file.open_table(TRANSACTIONS)?
@@ -88,7 +101,6 @@ fn add(
         let mut keys = file.open_table(KEYS)?;
         keys.insert(key.as_str(), &*seal(key.as_bytes(), &value))?;
     }
-    change_lease(file, &info.origin, transaction.lease)?;
 
     if head.record.transactions == 0 {
         head.record.oldest = info.revision;
@@ -110,18 +122,30 @@ fn change_row(
     if let Some(before) = &change.before {
         add_body(bodies, body_hash(&before.resource), before)?;
     }
-    let old = match &change.after {
-        Some(after) => {
-            let body = after.resource.body.as_deref().unwrap_or_default();
-            let value = row_value::write(&write_row(after), body);
-            head.sum = head.sum.wrapping_add(hash_record(&key, &value));
+    let after = change.after.as_ref().map(|after| {
+        let body = after.resource.body.as_deref().unwrap_or_default();
+        row_value::write(&write_row(after), body)
+    });
+    set_row(contents, head, &key, after.as_deref())
+}
+
+/// Gives a row another value, or removes it.
+pub(super) fn set_row(
+    contents: &mut Table<'_, &'static [u8], &'static [u8]>,
+    head: &mut Head,
+    key: &[u8],
+    value: Option<&[u8]>,
+) -> Result<(), Failed> {
+    let old = match value {
+        Some(value) => {
+            head.sum = head.sum.wrapping_add(hash_record(key, value));
             head.record.rows += 1;
-            contents.insert(&*key, &*seal(&key, &value))?
+            contents.insert(key, &*seal(key, value))?
         }
-        None => contents.remove(&*key)?,
+        None => contents.remove(key)?,
     };
     if let Some(old) = old {
-        let (_, hash) = open("contents", &key, old.value())?;
+        let (_, hash) = open("contents", key, old.value())?;
         head.sum = head.sum.wrapping_sub(hash);
         head.record.rows -= 1;
     }
@@ -159,19 +183,41 @@ fn change_record(change: &RowChange) -> ChangeRecord {
     }
 }
 
-fn change_lease(file: &WriteTransaction, origin: &str, lease: LeaseChange) -> Result<(), Failed> {
-    match lease {
-        LeaseChange::Kept => {}
-        LeaseChange::Starts(ttl) => {
-            let nanos = u64::try_from(ttl.get().as_nanos()).unwrap_or(u64::MAX);
+/// Changes the lease of an origin. Returns the time of the one before, if there
+/// was one and it is changed.
+fn change_lease(
+    file: &WriteTransaction,
+    origin: &str,
+    lease: LeaseChange,
+) -> Result<Option<u64>, Failed> {
+    let nanos = match lease {
+        LeaseChange::Kept => return Ok(None),
+        LeaseChange::Starts(ttl) => Some(u64::try_from(ttl.get().as_nanos()).unwrap_or(u64::MAX)),
+        LeaseChange::Ends => None,
+    };
+    set_lease(file, origin, nanos)
+}
+
+/// Gives an origin a lease of this time, or none. Returns the time of the one
+/// before.
+pub(super) fn set_lease(
+    file: &WriteTransaction,
+    origin: &str,
+    nanos: Option<u64>,
+) -> Result<Option<u64>, Failed> {
+    let mut leases = file.open_table(LEASES)?;
+    let before = match nanos {
+        Some(nanos) => {
             let value = seal(origin.as_bytes(), &nanos.to_le_bytes());
-            file.open_table(LEASES)?.insert(origin, &*value)?;
+            leases.insert(origin, &*value)?
         }
-        LeaseChange::Ends => {
-            file.open_table(LEASES)?.remove(origin)?;
-        }
-    }
-    Ok(())
+        None => leases.remove(origin)?,
+    };
+    let Some(before) = before else {
+        return Ok(None);
+    };
+    let (value, _) = open("leases", origin.as_bytes(), before.value())?;
+    Ok(value.first_chunk().map(|nanos| u64::from_le_bytes(*nanos)))
 }
 
 /// Forgets the oldest transaction: its changes, its key, and the bodies that
@@ -205,7 +251,10 @@ fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), F
 }
 
 /// Counts one change less that needs a body, and removes it after the last.
-fn release_body(bodies: &mut Table<'_, u128, &'static [u8]>, hash: u128) -> Result<(), Failed> {
+pub(super) fn release_body(
+    bodies: &mut Table<'_, u128, &'static [u8]>,
+    hash: u128,
+) -> Result<(), Failed> {
     let Some(value) = bodies.get(hash)?.map(|value| value.value().to_vec()) else {
         return Ok(());
     };

@@ -10,7 +10,9 @@
 //! ```
 //!
 //! The checked contents are ahead of the database by the changes in the queue.
-//! A change that needs the two to be equal waits until the queue is empty.
+//! A change that needs the two to be equal waits until the queue is empty. One
+//! that found nothing to change may rest on what is in the queue: it follows the
+//! queue, and is refused if that is not kept.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -36,6 +38,9 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     entries: Vec<Entry>,
+    /// Those who wait for all that is in the queue or on its way out of it, and
+    /// have no change of their own.
+    followers: Vec<Arc<Slot>>,
     /// Changes that were not kept, oldest first, and are still in the contents.
     failed: Vec<Vec<RowChange>>,
     /// Why they were not; `None` if there are none.
@@ -96,11 +101,28 @@ impl Queue {
         });
         Ok(slot)
     }
+
+    /// Adds somebody who waits for all changes that are not kept yet. The caller
+    /// has locked the contents of all origins.
+    pub(super) fn follow(&self) -> Arc<Slot> {
+        let slot = Arc::<Slot>::default();
+        let mut state = self.lock();
+        match &state.reason {
+            Some(reason) => slot.put(Err(reason.clone())),
+            None => state.followers.push(Arc::clone(&slot)),
+        }
+        slot
+    }
 }
 
 impl State {
-    /// Fails all changes that wait: each rests on those before it.
-    fn fail(&mut self, entries: Vec<Entry>, reason: &ApplyError) {
+    /// Fails all changes that wait, and their followers: each rests on those
+    /// before it.
+    fn fail(&mut self, entries: Vec<Entry>, followers: Vec<Arc<Slot>>, reason: &ApplyError) {
+        let later = std::mem::take(&mut self.followers);
+        for slot in followers.into_iter().chain(later) {
+            slot.put(Err(reason.clone()));
+        }
         let rest = std::mem::take(&mut self.entries);
         for entry in entries.into_iter().chain(rest) {
             self.failed.push(entry.transaction.changes);
@@ -152,9 +174,13 @@ impl Shared {
             return;
         };
         let _changing = self.lock_changing();
-        let mut entries = std::mem::take(&mut self.queue.lock().entries);
+        let (mut entries, followers) = {
+            let mut state = self.queue.lock();
+            let entries = std::mem::take(&mut state.entries);
+            (entries, std::mem::take(&mut state.followers))
+        };
         if entries.is_empty() {
-            return;
+            return follow_all(followers);
         }
         let first = self.revision() + 1;
         for (entry, revision) in entries.iter_mut().zip(first..) {
@@ -164,9 +190,9 @@ impl Shared {
         let transactions: Vec<StoredTransaction> = transactions.collect();
         if let Err(error) = store.commit(&transactions) {
             let reason = keeping::refused(&error);
-            return self.queue.lock().fail(entries, &reason);
+            return self.queue.lock().fail(entries, followers, &reason);
         }
-        self.make_kept(store, entries, &transactions);
+        self.make_kept(store, entries, followers, &transactions);
     }
 
     /// Makes changes that are kept, in their order. If the database refuses one,
@@ -176,6 +202,7 @@ impl Shared {
         self: &Arc<Self>,
         store: &Arc<dyn Store>,
         entries: Vec<Entry>,
+        followers: Vec<Arc<Slot>>,
         transactions: &[StoredTransaction],
     ) {
         let mut entries = entries.into_iter().enumerate();
@@ -194,9 +221,18 @@ impl Shared {
                     self.hub.advance_revision(last + inverse.len() as u64);
                     self.hub.wake();
                     let rest = std::iter::once(entry).chain(entries.map(|(_, it)| it));
-                    return self.queue.lock().fail(rest.collect(), &reason);
+                    let rest = rest.collect();
+                    return self.queue.lock().fail(rest, followers, &reason);
                 }
             }
         }
+        follow_all(followers);
+    }
+}
+
+/// Tells followers that all before them is kept and made.
+fn follow_all(followers: Vec<Arc<Slot>>) {
+    for slot in followers {
+        slot.put(Ok(Applied::default()));
     }
 }

@@ -175,14 +175,20 @@ impl Shared {
                 let warning = self.set_lifetime(origin, lifetime);
                 settlement.warnings.extend(warning);
             }
+            if slot.is_none() && !settlement.rejections.is_empty() {
+                return settlement;
+            }
+            let follows = slot.is_none();
+            let slot = slot.unwrap_or_else(|| self.queue.follow());
             drop(set);
-            return match slot.map(|slot| self.await_kept(&slot)) {
-                None => settlement,
-                Some(Ok(applied)) => Settlement {
+            return match self.await_kept(&slot) {
+                Err(error) => reject_all(Fault::Refused(error)),
+                // Nothing had to change, and what that rests on is kept.
+                Ok(_) if follows => settlement,
+                Ok(applied) => Settlement {
                     applied: Some(applied),
                     ..settlement
                 },
-                Some(Err(error)) => reject_all(Fault::Refused(error)),
             };
         }
 

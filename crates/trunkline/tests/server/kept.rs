@@ -3,8 +3,10 @@
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use trunkline::checked::RowChange;
 use trunkline::envoy::config::cluster::v3::Cluster;
@@ -22,6 +24,8 @@ struct Noting {
     transactions: Mutex<Vec<StoredTransaction>>,
     commits: AtomicUsize,
     fails: AtomicBool,
+    /// Where each commit waits to be told whether it succeeds.
+    gate: Mutex<Option<Receiver<bool>>>,
 }
 
 impl Store for Noting {
@@ -32,10 +36,12 @@ impl Store for Noting {
     fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
         // Others settle meanwhile, as while a disk writes.
         thread::yield_now();
-        if self.fails.load(Ordering::SeqCst) {
+        self.commits.fetch_add(1, Ordering::SeqCst);
+        let gate = self.gate.lock().unwrap();
+        let is_let_through = gate.as_ref().is_none_or(|gate| gate.recv().unwrap());
+        if self.fails.load(Ordering::SeqCst) || !is_let_through {
             return Err(StoreError::Unsupported("no space left"));
         }
-        self.commits.fetch_add(1, Ordering::SeqCst);
         let mut kept = self.transactions.lock().unwrap();
         kept.extend_from_slice(transactions);
         Ok(())
@@ -103,6 +109,55 @@ fn a_change_that_is_not_kept_is_not_made() {
     let kept = store.transactions.lock().unwrap();
     let before = kept[1].changes[0].before.as_ref().unwrap();
     assert_eq!(before, kept[0].changes[0].after.as_ref().unwrap());
+}
+
+/// The one who finds that nothing has to change is told so when that is kept.
+#[test]
+fn what_waits_for_the_disk_is_acknowledged_to_nobody() {
+    for succeeds in [true, false] {
+        let (gate, waiting) = mpsc::channel();
+        let store = Arc::new(Noting {
+            gate: Mutex::new(Some(waiting)),
+            ..Noting::default()
+        });
+        let server = Server::builder().store(store.clone()).build();
+        let (answers, answered) = mpsc::channel();
+        thread::scope(|scope| {
+            let put = || {
+                let (server, answers) = (server.clone(), answers.clone());
+                scope.spawn(move || {
+                    let made = server.put("api", [cluster("a", "one")]);
+                    answers
+                        .send(made.map(|made| made.applied.revision))
+                        .unwrap();
+                });
+            };
+            put();
+            while store.commits.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            put();
+            let early = answered.recv_timeout(Duration::from_millis(50));
+            assert!(early.is_err(), "{early:?} before it is kept");
+            gate.send(succeeds).unwrap();
+            // A second commit there is only if the first one failed.
+            let _ = gate.send(true);
+        });
+        let mut answers: Vec<_> = answered.try_iter().collect();
+        answers.sort_by_key(|answer| answer.as_ref().ok().copied().flatten());
+        match succeeds {
+            true => assert!(
+                matches!(answers[..], [Ok(None), Ok(Some(1))]),
+                "{answers:?}"
+            ),
+            // The second one may have come after the first was taken back.
+            false => assert!(answers.iter().any(Result::is_err), "{answers:?}"),
+        }
+        let made = answers.iter().any(|it| matches!(it, Ok(Some(_))));
+        let told = answers.iter().any(Result::is_ok);
+        assert_eq!(names(&server).is_empty(), !made);
+        assert_eq!(told, made, "{answers:?}");
+    }
 }
 
 /// Random writes of several threads, of which some fail: the store has exactly

@@ -1,8 +1,7 @@
 //! Sends a file in parts.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{IsTerminal as _, Read, Seek};
-use std::time::{Duration, Instant};
+use std::io::{Read, Seek};
 
 use http::Method;
 use serde::Deserialize;
@@ -14,10 +13,9 @@ use crate::command::wait::Made;
 use crate::command::{parse_body, print};
 use crate::failure::{Failure, Result};
 use crate::output::count_of;
+use crate::progress::Progress;
 use crate::report::{Report, Severity};
 
-/// The interval of progress lines.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum of warnings that are shown.
 const MOST_WARNINGS: usize = 20;
 
@@ -71,7 +69,7 @@ impl Bulk<'_> {
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
         let mut sum = Sum::default();
-        let mut progress = Progress::new(self.total);
+        let mut progress = Progress::new("sent", self.total);
 
         let mut number = 0;
         let mut next = self.read_part(&mut parts)?;
@@ -178,51 +176,5 @@ impl Sum {
         self.unchanged += outcome.unchanged;
         self.revision = outcome.revision;
         self.warnings += outcome.warnings.len();
-    }
-}
-
-/// Shows progress on standard error, once in an interval.
-struct Progress {
-    total: usize,
-    shown_at: Instant,
-    /// On a terminal, one line is written over and over.
-    is_terminal: bool,
-    has_shown: bool,
-}
-
-impl Progress {
-    /// Begins the progress through `total` resources. The first line is shown
-    /// after an interval, so a short one shows none.
-    fn new(total: usize) -> Self {
-        Self {
-            total,
-            shown_at: Instant::now(),
-            is_terminal: std::io::stderr().is_terminal(),
-            has_shown: false,
-        }
-    }
-
-    /// Shows how many resources are done, unless a line was shown less than
-    /// [`PROGRESS_INTERVAL`] ago.
-    fn show(&mut self, done: usize) {
-        if self.shown_at.elapsed() < PROGRESS_INTERVAL {
-            return;
-        }
-        self.shown_at = Instant::now();
-        self.has_shown = true;
-
-        let percent = done * 100 / self.total.max(1);
-        let line = format!("sent {done} of {} resources ({percent}%)", self.total);
-        match self.is_terminal {
-            true => eprint!("\r{line}"),
-            false => eprintln!("{line}"),
-        }
-    }
-
-    /// Ends the line of a terminal.
-    fn end(&self) {
-        if self.is_terminal && self.has_shown {
-            eprintln!();
-        }
     }
 }

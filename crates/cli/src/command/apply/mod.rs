@@ -57,6 +57,33 @@ pub(super) fn run(args: &cli::Apply) -> Result<()> {
     }
 }
 
+/// Applies what was fetched from somewhere, and is called by `name` in messages.
+pub(super) fn run_fetched(args: &cli::Apply, name: &str, fetched: Fetched) -> Result<()> {
+    let applying = Applying {
+        args,
+        client: Client::new(&args.remote)?,
+        input: Input::default(),
+        report: Report::new(),
+    };
+    run_request(async {
+        let one = OneFile {
+            applying: &applying,
+            file: name,
+            fetched: Some(fetched),
+        };
+        let made = one.send().await?;
+        wait::run(&applying.client, &args.wait, made).await
+    })
+}
+
+/// Contents that are in no file.
+pub(super) enum Fetched {
+    /// A text in JSON.
+    Json(Bytes),
+    /// A binary `DiscoveryResponse`.
+    Binary(Bytes),
+}
+
 /// Files that are applied to a server.
 struct Applying<'a> {
     args: &'a cli::Apply,
@@ -77,6 +104,7 @@ impl Applying<'_> {
                 let one = OneFile {
                     applying: self,
                     file,
+                    fetched: None,
                 };
                 one.send().await
             }
@@ -172,16 +200,27 @@ impl Applying<'_> {
     }
 }
 
-/// One file that is applied, or standard input.
+/// One file that is applied, or standard input, or what was fetched.
 struct OneFile<'a> {
     applying: &'a Applying<'a>,
     file: &'a str,
+    /// In place of a file.
+    fetched: Option<Fetched>,
 }
+
+/// Bytes that are read a part at a time.
+trait Source: Read + Seek {}
+
+impl<R: Read + Seek> Source for R {}
 
 impl OneFile<'_> {
     /// Sends the file. By its ending it is binary, or else a text.
     async fn send(&self) -> Result<Made> {
-        match text::is_binary(self.file) {
+        let is_binary = match &self.fetched {
+            None => text::is_binary(self.file),
+            Some(fetched) => matches!(fetched, Fetched::Binary(_)),
+        };
+        match is_binary {
             true => self.apply_binary().await,
             false => self.apply_text().await,
         }
@@ -190,7 +229,7 @@ impl OneFile<'_> {
     /// Returns the name of the file for messages.
     fn name(&self) -> &str {
         match self.file {
-            INPUT => INPUT_NAME,
+            INPUT if self.fetched.is_none() => INPUT_NAME,
             file => file,
         }
     }
@@ -203,21 +242,36 @@ impl OneFile<'_> {
     /// Applies a binary file: in one request if its resources are few, or else in
     /// parts. In parts, it is never in memory as a whole.
     async fn apply_binary(&self) -> Result<Made> {
-        let open = || File::open(self.file).map_err(|error| self.failure(error));
         let places = Places::binary(self.name());
-        let found = count_resources(self.name(), open()?)?;
+        let found = count_resources(self.name(), self.open()?)?;
         if found <= ONE_REQUEST {
             let bytes = self.read_all()?;
             return self.send_whole(BINARY, bytes).await;
         }
-        self.send_parts(open()?, found, &places).await
+        self.send_parts(self.open()?, found, &places).await
+    }
+
+    /// Opens a binary file.
+    fn open(&self) -> Result<Box<dyn Source>> {
+        match &self.fetched {
+            Some(Fetched::Json(bytes) | Fetched::Binary(bytes)) => {
+                Ok(Box::new(Cursor::new(bytes.clone())))
+            }
+            None => match File::open(self.file) {
+                Ok(file) => Ok(Box::new(file)),
+                Err(error) => Err(self.failure(error)),
+            },
+        }
     }
 
     /// Applies a file in YAML or JSON: in one request if its resources are few, or
     /// else in parts. For these it is encoded as a binary file.
     async fn apply_text(&self) -> Result<Made> {
         let bytes = self.read_all()?;
-        let format = Format::of(self.file);
+        let format = match self.fetched {
+            Some(_) => Format::Json,
+            None => Format::of(self.file),
+        };
         let content_type = content_type(format);
         if bytes.len() <= SMALL_TEXT {
             return self.send_whole(content_type, bytes).await;
@@ -258,6 +312,9 @@ impl OneFile<'_> {
 
     /// Reads the whole file, or standard input.
     fn read_all(&self) -> Result<Vec<u8>> {
+        if let Some(Fetched::Json(bytes) | Fetched::Binary(bytes)) = &self.fetched {
+            return Ok(bytes.to_vec());
+        }
         match self.file {
             INPUT => Ok(self.applying.input.read()?.into()),
             file => std::fs::read(file).map_err(|error| self.failure(error)),

@@ -52,15 +52,12 @@ const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    fn start(&self, server: u16, by: By) -> (Envoy, Gate) {
-        let latency = match (self.far, by) {
-            (false, _) => 0,
-            // The route of a listener is removed before the client can
-            // subscribe to it.
-            (true, By::Haste) => 50,
-            (true, By::Change | By::Restart) => 10,
+    fn start(&self, server: u16, far: Duration) -> (Envoy, Gate) {
+        let latency = match self.far {
+            false => Duration::ZERO,
+            true => far,
         };
-        let gate = Gate::far_from(server, Duration::from_millis(latency));
+        let gate = Gate::far_from(server, latency);
         let drains = self.drains.to_string();
         let bootstrap = self.way.bootstrap(gate.port);
         let envoy = Envoy::start_with(&bootstrap, &["--drain-time-s", &drains]);
@@ -73,9 +70,26 @@ impl Kind {
 }
 
 fn nothing_is_lost(step: Step, by: By) {
-    let mut stage = Stage::new(step, Peer::Envoy, by.rounds());
+    let far = match by {
+        // The route of a listener is removed before the client can subscribe to
+        // it.
+        By::Haste => Duration::from_millis(50),
+        By::Change | By::Restart => Duration::from_millis(10),
+    };
+    nothing_is_lost_on(Stage::new(step, Peer::Envoy, by.rounds()), step, by, far);
+}
+
+/// The contents change while no server runs, and the next one knows from the
+/// history what clients may hold. A round trip of those far away is 50 ms.
+fn nothing_is_lost_that_was_kept(step: Step) {
+    let by = By::Restart;
+    let stage = Stage::kept(step, Peer::Envoy, by.rounds());
+    nothing_is_lost_on(stage, step, by, Duration::from_millis(25));
+}
+
+fn nothing_is_lost_on(mut stage: Stage, step: Step, by: By, far: Duration) {
     let port = stage.port();
-    let envoys = KINDS.map(|kind| (kind.start(port, by), kind));
+    let envoys = KINDS.map(|kind| (kind.start(port, far), kind));
     let visits = envoys.iter().map(|((envoy, _), kind)| kind.visit(envoy));
     let visits = visits.collect();
     let record = play(&mut stage, by, visits);
@@ -116,6 +130,16 @@ fn s82_envoy_loses_no_request_by_restarts_with_other_clusters() {
 #[test]
 fn s82_envoy_loses_no_request_by_restarts_with_other_route_configurations() {
     nothing_is_lost(Step::Move, By::Restart);
+}
+
+#[test]
+fn s82_envoy_loses_no_request_by_restarts_of_a_store_with_other_clusters() {
+    nothing_is_lost_that_was_kept(Step::Swap);
+}
+
+#[test]
+fn s82_envoy_loses_no_request_by_restarts_of_a_store_with_other_route_configurations() {
+    nothing_is_lost_that_was_kept(Step::Move);
 }
 
 #[test]

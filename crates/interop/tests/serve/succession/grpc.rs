@@ -10,7 +10,10 @@ use interop::succession::{By, Caller, Client, Peer, Scene, Stage, Step, play};
 const LATENCIES: [u64; 3] = [0, 10, 25];
 
 fn nothing_is_lost(step: Step, by: By) {
-    let mut stage = Stage::new(step, Peer::Grpc, by.rounds());
+    nothing_is_lost_on(Stage::new(step, Peer::Grpc, by.rounds()), by);
+}
+
+fn nothing_is_lost_on(mut stage: Stage, by: By) {
     let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/py/caller.py"));
     let port = stage.port();
     let clients = LATENCIES
@@ -45,6 +48,23 @@ fn s82_grpc_loses_no_call_by_restarts_with_other_clusters() {
 #[test]
 fn s82_grpc_loses_no_call_by_restarts_with_other_route_configurations() {
     nothing_is_lost(Step::Move, By::Restart);
+}
+
+/// The contents change while no server runs, and the next one knows from the
+/// history what clients may hold.
+fn nothing_is_lost_that_was_kept(step: Step) {
+    let by = By::Restart;
+    nothing_is_lost_on(Stage::kept(step, Peer::Grpc, by.rounds()), by);
+}
+
+#[test]
+fn s82_grpc_loses_no_call_by_restarts_of_a_store_with_other_clusters() {
+    nothing_is_lost_that_was_kept(Step::Swap);
+}
+
+#[test]
+fn s82_grpc_loses_no_call_by_restarts_of_a_store_with_other_route_configurations() {
+    nothing_is_lost_that_was_kept(Step::Move);
 }
 
 #[test]

@@ -1,7 +1,10 @@
-//! Tests of the file: damage, faults of the disk, backups.
+//! Tests of the file: damage, faults of the disk, loss of power, concurrent
+//! changes, backups.
 
 mod damage;
 mod faults;
+mod linear;
+mod power;
 
 use super::*;
 use crate::suite::{row, step};
@@ -40,6 +43,9 @@ fn a_backup_is_the_store_as_it_was() {
     assert_eq!(restore_backup(&backup, &other).unwrap(), 2);
     assert!(restore_backup(&backup, &other).is_err(), "it has a store");
     let other = EmbeddedStore::open(&other, 10).unwrap();
+    let none = dir.path().join("c");
+    assert!(restore_backup(&dir.path().join("no backup"), &none).is_err());
+    assert_eq!(fs::read_dir(&none).unwrap().count(), 0, "nothing is left");
     assert_eq!(
         texts(&other.load().unwrap()),
         ["\n\u{1}a\u{fffd}\u{1}\u{6}text 2"]

@@ -26,6 +26,7 @@ use self::notices::{Connections, Notice, notices};
 use self::seen::{Known, What};
 use self::select::{Wanted, select};
 use crate::cli;
+use crate::command::control_plane::Servers;
 use crate::command::events::print_line;
 use crate::command::run_request;
 use crate::descriptors;
@@ -65,7 +66,7 @@ fn run_tree(args: &cli::Watch) -> Result<()> {
 /// A client, and what tells of it.
 struct Prepared {
     builder: ClientBuilder,
-    servers: connect::Servers,
+    servers: Servers,
     notices: mpsc::Receiver<Notice>,
     record_failed: Option<oneshot::Receiver<io::Error>>,
 }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use trunkline::client::{ClientEvent, Observer, StreamInfo};
 use trunkline_proto::redact;
 
-use super::connect::Servers;
+use crate::command::control_plane::Servers;
 
 /// How many notices wait to be told.
 const WAITING: usize = 1024;

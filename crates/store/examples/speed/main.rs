@@ -2,12 +2,15 @@
 //!
 //! In one run, in one directory: records that are appended to a file and synced
 //! one by one, which is the floor; changes of one writer; changes of 64 writers;
-//! and a million virtual hosts, read by a fresh process.
+//! the same of etcd, where it is installed; and a million virtual hosts, read by
+//! a fresh process.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a measurement ends where it fails"
 )]
+
+mod etcd;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -21,6 +24,8 @@ use trunkline::envoy::config::cluster::v3::Cluster;
 use trunkline::envoy::config::route::v3::VirtualHost;
 use trunkline::{ResourceMessage, Server, Store as _};
 use trunkline_store::EmbeddedStore;
+
+use etcd::Etcd;
 
 /// How long each figure is measured.
 const TIME: Duration = Duration::from_secs(5);
@@ -46,6 +51,7 @@ fn measure(parent: &Path) {
     let many = writers(&dir.path().join("many"), WRITERS);
     println!("one writer: {:.2} x the floor", one / floor);
     println!("{WRITERS} writers: {:.1} x one writer", many / one);
+    beside_etcd(&dir.path().join("etcd"), one, many);
     million(&dir.path().join("million"));
 }
 
@@ -66,27 +72,49 @@ fn serial_syncs(dir: &Path) -> f64 {
 /// Has writers change clusters of a server, and wait for each change.
 fn writers(dir: &Path, count: usize) -> f64 {
     let server = open(dir);
-    let times: Vec<Duration> = thread::scope(|scope| {
-        let start = |writer: usize| {
-            let server = server.clone();
-            scope.spawn(move || {
-                repeat(|step| {
-                    let cluster = ResourceMessage::of(&Cluster {
-                        name: format!("w{writer}-{}", step % 100),
-                        alt_stat_name: format!("{step:0RECORD$}"),
-                        ..Cluster::default()
-                    });
-                    server.put("api", [cluster]).unwrap();
-                })
-            })
-        };
-        let threads: Vec<_> = (0..count).map(start).collect();
-        threads
-            .into_iter()
-            .flat_map(|it| it.join().unwrap())
-            .collect()
+    let times = concurrently(count, |writer| {
+        repeat(|step| {
+            let cluster = ResourceMessage::of(&Cluster {
+                name: format!("w{writer}-{}", step % 100),
+                alt_stat_name: format!("{step:0RECORD$}"),
+                ..Cluster::default()
+            });
+            server.put("api", [cluster]).unwrap();
+        })
     });
     report(&format!("{count} writers"), &times)
+}
+
+/// Has the same done by etcd, if there is one.
+fn beside_etcd(dir: &Path, one: f64, many: f64) {
+    let Some(etcd) = Etcd::start(dir) else {
+        return println!("etcd is not installed, and not compared");
+    };
+    for (count, ours) in [(1, one), (WRITERS, many)] {
+        let times = concurrently(count, |writer| {
+            let mut connection = etcd.writer();
+            repeat(|step| {
+                // Four characters of base64 are three bytes.
+                let key = format!("{:08}", writer * 100 + step % 100);
+                let value = format!("{step:0length$}", length = RECORD * 4 / 3 / 4 * 4);
+                connection.put(&key, &value).unwrap();
+            })
+        });
+        let theirs = report(&format!("etcd, {count} writers"), &times);
+        println!("{count} writers: {:.2} x etcd", ours / theirs);
+    }
+}
+
+/// Runs so many writers at once, and returns the times of all their steps.
+fn concurrently(count: usize, writer: impl Fn(usize) -> Vec<Duration> + Sync) -> Vec<Duration> {
+    thread::scope(|scope| {
+        let writer = &writer;
+        let threads: Vec<_> = (0..count)
+            .map(|number| scope.spawn(move || writer(number)))
+            .collect();
+        let times = threads.into_iter();
+        times.flat_map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 fn repeat(mut step: impl FnMut(usize)) -> Vec<Duration> {

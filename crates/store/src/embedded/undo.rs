@@ -1,0 +1,82 @@
+//! Taking back: a transaction whose commit has failed, and which is in the file
+//! all the same, because only the last sync failed. Its writer was told that it
+//! is not kept.
+
+use prost::Message as _;
+use redb::{ReadableTable as _, Table, WriteTransaction};
+
+use super::codec::hash_of;
+use super::error::Failed;
+use super::message::{ChangeRecord, ChangesRecord};
+use super::read::{Head, transaction_of};
+use super::row_value;
+use super::seal::open;
+use super::tables::{BODIES, CHANGES, CONTENTS, KEYS, TRANSACTIONS, part_key};
+use super::write::{release_body, set_lease, set_row};
+
+/// Takes back the transactions from a revision on, newest first.
+pub(super) fn undo_from(
+    file: &WriteTransaction,
+    head: &mut Head,
+    revision: u64,
+) -> Result<(), Failed> {
+    while head.record.transactions > 0 && head.record.revision >= revision {
+        undo_newest(file, head)?;
+    }
+    Ok(())
+}
+
+/// Takes back the newest transaction: its changes, its lease, its key.
+fn undo_newest(file: &WriteTransaction, head: &mut Head) -> Result<(), Failed> {
+    let newest = head.record.revision;
+    let missing = || Failed::damaged("the history", "a transaction is missing");
+    let mut transactions = file.open_table(TRANSACTIONS)?;
+    let record = transactions.remove(newest)?;
+    let record = record.map(|value| transaction_of(newest, value.value()));
+    let record = record.ok_or_else(missing)??;
+
+    let mut parts = file.open_table(CHANGES)?;
+    let mut contents = file.open_table(CONTENTS)?;
+    let mut bodies = file.open_table(BODIES)?;
+    for part in 0..record.parts {
+        let value = parts.remove((newest, part))?.ok_or_else(missing)?;
+        let (value, _) = open("changes", &part_key(newest, part), value.value())?;
+        for change in ChangesRecord::decode(value)?.changes {
+            undo_change(&mut contents, &mut bodies, head, &change)?;
+        }
+    }
+    if record.changes_lease {
+        set_lease(file, &record.origin, record.lease_before)?;
+    }
+    if let Some(key) = &record.idempotency_key {
+        file.open_table(KEYS)?.remove(key.as_str())?;
+    }
+    head.record.transactions -= 1;
+    head.record.revision = record.previous;
+    if head.record.transactions == 0 {
+        head.record.oldest = 0;
+    }
+    Ok(())
+}
+
+/// Makes a row what it was before a change.
+fn undo_change(
+    contents: &mut Table<'_, &'static [u8], &'static [u8]>,
+    bodies: &mut Table<'_, u128, &'static [u8]>,
+    head: &mut Head,
+    change: &ChangeRecord,
+) -> Result<(), Failed> {
+    let key = change.key.encode_to_vec();
+    let Some(before) = &change.before else {
+        return set_row(contents, head, &key, None);
+    };
+    let hash = hash_of(before)?;
+    let missing = || Failed::damaged("the history", "a body is missing");
+    let value = bodies.get(hash)?.map(|value| {
+        let body = value.value().get(8..).unwrap_or_default();
+        row_value::write(before, body)
+    });
+    let value = value.ok_or_else(missing)?;
+    release_body(bodies, hash)?;
+    set_row(contents, head, &key, Some(&value))
+}
