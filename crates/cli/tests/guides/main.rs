@@ -331,7 +331,18 @@ fn the_client_library() {
 
 #[test]
 fn sources_and_sinks() {
-    play("docs/mcp.md", &[("   configuration", LeftOut("a picture"))]);
+    play(
+        "docs/mcp.md",
+        &[
+            ("   files                 source", LeftOut("a picture")),
+            ("trunkline mcp source", Starts("ready")),
+            SERVE,
+            ENVOY,
+            ("sleep 2", Prints(&[])),
+            ("sleep 1", Prints(&[])),
+            ("mcp_from:", Settings),
+        ],
+    );
 }
 
 #[test]

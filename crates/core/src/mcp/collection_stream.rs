@@ -11,12 +11,16 @@ use std::collections::VecDeque;
 use super::held::Held;
 use super::message::{RequestResources, ResourcesUpdate};
 use crate::database::{CursorId, Database, Position, Scope, StreamId, SubscriberId};
+use crate::message::InitialVersions;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl, Version};
 
 /// Rejected states that are remembered. A collection that swings between more
 /// of them is sent again.
 const MAX_REJECTED: usize = 64;
+
+/// Bytes of a version that is remembered, beside its texts.
+const ENTRY: usize = 64;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -26,12 +30,14 @@ pub(super) struct CollectionStream {
     /// The sink's last request asked for incremental updates (M6).
     incremental: bool,
     held: Held,
+    /// Bytes of what the sink says it holds, until it holds what was sent.
+    claimed: usize,
     /// The response without an acknowledgement; there is one at most (M2).
     pending: Option<Pending>,
     /// The nonce of the newest response.
     latest: Option<Nonce>,
-    /// States that the sink rejected, as sums of fingerprints (M5).
-    rejected: VecDeque<u128>,
+    /// States that the sink rejected, as sums of fingerprints, and why (M5).
+    rejected: VecDeque<(u128, String)>,
 }
 
 /// A response without an acknowledgement, whose position is pinned.
@@ -55,6 +61,7 @@ impl CollectionStream {
             cursor,
             incremental: request.incremental,
             held: Held::Claimed(request.initial_versions.clone()),
+            claimed: weight(&request.initial_versions),
             pending: None,
             latest: None,
             rejected: VecDeque::new(),
@@ -67,6 +74,7 @@ impl CollectionStream {
         self.unpin_pending(db);
         let claimed = Held::Claimed(request.initial_versions.clone());
         self.replace_held(db, claimed);
+        self.claimed = weight(&request.initial_versions);
         self.latest = None;
         self.rejected.clear();
         self.incremental = request.incremental;
@@ -88,7 +96,12 @@ impl CollectionStream {
 
     /// Takes a NACK of the newest response: the sink holds what it held before,
     /// and this state is not sent again (M5). Returns whether it was news.
-    pub(super) fn handle_nack(&mut self, db: &mut Database, incremental: bool) -> bool {
+    pub(super) fn handle_nack(
+        &mut self,
+        db: &mut Database,
+        incremental: bool,
+        reason: &str,
+    ) -> bool {
         self.incremental = incremental;
         let Some(Pending { position, sum }) = self.pending.take() else {
             return false;
@@ -97,7 +110,7 @@ impl CollectionStream {
         if self.rejected.len() == MAX_REJECTED {
             self.rejected.pop_front();
         }
-        self.rejected.push_back(sum);
+        self.rejected.push_back((sum, reason.to_owned()));
         true
     }
 
@@ -110,7 +123,7 @@ impl CollectionStream {
         make_nonce: impl FnOnce() -> Nonce,
     ) -> Option<(Nonce, Version, ResourcesUpdate)> {
         let sum = db.fingerprint_sum(self.cursor);
-        if self.pending.is_some() || self.held.is_state(sum) || self.rejected.contains(&sum) {
+        if self.pending.is_some() || self.held.is_state(sum) || self.find_rejection(sum).is_some() {
             return None;
         }
         let update = match self.incremental {
@@ -125,6 +138,11 @@ impl CollectionStream {
         Some((nonce, Version::of_hash(sum), update))
     }
 
+    /// Bytes of what the sink says it holds.
+    pub(super) fn claimed(&self) -> usize {
+        self.claimed
+    }
+
     /// Ends the conversation, and what the database keeps for it.
     pub(super) fn close(self, db: &mut Database) {
         db.close_cursor(self.cursor);
@@ -137,9 +155,15 @@ impl CollectionStream {
         self.pending.is_some()
     }
 
-    /// Whether the newest state is one that the sink rejected.
-    pub(super) fn is_rejected(&self, db: &Database) -> bool {
-        self.rejected.contains(&db.fingerprint_sum(self.cursor))
+    /// Why the sink rejected the newest state; `None` if it did not.
+    pub(super) fn rejection(&self, db: &Database) -> Option<&str> {
+        self.find_rejection(db.fingerprint_sum(self.cursor))
+    }
+
+    fn find_rejection(&self, sum: u128) -> Option<&str> {
+        let mut rejected = self.rejected.iter();
+        let found = rejected.find(|(rejected, _)| *rejected == sum);
+        found.map(|(_, reason)| reason.as_str())
     }
 
     /// Whether the sink holds the newest state.
@@ -150,6 +174,7 @@ impl CollectionStream {
     /// Keeps what the sink holds; the position of what it held before is no
     /// longer needed.
     fn replace_held(&mut self, db: &mut Database, held: Held) {
+        self.claimed = 0;
         let before = std::mem::replace(&mut self.held, held);
         if let Held::At { position, .. } = before {
             db.unpin(self.cursor, position);
@@ -161,6 +186,13 @@ impl CollectionStream {
             db.unpin(self.cursor, position);
         }
     }
+}
+
+/// The bytes that a sink's versions take, about.
+pub(super) fn weight(versions: &InitialVersions) -> usize {
+    let entries = versions.iter();
+    let bytes = entries.map(|(name, version)| name.as_str().len() + version.as_str().len());
+    bytes.map(|bytes| bytes + ENTRY).sum()
 }
 
 /// The conversations of a stream, by collection.

@@ -57,7 +57,12 @@ impl Stage {
     /// When one does not listen.
     #[must_use]
     pub fn with_servers(step: Step, program: &Path, rounds: usize) -> Self {
-        Self::begin(step, Peer::Grpc, Endpoints::run(program, rounds), From::File)
+        Self::begin(
+            step,
+            Peer::Grpc,
+            Endpoints::run(program, rounds),
+            From::File,
+        )
     }
 
     fn begin(step: Step, peer: Peer, endpoints: Endpoints, from: From) -> Self {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use testkit::world::{Fault, World};
-use testkit::{servers, snapshots, trees, variants};
+use testkit::{chains, servers, snapshots, trees, variants};
 
 const STEPS: usize = 400;
 /// Of a world of variants.
@@ -31,7 +31,7 @@ struct Plan {
 fn main() -> ExitCode {
     let Some(plan) = plan() else {
         eprintln!(
-            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees|servers|snapshots] [--tell]"
+            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees|servers|snapshots|chains] [--tell]"
         );
         return ExitCode::from(2);
     };
@@ -116,13 +116,21 @@ enum Kind {
     Servers,
     /// A tree above a client.
     Snapshots,
+    /// A source of MCP, control planes behind it, and their clients.
+    Chains,
 }
 
 impl Kind {
     /// The worlds of a seed. One in four has one of variants, and one in four
     /// one where clients NACK some of them.
     fn of(seed: u64) -> Vec<Self> {
-        let mut kinds = vec![Self::Relays, Self::Trees, Self::Servers, Self::Snapshots];
+        let mut kinds = vec![
+            Self::Relays,
+            Self::Trees,
+            Self::Servers,
+            Self::Snapshots,
+            Self::Chains,
+        ];
         match seed % 4 {
             0 => kinds.push(Self::Variants),
             2 => kinds.push(Self::Wild),
@@ -139,6 +147,7 @@ impl Kind {
             Self::Trees => "trees",
             Self::Servers => "servers",
             Self::Snapshots => "snapshots",
+            Self::Chains => "chains",
         }
     }
 
@@ -151,6 +160,7 @@ impl Kind {
             Self::Trees => trees::World::new(seed).run(STEPS),
             Self::Servers => servers::World::new(seed).run(STEPS),
             Self::Snapshots => snapshots::World::new(seed).run(STEPS),
+            Self::Chains => chains::World::new(seed).run(STEPS),
         };
         match catch_unwind(run) {
             Ok(outcome) => outcome.err(),
@@ -188,6 +198,11 @@ impl Kind {
             }
             Self::Snapshots => {
                 let mut world = snapshots::World::new(seed).telling();
+                drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
+                world.story().to_vec()
+            }
+            Self::Chains => {
+                let mut world = chains::World::new(seed).telling();
                 drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
                 world.story().to_vec()
             }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tonic::Status;
 use trunkline_core::mcp::{Delivery, McpSink as Machine, Received, SinkNode, Verdict};
 use trunkline_core::resource::TypeUrl;
@@ -13,9 +14,11 @@ use trunkline_proto::mcp::{SINK_METHOD, SOURCE_METHOD};
 
 use super::accept::{Accept, Role};
 use super::dial;
-use super::link::{Ended, Link, Outgoing, Why};
+use super::link::{Ended, Link, Outgoing, Why, Wire};
 use super::sink_status::SinkStatus;
 use super::wire::{self, Unreadable};
+use super::xds;
+use crate::bounds::MCP_MESSAGE;
 use crate::client::ControlPlane;
 use crate::listen::Listening;
 use crate::server::BoxFuture;
@@ -30,6 +33,8 @@ pub struct SinkOptions {
     /// It asks for incremental updates. A source may send full states all the
     /// same (M6).
     pub incremental: bool,
+    /// What it speaks where it dials. Over xDS there are full states only.
+    pub wire: Wire,
     /// How it dials a source that it lost.
     pub backoff: BackoffConfig,
 }
@@ -45,6 +50,7 @@ impl SinkOptions {
             },
             collections: collections.into_iter().map(TypeUrl::new).collect(),
             incremental: true,
+            wire: Wire::Mcp,
             backoff: BackoffConfig::default(),
         }
     }
@@ -77,6 +83,8 @@ struct Shared {
     /// Locked for as long as a stream lives: there is one at a time.
     machine: tokio::sync::Mutex<Machine>,
     status: Mutex<SinkStatus>,
+    /// Told when rejected collections shall be asked for again.
+    again: Notify,
 }
 
 impl fmt::Debug for McpSink {
@@ -95,8 +103,10 @@ impl McpSink {
             node,
             collections,
             incremental,
+            wire,
             ..
         } = options.clone();
+        let incremental = incremental && wire == Wire::Mcp;
         let machine = Machine::new(node, collections, incremental);
         let status = Mutex::new(SinkStatus::of(&options.collections));
         Self {
@@ -105,6 +115,7 @@ impl McpSink {
                 owner: Box::new(owner),
                 machine: tokio::sync::Mutex::new(machine),
                 status,
+                again: Notify::new(),
             }),
         }
     }
@@ -113,6 +124,13 @@ impl McpSink {
     #[must_use]
     pub fn status(&self) -> SinkStatus {
         self.with_status(|status| status.clone())
+    }
+
+    /// Asks anew for each collection whose newest response was rejected: what
+    /// was in its way may be gone. The source would not send it again by itself
+    /// (M5). After another collection was accepted, that happens by itself.
+    pub fn ask_again(&self) {
+        self.shared.again.notify_one();
     }
 
     /// Dials a source and speaks `ResourceSource`, again and again.
@@ -140,18 +158,28 @@ impl McpSink {
         machine: &mut Machine,
         heard: &mut bool,
     ) -> Result<std::convert::Infallible, Why> {
+        let wire = link.wire;
         let (mut out, mut inbound) = link.halves();
         loop {
-            say(machine, &mut out).await?;
-            let message = inbound.next().await?;
-            *heard = true;
-            self.take(machine, message).await?;
+            say(machine, &mut out, wire).await?;
+            tokio::select! {
+                message = inbound.next() => {
+                    let message = message?;
+                    *heard = true;
+                    self.take(machine, wire, message).await?;
+                }
+                () = self.shared.again.notified() => machine.ask_again(),
+            }
         }
     }
 
     /// Takes a response, and the owner's verdict on it.
-    async fn take(&self, machine: &mut Machine, message: Bytes) -> Result<(), Why> {
-        let response = match wire::read_resources(message) {
+    async fn take(&self, machine: &mut Machine, wire: Wire, message: Bytes) -> Result<(), Why> {
+        let read = match wire {
+            Wire::Mcp => wire::read_resources(message),
+            Wire::Xds => xds::read_resources(message),
+        };
+        let response = match read {
             Ok(response) => response,
             Err(Unreadable::Malformed(collection, nonce, fault)) => {
                 let verdict = Verdict::Reject(vec![fault.clone()]);
@@ -168,9 +196,14 @@ impl McpSink {
                 self.note(machine, &collection, &Verdict::Reject(vec![fault]));
             }
             Received::Delivered(delivery) => {
+                let is_change = !delivery.changes.is_empty();
                 let verdict = self.shared.owner.apply(delivery).await;
                 machine.handle_verdict(&collection, &verdict);
                 self.note(machine, &collection, &verdict);
+                if is_change && verdict == Verdict::Accept {
+                    // Another collection may have waited for it.
+                    machine.ask_again();
+                }
             }
         }
         Ok(())
@@ -189,10 +222,13 @@ impl McpSink {
 }
 
 /// Sends all that is to be said.
-async fn say(machine: &mut Machine, out: &mut Outgoing<'_>) -> Result<(), Why> {
+async fn say(machine: &mut Machine, out: &mut Outgoing<'_>, wire: Wire) -> Result<(), Why> {
     while let Some(request) = machine.poll_request() {
         out.ready().await?;
-        out.send(wire::write_request(request));
+        out.send(match wire {
+            Wire::Mcp => wire::write_request(request),
+            Wire::Xds => xds::write_request(request),
+        });
     }
     Ok(())
 }
@@ -202,8 +238,16 @@ fn refused(error: &impl fmt::Display) -> Why {
 }
 
 impl Role for McpSink {
-    const SERVED: &'static str = SINK_METHOD;
-    const DIALLED: &'static str = SOURCE_METHOD;
+    const SERVED: &'static [(&'static str, Wire)] = &[(SINK_METHOD, Wire::Mcp)];
+
+    const LONGEST: usize = MCP_MESSAGE;
+
+    fn dialled(&self) -> (&'static str, Wire) {
+        match self.shared.options.wire {
+            Wire::Mcp => (SOURCE_METHOD, Wire::Mcp),
+            Wire::Xds => (xds::METHOD, Wire::Xds),
+        }
+    }
 
     async fn run(self, link: &mut Link) -> Ended {
         let mut heard = false;
