@@ -13,9 +13,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
@@ -63,13 +63,20 @@ fn apply(admin: SocketAddr, body: &str) -> Option<u64> {
     body["revision"].as_u64()
 }
 
-/// Lets all writers write until the server is killed.
+/// The most changes that are waited for before a kill.
+const MOST_CHANGES: usize = 16;
+/// How long they are waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Lets all writers write until the server is killed: after a random number of
+/// changes, which does not depend on how fast the machine is, and anywhere in
+/// the life of the next ones.
 fn load(server: &Server, writers: &mut [Writer], random: &mut fastrand::Rng) {
-    let is_over = AtomicBool::new(false);
+    let (is_over, made) = (AtomicBool::new(false), AtomicUsize::new(0));
     let admin = server.admin;
     thread::scope(|scope| {
         for (number, writer) in writers.iter_mut().enumerate() {
-            let is_over = &is_over;
+            let (is_over, made) = (&is_over, &made);
             scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
                     writer.sent += 1;
@@ -77,11 +84,15 @@ fn load(server: &Server, writers: &mut [Writer], random: &mut fastrand::Rng) {
                         Some(revision) => writer.acknowledged.push((writer.sent, revision)),
                         None => return,
                     }
+                    made.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
-        // Anywhere in the life of a transaction.
-        thread::sleep(Duration::from_micros(random.u64(500..60_000)));
+        let (wanted, begun) = (random.usize(..MOST_CHANGES), Instant::now());
+        while made.load(Ordering::Relaxed) < wanted && begun.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_micros(200));
+        }
+        thread::sleep(Duration::from_micros(random.u64(..20_000)));
         kill_process(server.running.pid(), Signal::KILL).unwrap();
         is_over.store(true, Ordering::Relaxed);
     });

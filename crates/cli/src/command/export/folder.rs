@@ -70,7 +70,7 @@ impl<'a> Folder<'a> {
                 Some(item) => self.put(&file_of(any), &item)?,
                 None => self.other.push(any.clone()),
             }
-            progress.show(done);
+            progress.show(done + 1);
         }
         for (name, (file, _)) in self.open {
             finish(file).map_err(|error| cannot_write(&self.path.join(name), error))?;

@@ -133,7 +133,7 @@ fn write_text(
             ))
         })?;
         put(&item)?;
-        progress.show(done);
+        progress.show(done + 1);
     }
     Ok(())
 }
