@@ -1,7 +1,7 @@
 //! A server whose contents go from round to round.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::contents::{Peer, Step};
 use super::endpoints::Endpoints;
@@ -22,10 +22,24 @@ impl Stage {
     /// A server of round 0, that can go on to so many others.
     #[must_use]
     pub fn new(step: Step, peer: Peer, rounds: usize) -> Self {
+        Self::over(step, peer, Endpoints::start(peer, rounds))
+    }
+
+    /// The same before gRPC servers that are processes of this program.
+    ///
+    /// # Panics
+    ///
+    /// When one does not listen.
+    #[must_use]
+    pub fn with_servers(step: Step, program: &Path, rounds: usize) -> Self {
+        Self::over(step, Peer::Grpc, Endpoints::run(program, rounds))
+    }
+
+    fn over(step: Step, peer: Peer, endpoints: Endpoints) -> Self {
         let mut stage = Self {
             step,
             peer,
-            endpoints: Endpoints::start(peer, rounds),
+            endpoints,
             folder: folder("stage"),
             serving: None,
         };
