@@ -3,6 +3,7 @@
 //! the tests that prove each.
 #![forbid(unsafe_code)]
 
+pub mod chains;
 pub mod pair;
 pub mod rules;
 pub mod scenario;
