@@ -1,7 +1,7 @@
 //! Mutual TLS whose certificates and authorities come by SDS, and rotate.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -183,36 +183,51 @@ fn shown(stream: &TlsStream<TcpStream>) -> Vec<u8> {
 /// Callers that connect and call without a pause, and what went wrong.
 struct Load {
     is_over: Arc<AtomicBool>,
-    callers: JoinSet<(usize, Vec<std::io::Error>)>,
+    made: Arc<AtomicUsize>,
+    callers: JoinSet<Vec<std::io::Error>>,
 }
 
 impl Load {
     fn start(secrets: &Secrets, to: std::net::SocketAddr) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
+        let made = Arc::new(AtomicUsize::new(0));
         let mut callers = JoinSet::new();
         for _ in 0..4 {
             let (secrets, is_over) = (secrets.clone(), Arc::clone(&is_over));
+            let made = Arc::clone(&made);
             callers.spawn(async move {
-                let (mut made, mut failed) = (0, Vec::new());
+                let mut failed = Vec::new();
                 while !is_over.load(Ordering::Relaxed) {
                     let called = async { call(&mut secrets.connect(to).await?).await };
                     failed.extend(called.await.err());
-                    made += 1;
+                    made.fetch_add(1, Ordering::Relaxed);
                 }
-                (made, failed)
+                failed
             });
         }
-        Self { is_over, callers }
+        Self {
+            is_over,
+            made,
+            callers,
+        }
     }
 
-    /// How many connections were made, and those that failed.
-    async fn end(mut self) -> (usize, Vec<std::io::Error>) {
+    /// Waits until there were so many connections.
+    async fn made(&self, count: usize) {
+        let wait = async {
+            while self.made.load(Ordering::Relaxed) < count {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.unwrap();
+    }
+
+    /// The connections that failed.
+    async fn end(mut self) -> Vec<std::io::Error> {
         self.is_over.store(true, Ordering::Relaxed);
-        let mut all = (0, Vec::new());
+        let mut all = Vec::new();
         while let Some(of) = self.callers.join_next().await {
-            let (made, failed) = of.unwrap();
-            all.0 += made;
-            all.1.extend(failed);
+            all.extend(of.unwrap());
         }
         all
     }
@@ -254,14 +269,9 @@ async fn mutual_tls_rotates_under_load_and_no_call_fails() {
         call(&mut before).await.unwrap();
         call(&mut kept).await.unwrap();
     }
-    let (made, failed) = load.end().await;
-    assert!(
-        failed.is_empty(),
-        "{} of {made}: {:?}",
-        failed.len(),
-        failed[0]
-    );
-    assert!(made > 100, "{made} connections");
+    load.made(50).await;
+    let failed = load.end().await;
+    assert!(failed.is_empty(), "{} calls: {:?}", failed.len(), failed[0]);
     assert!(secrets.certificate.problem().is_none());
     drop(secrets.client);
 }
