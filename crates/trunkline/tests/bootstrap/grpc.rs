@@ -251,6 +251,22 @@ fn a_token_in_a_file_is_sent_with_every_stream() {
 }
 
 #[test]
+fn a_token_without_tls_is_warned_of_unless_it_stays_on_this_machine() {
+    let creds = r#", "call_creds": [{"type": "jwt_token_file",
+        "config": {"jwt_token_file": "/token"}}]"#;
+    let warnings = |address: &str| {
+        let warnings = read(&of_servers(&[server(address, creds)])).warnings;
+        let shown = warnings.iter().map(ToString::to_string);
+        shown.collect::<Vec<_>>()
+    };
+    let [warning] = &warnings("xds.example.com:1")[..] else {
+        panic!("one warning");
+    };
+    assert!(warning.contains("xds_servers[0]: the token of the control plane is sent without TLS"));
+    assert_eq!(warnings("127.0.0.1:1"), [""; 0]);
+}
+
+#[test]
 fn parameters_are_global_or_of_an_authority_or_from_metadata() {
     let bootstrap = read(&with(
         r#", "node": {"metadata": {"ZONE": "z1", "N": 7, "deep": {}},

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trunkline_core::message::Mode;
 use trunkline_core::sink::BackoffConfig;
 
+use super::super::problem::Problem;
 use super::super::resolve::set_feature;
 use super::super::target;
 use super::super::tree::Part;
@@ -51,6 +52,9 @@ fn server(part: &Part<'_, '_>) -> Option<Arc<ControlPlane>> {
         ..ControlPlane::plaintext(addresses.next()?)
     };
     server.alternatives = addresses.collect();
+    if server.sends_token_in_plaintext() {
+        part.scope.warn(Problem::PlainToken);
+    }
     Some(Arc::new(server))
 }
 
