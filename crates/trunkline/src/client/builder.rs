@@ -12,7 +12,7 @@ use trunkline_proto::acceptance::{Policy, ResourceType, Types};
 use trunkline_proto::discovery::{Limits, Node};
 
 use super::address::AddressError;
-use super::bootstrap::{Bootstrap, DataSourcePolicy};
+use super::bootstrap::{Bootstrap, DataSourcePolicy, Problem};
 use super::config_source::{ApiSource, ConfigSource, Specifier, Transport};
 use super::control_plane::{Address, ControlPlane};
 use super::events::{Observer, Observers};
@@ -222,12 +222,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Starts the client in the present tokio runtime.
+    /// Starts the client in the present tokio runtime. What is allowed and may
+    /// not be meant, such as a token that is sent without TLS, is logged as a
+    /// warning.
     ///
     /// # Panics
     /// Outside of a runtime.
     #[must_use]
     pub fn build(mut self) -> Client {
+        self.log_warnings();
         if !self.servers.is_empty() {
             let api = ApiSource {
                 transport: Transport::Grpc {
@@ -269,6 +272,19 @@ impl ClientBuilder {
             self.limits,
             observers,
         )
+    }
+
+    /// Logs the warnings of the bootstrap, and of control planes beside it.
+    fn log_warnings(&self) {
+        let bootstrap = self.settings.bootstrap.iter();
+        for warning in bootstrap.flat_map(|bootstrap| &bootstrap.warnings) {
+            tracing::warn!(%warning, "bootstrap");
+        }
+        let in_the_clear = |plane: &&Arc<ControlPlane>| plane.sends_token_in_plaintext();
+        for plane in self.servers.iter().filter(in_the_clear) {
+            let warning = Problem::PlainToken;
+            tracing::warn!(server = %plane.address, %warning, "control plane");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What happens in a client, for those who log, count or record it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +11,8 @@ use trunkline_proto::acceptance::Report;
 use super::control_plane::ControlPlane;
 use super::metrics::Counters;
 
-/// A stream to a control plane, or an attempt to open one.
+/// A stream to a control plane, or an attempt to open one. All that is logged
+/// for it is in a span `xds_stream` with these fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
     /// The control plane.
@@ -19,6 +21,18 @@ pub struct StreamInfo {
     pub path: String,
     /// Counts the streams and attempts of a client, from 1.
     pub number: u64,
+}
+
+impl StreamInfo {
+    /// The span of all that happens on the stream.
+    pub(super) fn span(&self) -> tracing::Span {
+        let Self {
+            server,
+            path,
+            number,
+        } = self;
+        tracing::info_span!("xds_stream", server = %server.address, path, number)
+    }
 }
 
 /// Something that happened between a client and a control plane.
@@ -53,7 +67,8 @@ pub enum ClientEvent<'a> {
 }
 
 /// Somebody who is told what happens in a client, in the tasks in which it
-/// happens: an observer must not wait.
+/// happens: an observer must not wait. One that panics has missed this event,
+/// and nobody else has.
 pub trait Observer: Send + Sync + 'static {
     /// Something has happened.
     fn observe(&self, event: &ClientEvent<'_>);
@@ -78,7 +93,11 @@ impl Observers {
         self.counters.count(event);
         log(event);
         for observer in &self.observers {
-            observer.observe(event);
+            // The client uses nothing that a panic may have left half done.
+            let told = catch_unwind(AssertUnwindSafe(|| observer.observe(event)));
+            if told.is_err() {
+                tracing::error!("an observer panicked");
+            }
         }
     }
 }

@@ -34,6 +34,14 @@ impl Exchange {
         RequestWriter::new(self.node.clone())
     }
 
+    /// The span of all that is logged for the server.
+    pub(super) fn span(&self) -> tracing::Span {
+        match &self.info {
+            Some(info) => info.span(),
+            None => tracing::Span::none(),
+        }
+    }
+
     /// Tells observers that a stream is about to be opened.
     pub(super) fn connecting(&self) {
         if let Some(info) = &self.info {

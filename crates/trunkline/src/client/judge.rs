@@ -1,6 +1,7 @@
 //! The judgement of a response: each body is decoded and checked, the good ones
 //! are kept with their messages, the bad ones become reasons to NACK (C26).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -65,7 +66,8 @@ impl Judge {
         judgement
     }
 
-    /// Decodes one body. A body of a type that nobody knows is taken as it is.
+    /// Decodes one body. A body of a type that nobody knows is taken as it is,
+    /// and one whose check panics is bad: it costs its name and no stream.
     pub(super) fn decode(
         &self,
         type_url: &TypeUrl,
@@ -78,7 +80,11 @@ impl Judge {
             });
         }
         let body = resource.body.clone().unwrap_or_default();
-        let accepted = self.types.accept(type_url.as_str(), &body, &self.policy);
+        let accept = || self.types.accept(type_url.as_str(), &body, &self.policy);
+        // A check may be the program's own; it gets the body alone.
+        let Ok(accepted) = catch_unwind(AssertUnwindSafe(accept)) else {
+            return Err(Rejection::of(&resource.name, "its check panicked"));
+        };
         match accepted {
             Ok(accepted) => {
                 let report = Some(accepted.report).filter(|report| !report.is_empty());

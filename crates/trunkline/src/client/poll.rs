@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument as _;
 use trunkline_core::message::Request;
 use trunkline_core::resource::TypeUrl;
 use trunkline_proto::discovery::DecodeError;
@@ -36,6 +37,11 @@ impl PollTask {
     /// Polls until a poll fails, which the machine is told. It says when to try
     /// again.
     pub(super) async fn run(self) {
+        let span = self.exchange.span();
+        self.poll_on().instrument(span).await;
+    }
+
+    async fn poll_on(self) {
         self.exchange.connecting();
         loop {
             self.exchange.connected();

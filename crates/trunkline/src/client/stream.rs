@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
+use tracing::Instrument as _;
 use trunkline_proto::discovery::DecodeError;
 
 use super::control_plane::ControlPlane;
@@ -39,6 +40,11 @@ impl StreamTask {
     /// Opens the stream and carries messages until it ends, which the machine
     /// is told.
     pub(super) async fn run(self) {
+        let span = self.exchange.span();
+        self.open_and_carry().instrument(span).await;
+    }
+
+    async fn open_and_carry(self) {
         self.exchange.connecting();
         let reason = match self.connector.open(&self.server, &self.path).await {
             Err(error) => error.to_string(),

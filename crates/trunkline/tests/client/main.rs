@@ -15,6 +15,8 @@ mod chaos;
 mod gate;
 mod hostile;
 mod load;
+mod log;
+mod panics;
 mod resources;
 mod scopes;
 mod scripted;
