@@ -61,10 +61,15 @@ pub(crate) fn listener_with(name: &str, routes: RouteSpecifier) -> Listener {
         route_specifier: Some(routes),
         ..HttpConnectionManager::default()
     };
+    api_listener(name, &manager)
+}
+
+/// An API listener with a connection manager.
+pub(crate) fn api_listener(name: &str, manager: &HttpConnectionManager) -> Listener {
     Listener {
         name: name.to_owned(),
         api_listener: Some(ApiListener {
-            api_listener: Some(any(&manager)),
+            api_listener: Some(any(manager)),
         }),
         ..Listener::default()
     }

@@ -5,11 +5,6 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use trunkline::envoy::config::cluster::v3::Cluster;
-use trunkline::envoy::config::cluster::v3::cluster::{
-    ClusterDiscoveryType, DiscoveryType, EdsClusterConfig,
-};
-use trunkline::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
-use trunkline::envoy::config::core::v3::{AggregatedConfigSource, ConfigSource};
 use trunkline::{ResourceMessage, Server};
 
 /// A server that ends with all its connections when it is dropped.
@@ -58,29 +53,6 @@ impl Serving {
         let runtime = serving.runtime.as_ref().unwrap();
         runtime.spawn(async move { server.serve(listener).await });
         serving
-    }
-
-    /// Serves these clusters, whose endpoints come by EDS, but for those with
-    /// the timeout `plain`.
-    pub(crate) fn set_eds(&self, clusters: &[(&str, i64)], plain: i64) {
-        let messages = clusters.iter().map(|(name, seconds)| {
-            let mut cluster = cluster(name, *seconds);
-            if *seconds != plain {
-                cluster.cluster_discovery_type =
-                    Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into()));
-                cluster.eds_cluster_config = Some(EdsClusterConfig {
-                    eds_config: Some(ConfigSource {
-                        config_source_specifier: Some(ConfigSourceSpecifier::Ads(
-                            AggregatedConfigSource {},
-                        )),
-                        ..ConfigSource::default()
-                    }),
-                    ..EdsClusterConfig::default()
-                });
-            }
-            ResourceMessage::of(&cluster)
-        });
-        self.server.set("test", messages).unwrap();
     }
 
     /// Serves these clusters: names and their timeouts in seconds.
