@@ -66,8 +66,12 @@ impl Client {
         change(&mut fallback);
         let is_other = fallback.current() != of.fallback.current();
         let before = of.open_servers();
+        let next = of.servers.get(fallback.current()).copied();
         if is_other {
             self.keep(source);
+            // What it said to other sources before it failed is no word on what
+            // this one has.
+            next.into_iter().for_each(|id| self.start_anew(id, now));
         }
         if let Some(of) = self.sources.get_mut(&source) {
             of.fallback = fallback;
@@ -171,8 +175,8 @@ impl Client {
     }
 
     /// Forgets what a server has said that has failed, and that a source has
-    /// replaced: it is to send everything when it is back. Other sources, which
-    /// still use it, keep what they have.
+    /// replaced or begins to use: it is to send everything when it is back.
+    /// Other sources, which use it, keep what they have.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
         if !server.is_some_and(|server| server.has_failed && server.link != Link::Up) {

@@ -260,6 +260,46 @@ fn c33_a_server_that_says_nothing_takes_nothing_away() {
 }
 
 #[test]
+fn c47_the_old_word_of_a_server_that_cannot_be_reached_takes_nothing_away() {
+    let mut rig = Rig::new();
+    let servers = [rig.server(Mode::Delta), rig.server(Mode::Delta)];
+    let one = rig
+        .client
+        .add_source(servers.to_vec(), FallbackPolicy::Grpc);
+    let two = rig.client.add_source(vec![servers[1]], FallbackPolicy::Grpc);
+    for (source, names) in [(one, ["a", "b"]), (two, ["a", "c"])] {
+        names.map(|name| rig.subscribe(source, name));
+    }
+    let watches = [(one, "a"), (two, "a"), (two, "c")];
+    let watches = watches.map(|(source, name)| rig.watch(Some(source), name));
+    let states = |rig: &Rig| watches.map(|watch| rig.state(watch));
+    rig.connect(servers[1]);
+    rig.send_all(servers[1], &["c@old"], &["a"]);
+    for _ in 0..2 {
+        rig.fail(servers[1]);
+        rig.wait(60_000);
+        rig.actions();
+    }
+    rig.client.handle_connected(servers[0], rig.now);
+    rig.requests(servers[0]);
+    rig.send(servers[0], &["a@1"]);
+    rig.fail(servers[0]);
+    rig.wait(60_000);
+    rig.actions();
+    rig.fail(servers[0]);
+    let unreached = ["a@1 ~ Unreachable", "! Unreachable", "c@old ~ Unreachable"];
+    assert_eq!(states(&rig), unreached);
+
+    rig.fail(servers[1]);
+    rig.wait(60_000);
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["c@new"]);
+    assert_eq!(states(&rig), ["a@1", "! Deleted", "c@new"]);
+    rig.send_all(servers[1], &[], &["a"]);
+    assert_eq!(states(&rig), ["! Deleted", "! Deleted", "c@new"]);
+}
+
+#[test]
 fn c25_what_one_source_ends_another_keeps() {
     let mut rig = Rig::new();
     let shared = rig.server(Mode::Delta);
