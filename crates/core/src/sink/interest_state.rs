@@ -132,21 +132,28 @@ impl InterestState {
         };
         for subscription in diff.removed.iter() {
             self.sent.remove(&subscription);
+        }
+        self.sent.extend(diff.added.iter());
+        for subscription in diff.removed.iter() {
             self.record_ended(subscription);
         }
         for subscription in diff.added.iter() {
             self.ended.remove(&subscription);
         }
-        self.sent.extend(diff.added.iter());
         self.wildcard = wildcard;
         diff
     }
 
-    /// Notes a subscription that ended, if its selector goes on with other
-    /// parameters; without those, its variants are not asked for at all.
+    /// Notes a subscription that ended, if its names are subscribed to with
+    /// other parameters, by themselves or by a wildcard or glob; without those,
+    /// its variants are not asked for at all.
     fn record_ended(&mut self, subscription: Subscription) {
         let selector = &subscription.selector;
-        if self.sent.has_selector(selector) {
+        let goes_on = match selector {
+            Selector::Name(name) => self.sent.contains(name),
+            Selector::Wildcard | Selector::Glob(_) => !self.sent.is_empty(),
+        };
+        if goes_on && self.locators {
             self.ended.insert(subscription);
         } else {
             for old in with_selector(&self.ended, selector) {

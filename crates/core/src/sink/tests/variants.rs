@@ -334,6 +334,28 @@ fn tp2_a_variant_of_a_subscription_that_ended_is_ignored() {
 }
 
 #[test]
+fn tp2_so_is_one_whose_name_goes_on_otherwise() {
+    let prod = ENVS[0];
+    let all = "cds *{env=prod}";
+    let other = "cds a{env=none}";
+    // What ends, what goes on, and what begins with the same request.
+    for (ends, goes_on, begins) in [
+        (ENVS[1], all, None),
+        ("cds *{env=test}", prod, None),
+        (ENVS[1], other, Some(prod)),
+    ] {
+        let mut bench = located(Mode::Delta, &[ends, goes_on]);
+        bench.accept(delta("cds", "n1", &["a@2[env=test]"], &[]));
+        bench.requests();
+        bench.unsub(ends);
+        begins.into_iter().for_each(|begins| bench.sub(begins));
+        bench.requests();
+        let late = delta("cds", "n2", &["a@3[env=test]"], &[]);
+        assert_eq!(bench.judge(late, &[]), (true, vec![]), "{ends} {goes_on}");
+    }
+}
+
+#[test]
 fn tp2_the_last_variant_of_a_subscription_that_ended_leaves_the_name_unknown() {
     let mut bench = located(Mode::Delta, &ENVS);
     bench.accept(delta("cds", "n1", &["a@1[env=prod]"], &[]));
