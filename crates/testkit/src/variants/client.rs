@@ -1,30 +1,37 @@
-//! A client of variants: its subscriptions, what it holds, and how it takes a
-//! response. It matches by itself, as a caching proxy does; a leaf, which
-//! subscribes by plain names only, takes what it is sent.
+//! A client of variants: its subscriptions, and the cache that holds what comes
+//! for them. A caching proxy brings parameters with its subscriptions and
+//! matches by them; a leaf subscribes by plain names only, and takes what it is
+//! sent.
+//!
+//! Its cache is core's sink. Where contents are bad, it is core's sink for leaves
+//! that take the good part of a response, and [`Simple`] for others: a client
+//! that takes nothing of a response that it NACKs is not the sink, and what a
+//! proxy has of several variants when it reconnects is in doubt while some are
+//! rejected, which the sink does not tell and [`Simple`] does.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fastrand::Rng;
+use trunkline_core::Moment;
 use trunkline_core::kind::CDS;
-use trunkline_core::message::{
-    DeltaRequest, DeltaResponse, ErrorDetail, Locator, Mode, Node, SotwRequest, SotwResponse,
-    WireResource,
-};
+use trunkline_core::message::Mode;
 use trunkline_core::name::Name;
-use trunkline_core::params::{Constraints, Params};
-use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
+use trunkline_core::params::Params;
+use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::sink::{Request, Response};
 
 use super::contents::{NAMES, Place, TYPES, is_bad, random_params};
+use super::held::Held;
+use super::simple::Simple;
+use super::sinking::Sinking;
+use crate::world::Fault;
 
 /// A name or `*`, and parameters if it brings its own.
 pub(super) type Asked = (TypeUrl, String, Option<Params>);
 
 /// One name as one set of parameters sees it.
 pub(super) type Subscription = (Place, Params);
-
-type Held = BTreeMap<(Place, Option<Constraints>), Arc<Resource>>;
 
 /// How a client takes a response with a bad resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +42,11 @@ pub(super) enum Rejects {
     Part,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Replaced {
-    All,
-    Contradicted,
+/// What holds the resources of a client, and writes its requests.
+#[derive(Debug)]
+enum Cache {
+    Sink(Box<Sinking>),
+    Simple(Simple),
 }
 
 /// See the module's documentation.
@@ -52,54 +60,66 @@ pub(super) struct Client {
     pub(super) params: Params,
     /// Its subscriptions.
     pub(super) asked: BTreeSet<Asked>,
-    held: Held,
-    /// Held from before this stream. The first update of a name replaces all of
-    /// it if one version could not stand for it; else only what it contradicts.
-    stale: BTreeMap<Place, Replaced>,
-    last: BTreeMap<TypeUrl, (Nonce, Option<Version>)>,
-    node_sent: bool,
+    cache: Cache,
+    /// Names that it held before this stream, and of which it took no update
+    /// since.
+    unsettled: BTreeSet<Place>,
     /// Types of which it NACKed the last response.
     rejected: BTreeSet<TypeUrl>,
-    /// How it NACKs.
-    pub(super) rejects: Rejects,
-    /// Resources from before this stream are dropped with the first update of
-    /// their name. A request names one version for each name: where parameters
-    /// changed or something was rejected, no server can tell which variant that
-    /// is of.
-    pub(super) starts_over: bool,
+    /// Some contents are bad. What it held before a stream stays in doubt then
+    /// until an update of its name: a request names one version for each name,
+    /// and where parameters changed or something was rejected, no server can
+    /// tell which variant that is of.
+    is_wild: bool,
 }
 
 impl Client {
     /// A client that holds nothing.
-    pub(super) fn new(rng: &mut Rng) -> Self {
+    pub(super) fn new(rng: &mut Rng, rejects: Option<Rejects>) -> Self {
         let is_leaf = rng.bool();
+        let mode = if rng.u8(0..3) > 0 {
+            Mode::Delta
+        } else {
+            Mode::Sotw
+        };
+        let params = random_params(rng);
+        let cache = match rejects {
+            Some(Rejects::Part) if is_leaf => Cache::Sink(Box::new(Sinking::new(mode, true))),
+            Some(rejects) => Cache::Simple(Simple::new(mode, rejects)),
+            None => Cache::Sink(Box::new(Sinking::new(mode, is_leaf))),
+        };
         let mut client = Self {
-            mode: if rng.u8(0..3) > 0 {
-                Mode::Delta
-            } else {
-                Mode::Sotw
-            },
+            mode,
             is_leaf,
-            params: random_params(rng),
+            params,
             asked: BTreeSet::new(),
-            held: Held::new(),
-            stale: BTreeMap::new(),
-            last: BTreeMap::new(),
-            node_sent: false,
+            cache,
+            unsettled: BTreeSet::new(),
             rejected: BTreeSet::new(),
-            rejects: Rejects::Whole,
-            starts_over: false,
+            is_wild: rejects.is_some(),
         };
         if is_leaf || rng.u8(0..3) == 0 {
             let own = !is_leaf && rng.bool();
             let params = own.then(|| random_params(rng));
-            client.asked.insert((CDS.into(), "*".to_owned(), params));
+            let all = (CDS.into(), "*".to_owned(), client.own(params));
+            client.asked.insert(all);
         }
         for _ in 0..rng.usize(2..8) {
             let more = client.random_ask(rng);
             client.asked.insert(more);
         }
+        let asked = client.asked.clone();
+        match &mut client.cache {
+            Cache::Simple(simple) => simple.connect(&asked),
+            Cache::Sink(_) => asked.iter().for_each(|one| client.tell_cache(one, true)),
+        }
         client
+    }
+
+    /// Whether it can change its parameters: those of a proxy whose cache is
+    /// the sink are in its subscriptions.
+    pub(super) fn may_become_other(&self) -> bool {
+        self.is_leaf || matches!(self.cache, Cache::Simple(_))
     }
 
     /// One thing more to ask for.
@@ -109,8 +129,15 @@ impl Client {
         let params = own.then(|| random_params(rng));
         let url = TYPES[rng.usize(0..TYPES.len())].into();
         // With the parameters that it has anyway, a locator is a plain name.
+        let params = self.own(params);
         let params = params.filter(|params| params != self.params_of(&url));
         (url, name, params)
+    }
+
+    /// Parameters that a subscription can bring: a sink's without any is plain.
+    fn own(&self, params: Option<Params>) -> Option<Params> {
+        let is_simple = matches!(self.cache, Cache::Simple(_));
+        params.filter(|params| is_simple || !params.is_empty())
     }
 
     /// All that it asks for, name by name.
@@ -139,15 +166,17 @@ impl Client {
 
     /// The resources that a subscription resolves to.
     pub(super) fn found(&self, (place, params): &Subscription) -> Vec<Arc<Resource>> {
-        let own = self.held.iter().filter(|((at, _), _)| at == place);
-        own.map(|(_, resource)| Arc::clone(resource))
-            .filter(|resource| self.is_leaf || matches(resource, params))
-            .collect()
+        let mut found = self.held().at(place);
+        found.retain(|resource| self.is_leaf || matches(resource, params));
+        found
     }
 
-    /// Everything, by place and constraints.
-    pub(super) fn all(&self) -> &BTreeMap<(Place, Option<Constraints>), Arc<Resource>> {
-        &self.held
+    /// All that it holds.
+    pub(super) fn held(&self) -> &Held {
+        match &self.cache {
+            Cache::Sink(sink) => sink.held(),
+            Cache::Simple(simple) => &simple.held,
+        }
     }
 
     /// Whether no server can tell what it has of a name, and a trial replaces
@@ -162,133 +191,70 @@ impl Client {
     /// its parameters, or NACKed something, since: the first update of the name
     /// that it takes settles that.
     pub(super) fn is_unsettled(&self, place: &Place) -> bool {
-        self.starts_over && self.stale.contains_key(place)
+        self.is_wild && self.unsettled.contains(place)
     }
 
-    /// A new stream: messages of the old one do not count. In state of the
-    /// world a client that names no version holds nothing (S82): it was started
-    /// anew.
+    /// A new stream: messages of the old one do not count.
     pub(super) fn reconnect(&mut self) {
-        self.last.clear();
-        if self.mode == Mode::Sotw {
-            self.held.clear();
+        match &mut self.cache {
+            Cache::Sink(sink) => sink.reconnect(),
+            Cache::Simple(simple) => simple.connect(&self.asked),
         }
+        self.unsettled = self.held().places();
         self.rejected.clear();
-        self.node_sent = false;
-        let wanted = self.subscriptions();
-        let places = self.held.keys().map(|(place, _)| place);
-        let stale = places.map(|place| {
-            let several = wanted.iter().filter(|(at, _)| at == place).count() > 1;
-            let replaced = match several || self.is_leaf || self.starts_over {
-                true => Replaced::All,
-                false => Replaced::Contradicted,
-            };
-            (place.clone(), replaced)
-        });
-        self.stale = stale.collect();
-    }
-
-    /// The first requests of a stream.
-    pub(super) fn first_requests(&mut self) -> Vec<Request> {
-        let types: BTreeSet<TypeUrl> = self.asked.iter().map(|(url, ..)| url.clone()).collect();
-        let first = |url: &TypeUrl| match self.mode {
-            Mode::Delta => {
-                let mut request = self.subscribe(self.asked.iter().filter(|a| a.0 == *url));
-                request.initial_versions = self.versions(url).into();
-                Request::Delta(request)
-            }
-            Mode::Sotw => self.list(url),
-        };
-        let mut all: Vec<Request> = types.iter().map(first).collect();
-        if let Some(first) = all.first_mut() {
-            self.introduce(first);
-        }
-        all
-    }
-
-    fn introduce(&mut self, request: &mut Request) {
-        let node = Node {
-            client_features: vec!["xds.config.supports-resource-in-sotw".to_owned()],
-            ..Node::default()
-        };
-        if !std::mem::replace(&mut self.node_sent, true) {
-            match request {
-                Request::Delta(request) => request.node = Some(node),
-                Request::Sotw(request) => request.node = Some(node),
-            }
-        }
-    }
-
-    /// Of several variants it names one, as the message has no room for more.
-    fn versions(&self, url: &TypeUrl) -> Vec<(Name, Version)> {
-        let own = self.held.iter().filter(|((place, _), _)| place.0 == *url);
-        let named: BTreeMap<_, _> = own
-            .map(|(_, r)| (r.name.clone(), r.version.clone()))
-            .collect();
-        named.into_iter().collect()
     }
 
     /// Subscribes, or unsubscribes if it is subscribed.
-    pub(super) fn toggle(&mut self, asked: Asked) -> Option<Request> {
-        if self
-            .stale
-            .contains_key(&(asked.0.clone(), Name::new(&asked.1)))
-        {
+    pub(super) fn toggle(&mut self, asked: Asked) {
+        let place = (asked.0.clone(), Name::new(&asked.1));
+        if self.unsettled.contains(&place) {
             // What it held before is not settled: no server could say which
             // variant of it is removed while others come.
-            return None;
+            return;
         }
         let is_new = !self.asked.remove(&asked);
-        if is_new {
+        let of_type = |other: &Asked| other.0 == asked.0;
+        if is_new || !self.asked.iter().any(of_type) {
+            // An empty list would be a wildcard.
             self.asked.insert(asked.clone());
         }
-        if self.asked.iter().all(|other| other.0 != asked.0) {
-            // An empty list would be a wildcard.
-            self.asked.insert(asked);
-            return None;
+        if is_new == self.asked.contains(&asked) {
+            self.tell_cache(&asked, is_new);
         }
-        if self.mode == Mode::Sotw {
-            // A list counts with the newest acknowledgement only (S6): a name
-            // that leaves the list and returns before that was never
-            // unsubscribed.
-            return Some(self.list(&asked.0));
-        }
-        let mut request = self.subscribe([&asked].into_iter());
-        if !is_new {
-            self.drop_unasked();
-            request.unsubscribe = std::mem::take(&mut request.subscribe);
-        }
-        Some(Request::Delta(request))
     }
 
-    fn subscribe<'a>(&self, asked: impl Iterator<Item = &'a Asked>) -> DeltaRequest {
-        let mut request = DeltaRequest::default();
-        for (url, name, params) in asked {
-            request.type_url = Some(url.clone());
-            request.subscribe.push(locator(name, params.as_ref()));
+    /// Has the cache request what the client subscribes to, or what it does not
+    /// any more.
+    fn tell_cache(&mut self, asked: &Asked, is_new: bool) {
+        // The parameters of a leaf are the server's to know.
+        let params = match self.is_leaf {
+            true => Params::default(),
+            false => self.params_of(&asked.0).clone(),
+        };
+        let subscriptions = self.subscriptions();
+        let is_leaf = self.is_leaf;
+        match &mut self.cache {
+            Cache::Sink(sink) => sink.toggle(asked, &params, is_new),
+            Cache::Simple(simple) => {
+                simple.toggle(asked, &self.asked, is_new);
+                simple.drop_unasked(&subscriptions, is_leaf);
+            }
         }
-        request
     }
 
-    /// The whole list, with the last acknowledgement.
-    fn list(&self, url: &TypeUrl) -> Request {
-        let own = self.asked.iter().filter(|(of, ..)| of == url);
-        let (nonce, version) = self.last.get(url).cloned().unzip();
-        Request::Sotw(SotwRequest {
-            type_url: Some(url.clone()),
-            names: own.map(|(_, n, p)| locator(n, p.as_ref())).collect(),
-            nonce,
-            version: version.flatten(),
-            ..SotwRequest::default()
-        })
+    /// The requests that are due.
+    pub(super) fn requests(&mut self, now: Moment) -> Vec<Request> {
+        match &mut self.cache {
+            Cache::Sink(sink) => sink.requests(now),
+            Cache::Simple(simple) => std::mem::take(&mut simple.requests),
+        }
     }
 
     /// No message is on its way: a resource without an update is confirmed.
     pub(super) fn rest(&mut self) {
-        if !self.starts_over {
-            self.stale.clear();
+        if !self.is_wild {
+            self.unsettled.clear();
         }
-        self.drop_unasked();
     }
 
     /// The one resource of a name that it holds from before, for one
@@ -297,166 +263,59 @@ impl Client {
     /// `given` is what the server has.
     pub(super) fn confirm(&mut self, given: impl Fn(&Subscription) -> Option<Arc<Resource>>) {
         let wanted = self.subscriptions();
-        let held = &self.held;
-        self.stale.retain(|place, _| {
-            let mut own = held.iter().filter(|((at, _), _)| at == place);
+        let mut unsettled = std::mem::take(&mut self.unsettled);
+        unsettled.retain(|place| {
+            let own = self.held().at(place);
             let mut asks = wanted.iter().filter(|(at, _)| at == place);
-            match (own.next(), own.next(), asks.next(), asks.next()) {
-                (Some((_, only)), None, Some(one), None) => given(one).as_ref() != Some(only),
+            match (&own[..], asks.next(), asks.next()) {
+                ([only], Some(one), None) => given(one).as_ref() != Some(only),
                 _ => true,
             }
         });
+        self.unsettled = unsettled;
     }
 
-    /// Drops what no subscription covers.
-    fn drop_unasked(&mut self) {
-        let wanted = self.subscriptions();
-        let leaf = self.is_leaf;
-        let reaches = |(place, params): &Subscription, r: &Resource, at: &Place| {
-            place == at && (leaf || matches(r, params))
+    /// Takes a response; what it makes due is in [`Self::requests`].
+    ///
+    /// # Errors
+    /// The server has broken the protocol.
+    pub(super) fn take(&mut self, response: Response, now: Moment) -> Result<(), Fault> {
+        let url = response.type_url().clone();
+        let resources = match &response {
+            Response::Delta(response) => &response.resources,
+            Response::Sotw(response) => &response.resources,
         };
-        self.held
-            .retain(|(at, _), r| wanted.iter().any(|one| reaches(one, r, at)));
-    }
-
-    /// Takes a response and acknowledges it.
-    pub(super) fn take(&mut self, response: Response) -> Request {
-        match response {
-            Response::Delta(response) => self.take_delta(response),
-            Response::Sotw(response) => self.take_sotw(response),
-        }
-    }
-
-    fn take_delta(&mut self, response: DeltaResponse) -> Request {
-        let error = rejection(response.resources.iter());
-        if error.is_none() || self.rejects == Rejects::Part {
-            self.apply_delta(&response);
-        }
-        Request::Delta(DeltaRequest {
-            type_url: Some(response.type_url),
-            nonce: Some(response.nonce),
-            error,
-            ..DeltaRequest::default()
-        })
-    }
-
-    fn apply_delta(&mut self, response: &DeltaResponse) {
-        let url = &response.type_url;
-        for name in &response.removed {
-            self.forget(&(url.clone(), name.clone()));
-        }
-        for (name, gone) in &response.removed_variants {
-            let place = (url.clone(), name.clone());
-            self.held.remove(&(place, gone.clone()));
-        }
-        for delivered in response.resources.iter().filter(|d| !is_bad(&d.resource)) {
-            self.replace_stale(url, &delivered.resource);
-            self.keep(url, delivered);
-        }
-        self.drop_unasked();
-    }
-
-    fn take_sotw(&mut self, response: SotwResponse) -> Request {
-        let url = &response.type_url;
-        let error = rejection(response.resources.iter());
-        match &error {
-            None => _ = self.rejected.remove(url),
-            Some(_) => _ = self.rejected.insert(url.clone()),
-        }
-        if error.is_none() || self.rejects == Rejects::Part {
-            self.apply_sotw(&response);
-        }
-        let accepted = match &error {
-            None => Some(response.version.clone()),
-            Some(_) => self.last.get(url).and_then(|(_, version)| version.clone()),
+        let is_rejected = resources.iter().any(|one| is_bad(&one.resource));
+        match is_rejected && self.mode == Mode::Sotw {
+            true => self.rejected.insert(url.clone()),
+            false => self.rejected.remove(&url),
         };
-        self.last
-            .insert(url.clone(), (response.nonce.clone(), accepted));
-        let mut request = self.list(url);
-        if let Request::Sotw(request) = &mut request {
-            request.error = error;
+        let good = resources.iter().filter(|one| !is_bad(&one.resource));
+        let updated = good.map(|one| (url.clone(), one.resource.name.clone()));
+        let updated: Vec<Place> = updated.collect();
+        let subscriptions = self.subscriptions();
+        let takes = match &mut self.cache {
+            Cache::Sink(sink) => {
+                sink.take(response, now)?;
+                true
+            }
+            Cache::Simple(simple) => {
+                let takes = simple.take(response, &self.unsettled, &self.asked);
+                simple.drop_unasked(&subscriptions, self.is_leaf);
+                takes
+            }
+        };
+        if takes {
+            updated.iter().for_each(|place| {
+                self.unsettled.remove(place);
+            });
         }
-        request
-    }
-
-    fn apply_sotw(&mut self, response: &SotwResponse) {
-        let url = &response.type_url;
-        let listed: BTreeSet<&Name> = response
-            .resources
-            .iter()
-            .map(|d| &d.resource.name)
-            .collect();
-        let whole = url.as_str() == CDS;
-        let bad = response.resources.iter().filter(|d| is_bad(&d.resource));
-        let rejected: BTreeSet<_> = bad
-            .map(|d| (&d.resource.name, &d.resource.constraints))
-            .collect();
-        self.held.retain(|((of, name), only), _| {
-            of != url || !(whole || listed.contains(name)) || rejected.contains(&(name, only))
-        });
-        for delivered in response.resources.iter().filter(|d| !is_bad(&d.resource)) {
-            self.keep(url, delivered);
-        }
-        self.drop_unasked();
-    }
-
-    fn replace_stale(&mut self, url: &TypeUrl, resource: &Resource) {
-        let place = (url.clone(), resource.name.clone());
-        match self.stale.remove(&place) {
-            None => {}
-            Some(Replaced::All) => self.forget(&place),
-            Some(Replaced::Contradicted) => self.held.retain(|(at, only), _| {
-                *at != place || *only == resource.constraints || !overlap(only, resource)
-            }),
-        }
-    }
-
-    fn forget(&mut self, place: &Place) {
-        self.stale.remove(place);
-        self.held.retain(|(at, _), _| at != place);
-    }
-
-    /// A body that only says that there is nothing is dropped like a removal.
-    fn keep(&mut self, url: &TypeUrl, delivered: &WireResource) {
-        let resource = &delivered.resource;
-        let place = (url.clone(), resource.name.clone());
-        if resource
-            .body
-            .as_ref()
-            .is_none_or(|body| body.first() == Some(&0x0a))
-        {
-            return self.forget(&place);
-        }
-        let key = (place, resource.constraints.clone());
-        self.held.insert(key, Arc::clone(resource));
+        Ok(())
     }
 }
 
-/// The text of a NACK.
-fn rejection<'a>(mut all: impl Iterator<Item = &'a WireResource>) -> Option<ErrorDetail> {
-    let bad = all.any(|delivered| is_bad(&delivered.resource));
-    bad.then(|| ErrorDetail {
-        code: 3,
-        message: "something is not good".to_owned(),
-    })
-}
-
-/// Whether a client could match both.
-fn overlap(only: &Option<Constraints>, resource: &Resource) -> bool {
-    match (only, &resource.constraints) {
-        (Some(a), Some(b)) => !matches!(a.overlap(b), Ok(None)),
-        _ => true,
-    }
-}
-
-fn matches(resource: &Resource, params: &Params) -> bool {
+/// Whether a client with these parameters gets a variant.
+pub(super) fn matches(resource: &Resource, params: &Params) -> bool {
     let constraints = resource.constraints.as_ref();
     constraints.is_none_or(|only| only.matches(params))
-}
-
-fn locator(name: &str, params: Option<&Params>) -> Locator {
-    Locator {
-        name: name.to_owned(),
-        params: params.cloned(),
-    }
 }

@@ -10,9 +10,10 @@
 //! - no subscription resolves to two variants;
 //! - no subscription loses its variant while there is one for it.
 //!
-//! In a [`World::wild`] one some contents are bad and are rejected, alone or
-//! with all that came beside them, and caching proxies change their parameters
-//! as well.
+//! The receiving side of the clients is core's sink. In a [`World::wild`] one
+//! some contents are bad and are rejected, alone or with all that came beside
+//! them, by clients of another make as well as by sinks; caching proxies change
+//! their parameters, too.
 //!
 //! After a time of quiet every client holds just what the operator means it to,
 //! and then a transaction reaches each whom it concerns in one response of a
@@ -20,7 +21,10 @@
 
 mod client;
 mod contents;
+mod held;
 mod quiet;
+mod simple;
+mod sinking;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -84,6 +88,22 @@ impl World {
     /// A world of random shape.
     #[must_use]
     pub fn new(seed: u64) -> Self {
+        Self::with_clients(seed, || None)
+    }
+
+    /// The world of a seed with what happens in wild ones.
+    #[must_use]
+    pub fn wild(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(!seed);
+        let mut world = Self::with_clients(seed, || match rng.bool() {
+            true => Some(Rejects::Whole),
+            false => Some(Rejects::Part),
+        });
+        Arc::make_mut(&mut world.contents).bad = true;
+        world
+    }
+
+    fn with_clients(seed: u64, mut rejects: impl FnMut() -> Option<Rejects>) -> Self {
         let mut rng = Rng::with_seed(seed);
         let mut world = Self {
             now: Moment::START,
@@ -94,7 +114,7 @@ impl World {
             rng: rng.fork(),
         };
         for _ in 0..rng.usize(2..7) {
-            let client = Client::new(&mut rng);
+            let client = Client::new(&mut rng, rejects());
             let small = client.is_leaf && rng.u8(0..4) == 0;
             let response_bytes = if small { SMALL - 1 } else { 1 << 20 };
             let session = open(&mut world.server, &client, response_bytes);
@@ -109,23 +129,7 @@ impl World {
                 was,
                 response_bytes,
             });
-            world.dial(world.peers.len() - 1);
-        }
-        world
-    }
-
-    /// The world of a seed with what happens in wild ones.
-    #[must_use]
-    pub fn wild(seed: u64) -> Self {
-        let mut world = Self::new(seed);
-        let mut rng = Rng::with_seed(!seed);
-        Arc::make_mut(&mut world.contents).bad = true;
-        for peer in &mut world.peers {
-            peer.client.starts_over = true;
-            peer.client.rejects = match rng.bool() {
-                true => Rejects::Whole,
-                false => Rejects::Part,
-            };
+            world.request(world.peers.len() - 1);
         }
         world
     }
@@ -221,7 +225,8 @@ impl World {
         let peer = &mut self.peers[index];
         let looked = peer.looked;
         let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_acknowledged();
-        if peer.client.is_leaf || (wild && quiet) {
+        let may = peer.client.may_become_other();
+        if peer.client.is_leaf || (wild && quiet && may) {
             // The server's silence confirms only what it evaluated.
             if !peer.client.is_leaf && looked {
                 let contents = &self.contents;
@@ -244,10 +249,9 @@ impl World {
             true => self.rng.choice(asked),
             false => Some(client.random_ask(&mut self.rng)),
         };
-        let peer = &mut self.peers[index];
-        if let Some(request) = asked.and_then(|asked| peer.client.toggle(asked)) {
-            let asked = peer.client.asked.clone();
-            peer.up.push_back((request, asked));
+        if let Some(asked) = asked {
+            self.peers[index].client.toggle(asked);
+            self.request(index);
         }
     }
 
@@ -260,14 +264,16 @@ impl World {
         peer.heard.clear();
         peer.client.reconnect();
         self.tell(|| format!("{index} reconnects"));
-        self.dial(index);
+        self.request(index);
     }
 
-    fn dial(&mut self, index: usize) {
+    /// The client sends what is due.
+    fn request(&mut self, index: usize) {
         let peer = &mut self.peers[index];
-        let asked = peer.client.asked.clone();
-        let all = peer.client.first_requests().into_iter();
-        peer.up.extend(all.map(|request| (request, asked.clone())));
+        let requests = peer.client.requests(self.now).into_iter();
+        let asked = &peer.client.asked;
+        peer.up
+            .extend(requests.map(|request| (request, asked.clone())));
     }
 
     fn deliver_up(&mut self, index: usize) -> Result<bool, Fault> {
@@ -332,9 +338,10 @@ impl World {
         if let Some(story) = &mut self.story {
             story.push(format!("{index} reads"));
         }
-        let answer = peer.client.take(sent.response.clone());
-        let asked = peer.client.asked.clone();
-        peer.up.push_back((answer, asked));
+        let taken = peer.client.take(sent.response.clone(), self.now);
+        taken.map_err(|fault| format!("client {index}: {fault}"))?;
+        self.request(index);
+        let peer = &self.peers[index];
         let fault = |what: String| {
             format!(
                 "client {index} ({:?}): {what}: {:?}",

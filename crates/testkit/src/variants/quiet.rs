@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use trunkline_core::kind::RDS;
 use trunkline_core::message::Mode;
-use trunkline_core::params::Constraints;
 use trunkline_core::resource::Resource;
 use trunkline_core::sink::Response;
 
 use super::client::Client;
 use super::contents::{Contents, Place, TYPES, is_bad};
+use super::held::Key;
 use super::{SMALL, World};
 use crate::world::Fault;
 
-type Held = BTreeMap<(Place, Option<Constraints>), Arc<Resource>>;
+type Held = BTreeMap<Key, Arc<Resource>>;
 
 /// The resources that a client should hold.
 fn meant(contents: &Contents, client: &Client) -> Held {
@@ -26,6 +26,19 @@ fn meant(contents: &Contents, client: &Client) -> Held {
         Some(((place, given.constraints.clone()), given))
     })
     .collect()
+}
+
+/// The same without constraints: a leaf takes what it is sent, and its sink does
+/// not keep them.
+fn without_constraints(held: Held) -> Held {
+    let all = held.into_iter().map(|((place, _), resource)| {
+        let bare = Resource {
+            constraints: None,
+            ..Resource::clone(&resource)
+        };
+        ((place, None), Arc::new(bare))
+    });
+    all.collect()
 }
 
 fn of_type(held: &Held, url: &str) -> Held {
@@ -73,7 +86,11 @@ impl World {
         for (index, peer) in self.peers.iter().enumerate() {
             let client = &peer.client;
             let mut meant = meant(&self.contents, client);
-            let mut held = client.all().clone();
+            let mut held = client.held().as_map().clone();
+            if client.is_leaf {
+                held = without_constraints(held);
+                meant = without_constraints(meant);
+            }
             // Of a rejected resource the last good version is held, or nothing:
             // it may be of another variant, which was for all clients that this
             // one is for now.

@@ -266,7 +266,9 @@ fn c47_the_old_word_of_a_server_that_cannot_be_reached_takes_nothing_away() {
     let one = rig
         .client
         .add_source(servers.to_vec(), FallbackPolicy::Grpc);
-    let two = rig.client.add_source(vec![servers[1]], FallbackPolicy::Grpc);
+    let two = rig
+        .client
+        .add_source(vec![servers[1]], FallbackPolicy::Grpc);
     for (source, names) in [(one, ["a", "b"]), (two, ["a", "c"])] {
         names.map(|name| rig.subscribe(source, name));
     }
