@@ -211,7 +211,8 @@ impl Cache {
 
     /// Deletes the names of wildcards and globs, of which the server has sent
     /// all, that it did not send: it was not told of them when the stream began
-    /// (E9), so it could not say that they are gone.
+    /// (E9), so it could not say that they are gone. A name that was rejected
+    /// and has no value is one of them: it would be sent, and rejected, again.
     pub(super) fn drop_unlisted(
         &mut self,
         scopes: &[Subscription],
@@ -219,7 +220,8 @@ impl Cache {
     ) {
         let covers = |name: &Name| scopes.iter().any(|scope| scope.selector.covers(name));
         let is_gone = |(name, entry): &(&Name, &Entry)| {
-            let is_member = entry.carried == Carried::Untold && entry.has_value();
+            let was_sent = entry.has_value() || entry.state == CacheState::Nacked;
+            let is_member = entry.carried == Carried::Untold && was_sent;
             is_member && !collector.interest.names_exactly(name) && covers(name)
         };
         let gone = self.entries.iter().filter(is_gone);

@@ -267,6 +267,22 @@ fn e9_members_of_a_glob_that_are_not_sent_again_are_gone() {
 }
 
 #[test]
+fn e9_a_rejected_member_that_is_not_sent_again_is_gone() {
+    for again in [&["b@1"][..], &[]] {
+        let mut bench = Bench::subscribed(Mode::Delta, &["cds *"]);
+        bench.judge(delta("cds", "n1", &["a@1", "b@1"], &[]), &[("b", "bad")]);
+        bench.requests();
+        bench.down("gone");
+        bench.sink.handle_connected();
+        assert_eq!(bench.requests(), ["node:n cds held=a@1"]);
+        let bad = [("b", "bad")];
+        bench.judge(delta("cds", "n2", again, &[]), &bad[..again.len()]);
+        let expected = ["cds a Acked 1", "cds b Nacked Rejected"];
+        assert_eq!(bench.states(), expected[..1 + again.len()]);
+    }
+}
+
+#[test]
 fn e9_a_name_that_a_wildcard_covers_outlives_a_subscription_of_its_own() {
     let mut bench = Bench::subscribed(Mode::Delta, &["cds *", "cds a"]);
     bench.accept(delta("cds", "n1", &["a@1"], &[]));
