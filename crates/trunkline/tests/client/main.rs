@@ -15,7 +15,6 @@ mod chaos;
 mod gate;
 mod hostile;
 mod load;
-mod log;
 mod panics;
 mod resources;
 mod scopes;
