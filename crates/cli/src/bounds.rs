@@ -147,7 +147,7 @@ fn table(settings: &Settings) -> Vec<Bound> {
         row(Process, "memory of load reports; of those of one node", format!("{}; a third of it", bytes(load.bytes)), "the rest is refused", "load_memory", Other("`refused` of `/api/v1/loads`")),
         row(Process, "bytes of names that do not exist", bytes(stream.missing_bytes), "they are answered as if they did not exist; a stream gets half of what is left", "", Names("missing_bytes")),
         row(Process, "types without contents", number(stream.all_types), "the same", "", Names("type")),
-        row(Process, "sets of parameters", number(limits.all_params), "the same", "max_all_params", Names("params")),
+        row(Process, "sets of parameters; one of more than 512 bytes is several", number(limits.all_params), "the same", "max_all_params", Names("params")),
         row(Process, "bytes of requests that are not complete", bytes(server.unfinished_bytes), "they are not read until others are complete; up to 64 KiB of a connection never wait", "", Counted(Limit::UnfinishedRequests)),
         row(Process, "bytes of requests that are decoded aside, those of more than 256 KiB", bytes(bounds::LONG_REQUESTS), "they wait in order", "", Counted(Limit::LongRequests)),
         row(Process, "questions that are worked on", "as many as processors, 2 at least".to_owned(), "they wait; `status`, `types` and `explain` have a line of their own", "", none),

@@ -258,8 +258,15 @@ impl Database {
 
     /// The number of sets of parameters.
     #[must_use]
+    #[cfg(test)]
     pub(crate) fn params_count(&self) -> usize {
         self.params.len()
+    }
+
+    /// The sets of parameters, where a large one counts as several.
+    #[must_use]
+    pub(crate) fn params_weight(&self) -> usize {
+        self.params.weight()
     }
 
     /// Returns the choice of a name for a client with these parameters.

@@ -6,6 +6,10 @@ use std::sync::{Arc, LazyLock};
 use super::text::word;
 use super::{Keys, ParamsError};
 
+/// What a pair takes beside its texts: where they are, and what an allocation
+/// rounds up.
+const PAIR_BYTES: usize = 64;
+
 /// Keys with values, sorted by key; cheap to clone.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Params(Arc<[(Box<str>, Box<str>)]>);
@@ -84,6 +88,12 @@ impl Params {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The memory that the set takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let pair = |(key, value): (&str, &str)| PAIR_BYTES + key.len() + value.len();
+        self.iter().map(pair).sum()
     }
 
     /// Returns the parameters that have one of these keys. Nothing is copied if

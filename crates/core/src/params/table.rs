@@ -27,11 +27,16 @@ impl ParamsId {
 /// there are sets. With fewer, caches would be invalidated too often.
 const WAITING: usize = 1024;
 
+/// Bytes of a set that is not unusually large.
+const SET_BYTES: usize = 512;
+
 /// Parameter sets, each kept once.
 #[derive(Clone, Debug)]
 pub(crate) struct ParamsTable {
     // By number; the empty set is first.
     sets: Vec<Params>,
+    // What the sets in `ids` count beyond one each.
+    excess: usize,
     // How often each set is held, by number.
     holds: Vec<u32>,
     // The inverse of `sets`, without the forgotten sets.
@@ -51,6 +56,7 @@ impl ParamsTable {
     pub(crate) fn new() -> Self {
         Self {
             sets: vec![Params::default()],
+            excess: 0,
             // The empty set is never forgotten.
             holds: vec![0],
             ids: HashMap::from([(Params::default(), ParamsId::EMPTY)]),
@@ -79,6 +85,7 @@ impl ParamsTable {
                 ParamsId(self.sets.len() as u32 - 1)
             }
         };
+        self.excess += excess(&set);
         self.ids.insert(set, id);
         id
     }
@@ -112,6 +119,7 @@ impl ParamsTable {
         }
 
         // The number waits, and the texts of the set are freed.
+        self.excess -= excess(&self.sets[id.index()]);
         self.sets[id.index()] = Params::default();
         if self.ids.len() < self.ids.capacity() / 4 {
             self.ids.shrink_to_fit();
@@ -162,12 +170,22 @@ impl ParamsTable {
         projected
     }
 
+    /// How many sets of the usual size these are: a large one counts as several.
+    pub(crate) fn weight(&self) -> usize {
+        self.len() + self.excess
+    }
+
     /// The number of distinct sets, the empty one included.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // it never is
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
+}
+
+/// What a set counts beyond one.
+fn excess(set: &Params) -> usize {
+    set.bytes() / SET_BYTES
 }
 
 impl Default for ParamsTable {
@@ -182,6 +200,18 @@ mod tests {
 
     fn params(pairs: &[(&str, &str)]) -> Params {
         Params::new(pairs.iter().copied()).unwrap()
+    }
+
+    #[test]
+    fn s72_a_large_set_counts_as_several_until_it_is_forgotten() {
+        let mut table = ParamsTable::default();
+        assert_eq!(table.weight(), 1);
+        let long = params(&[("env", &"x".repeat(10 * SET_BYTES))]);
+        let id = table.intern(long);
+        assert_eq!((table.len(), table.weight()), (2, 12));
+        table.hold(id);
+        table.release(id);
+        assert_eq!(table.weight(), 1);
     }
 
     #[test]

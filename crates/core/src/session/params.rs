@@ -106,7 +106,7 @@ impl Session {
         if self.held_params.len() > limit {
             return Err(Refusal::Params { limit });
         }
-        let left = all_params.saturating_sub(db.params_count());
+        let left = all_params.saturating_sub(db.params_weight());
         let has_share = self.held_params.len() <= left;
         if owner == ParamsOwner::Locator && known.is_none() && !has_share {
             return Err(Refusal::AllParams { limit: all_params });
