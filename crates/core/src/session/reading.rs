@@ -12,6 +12,7 @@
 
 mod delta;
 mod scan;
+mod slice;
 mod sotw;
 
 use super::Session;
@@ -296,7 +297,7 @@ impl Session {
             let refusals = std::mem::take(&mut list.refusals);
             self.report_refusals_of_list(index, refusals, list.has_unsent_refusals);
         }
-        self.type_streams[index].finish_request(db, &request.context);
+        self.type_streams[index].finish_request();
         if request.first && self.resuming_until.is_some() {
             self.infer_clusters_from_endpoints(db);
             self.record_inline_routes(db);

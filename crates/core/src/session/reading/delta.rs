@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::slice::take_slice;
 use super::{NameList, UnfinishedRequest};
 use crate::database::{Database, Scope};
 use crate::interest::DeltaWildcard;
@@ -99,8 +100,7 @@ impl Session {
         let NameList::Delta(list) = &mut request.list else {
             return true;
         };
-        let some = list.unsubscribe.by_ref().take(*left);
-        *left -= some.len();
+        let some = take_slice(&mut list.unsubscribe, left);
         let selectors = self.parse_locators(db, &request.url, some);
         let type_stream = &mut self.type_streams[index];
         for (selector, params) in selectors {
@@ -135,8 +135,7 @@ impl Session {
             }
         }
 
-        let some = list.subscribe.by_ref().take(*left);
-        *left -= some.len();
+        let some = take_slice(&mut list.subscribe, left);
         let selectors = self.parse_locators(db, &request.url, some);
         for (selector, params) in selectors {
             // The wildcard's change is above.

@@ -2,6 +2,7 @@
 //! does: wildcards, globs, and parameters that come with them.
 
 use super::delta::DeltaList;
+use super::slice::count_within;
 use crate::message::Locator;
 use crate::name::Glob;
 use crate::params::Params;
@@ -24,10 +25,11 @@ pub(super) struct ListScan {
 }
 
 impl ListScan {
-    /// Scans at most `most` names of a list. Returns whether that was the rest.
-    pub(super) fn scan(&mut self, list: &[Locator], most: usize) -> bool {
+    /// Scans names of a list, `most` of them if they are short. Returns whether
+    /// that was the rest.
+    pub(super) fn scan(&mut self, list: &[Locator], mut most: usize) -> bool {
         let rest = list.get(self.next..).unwrap_or_default();
-        let part = &rest[..rest.len().min(most)];
+        let part = &rest[..count_within(rest, &mut most)];
         for locator in part {
             let is_star = locator.name == "*";
             self.has_star |= is_star;
@@ -44,14 +46,14 @@ impl ListScan {
     }
 
     /// Scans both lists of a delta request, the subscriptions first.
-    pub(super) fn scan_delta(&mut self, list: &DeltaList, most: usize) -> bool {
+    pub(super) fn scan_delta(&mut self, list: &DeltaList, mut most: usize) -> bool {
         let subscribe = list.subscribe.as_slice();
         if self.next < subscribe.len() && !self.scan(subscribe, most) {
             return false;
         }
         let unsubscribe = list.unsubscribe.as_slice();
         let rest = &unsubscribe[(self.next - subscribe.len()).min(unsubscribe.len())..];
-        let part = &rest[..rest.len().min(most)];
+        let part = &rest[..count_within(rest, &mut most)];
         self.ends_star |= part.iter().any(|locator| locator.name == "*");
         self.next += part.len();
         part.len() == rest.len()

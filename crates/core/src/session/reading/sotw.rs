@@ -7,6 +7,7 @@ use std::vec::IntoIter;
 
 use hashbrown::HashSet;
 
+use super::slice::{take_slice, weight};
 use super::{NameList, NamedParams, UnfinishedRequest, is_empty_set};
 use crate::database::{Database, Scope};
 use crate::message::Locator;
@@ -112,8 +113,7 @@ impl Session {
         let NameList::Sotw(list) = &mut request.list else {
             return true;
         };
-        let some = list.names.by_ref().take(*left);
-        *left -= some.len();
+        let some = take_slice(&mut list.names, left);
         let selectors = self.parse_locators(db, &request.url, some);
         let type_stream = &self.type_streams[index];
         for (selector, params) in selectors {
@@ -218,7 +218,7 @@ impl Session {
             && let NewNames::Unread(new) = &mut list.new
             && let Some((name, params)) = new.next()
         {
-            *left -= 1;
+            *left = left.saturating_sub(weight(name.as_str().len()));
             let selector = Selector::Name(name.clone());
             if let Some(refusal) = self.find_refusal(db, index, &selector, params) {
                 self.refuse(db, index, &selector, &request.context.initial);

@@ -1,0 +1,69 @@
+//! What a name takes of a slice: a long name takes longer to parse, to hash and
+//! to compare than a short one.
+
+use std::iter::Take;
+use std::vec::IntoIter;
+
+use crate::message::Locator;
+
+/// Bytes of a name that take about as long as all else that is done for it.
+const NAME_BYTES: usize = 256;
+
+/// The part of a slice that a name of so many bytes takes.
+pub(super) fn weight(bytes: usize) -> usize {
+    1 + bytes / NAME_BYTES
+}
+
+/// How many names at the front of a list are within `left`, and takes their
+/// weight off that. The last one may be heavier than what is left.
+pub(super) fn count_within(list: &[Locator], left: &mut usize) -> usize {
+    let is_beyond = |locator: &Locator| {
+        let is_beyond = *left == 0;
+        *left = left.saturating_sub(weight(locator.name.len()));
+        is_beyond
+    };
+    list.iter().position(is_beyond).unwrap_or(list.len())
+}
+
+/// Takes names off a list, as many as are left of a slice.
+pub(super) fn take_slice<'l>(
+    list: &'l mut IntoIter<Locator>,
+    left: &mut usize,
+) -> Take<&'l mut IntoIter<Locator>> {
+    let count = count_within(list.as_slice(), left);
+    list.by_ref().take(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(lengths: &[usize]) -> Vec<Locator> {
+        let name = |length: &usize| Locator::from("n".repeat(*length).as_str());
+        lengths.iter().map(name).collect()
+    }
+
+    #[test]
+    fn s85_a_slice_has_fewer_names_if_they_are_long() {
+        for (lengths, slice, taken, rest) in [
+            (&[1, 1, 1][..], 2, 2, 0),
+            (&[1, 1], 5, 2, 3),
+            (&[4096, 1], 17, 1, 0),
+            (&[4096, 1], 18, 2, 0),
+            // A name that is heavier than a slice is one all the same.
+            (&[4096, 1], 1, 1, 0),
+            (&[], 3, 0, 3),
+            (&[1], 0, 0, 0),
+        ] {
+            let mut list = names(lengths).into_iter();
+            let mut left = slice;
+            assert_eq!(
+                take_slice(&mut list, &mut left).count(),
+                taken,
+                "{lengths:?}"
+            );
+            assert_eq!(left, rest, "{lengths:?}");
+            assert_eq!(list.len(), lengths.len() - taken);
+        }
+    }
+}
