@@ -15,6 +15,7 @@ mod ack;
 mod base;
 mod cross_type;
 mod event;
+mod listing;
 mod locators;
 mod params;
 mod poll;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 pub use base::BaseSubscriptions;
 pub use event::{Event, ProtocolError, Refusal};
+pub use listing::NameListing;
 pub use progress::{ListedCounts, ResourceCounts, TypeProgress};
 pub use status::{NameState, NameStatus, TypeStatus};
 

@@ -1,6 +1,6 @@
 //! The status of a stream, for people (S16).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Session;
@@ -64,43 +64,12 @@ pub enum NameState {
 
 impl Session {
     /// The status of every name of a type, in order of names: those that the
-    /// client is subscribed to, holds, was sent or NACKed. Visits all of them.
+    /// client is subscribed to, holds, was sent or NACKed. Visits all of them:
+    /// [`Self::list_names`] does so in slices.
     pub fn name_statuses(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
-        let Some(type_stream) = self.type_stream(type_url.as_str()) else {
-            return Vec::new();
-        };
-
-        // What is found later replaces what was found before.
-        let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
-        // A held resource is listed under its own name: a host may be requested
-        // by another.
-        for (key, subscription) in type_stream.subscriptions.iter() {
-            let state = match subscription.acked_answer {
-                AnswerKind::Absent => NameState::Absent,
-                AnswerKind::Resource => continue,
-                AnswerKind::Unanswered | AnswerKind::Error => NameState::Requested,
-            };
-            let name = db.name(type_stream.type_id, key.entry).clone();
-            found.insert(name, (state, None));
-        }
-        for (name, resource) in self.held_resources(db, type_url) {
-            found.insert(name, (NameState::Accepted, Some(resource)));
-        }
-        let pending_acks = type_stream.client_cache.pending_acks().iter();
-        for (name, resource) in pending_acks.flat_map(sent_names) {
-            found.insert(name, (NameState::Sent, resource));
-        }
-        for ((name, _), (version, _)) in &type_stream.quarantine {
-            let held = found.remove(name).and_then(|(_, resource)| resource);
-            found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
-        }
-
-        let status = |(name, (state, resource))| NameStatus {
-            name,
-            state,
-            resource,
-        };
-        found.into_iter().map(status).collect()
+        let mut listing = self.list_names(type_url);
+        while self.list_slice(db, &mut listing) {}
+        self.finish_listing(listing)
     }
 
     /// The status of one name that the client is subscribed to; `None` if it is
@@ -156,14 +125,7 @@ impl Session {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return BTreeMap::new();
         };
-        let client_cache = &type_stream.client_cache;
-        let mut names: BTreeSet<Name> = BTreeSet::new();
-        for cursor in client_cache.cursors() {
-            let held = cursor.held_resources(db).into_iter();
-            names.extend(held.map(|resource| resource.name.clone()));
-        }
-        let records = client_cache.records();
-        names.extend(records.map(|held| held.resource.name.clone()));
+        let names = self.held_names(db, type_url);
         let certain = |name: Name| Some((name.clone(), certain_resource(db, type_stream, &name)?));
         names.into_iter().filter_map(certain).collect()
     }
@@ -253,12 +215,13 @@ fn is_all_answered(type_stream: &TypeStream) -> bool {
     let mut subscriptions = type_stream.subscriptions.iter();
     !type_stream.owes_response
         && type_stream.dirty.is_empty()
+        && type_stream.sorted.is_empty()
         && type_stream.deferred.is_empty()
         && subscriptions.all(|(_, s)| s.acked_answer != AnswerKind::Unanswered)
 }
 
 /// The resource of a name that the client ACKed, if it NACKed none of it since.
-fn certain_resource(
+pub(super) fn certain_resource(
     db: &mut Database,
     type_stream: &TypeStream,
     name: &Name,

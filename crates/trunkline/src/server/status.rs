@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use trunkline_core::Moment;
+use trunkline_core::database::Database;
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::{NameState, NameStatus, ResourceCounts, Session, TypeStatus};
 
@@ -21,26 +22,36 @@ impl Clients for Server {
 
     fn resources(&self, stream: u64) -> Vec<ClientResource> {
         let streams = self.shared.streams();
-        let found = streams.iter().find(|other| other.number == stream);
-        let Some(state) = found.map(|stream| stream.lock()) else {
+        let Some(found) = streams.iter().find(|other| other.number == stream) else {
             return Vec::new();
         };
-        let Some(session) = &state.session else {
-            return Vec::new();
+        let types: Vec<TypeStatus> = match &found.lock().session {
+            Some(session) => session.status().collect(),
+            None => return Vec::new(),
         };
-        let resources = |status: TypeStatus| self.resources_of_type(session, &status);
-        session.status().flat_map(resources).collect()
+        let resources = types.iter().map(|status| resources_of_type(found, status));
+        resources.flatten().flatten().collect()
     }
 }
 
-impl Server {
-    /// The names of one type that a stream subscribes to, each with its state
-    /// and its resource.
-    fn resources_of_type(&self, session: &Session, status: &TypeStatus) -> Vec<ClientResource> {
-        let type_url = &status.type_url;
-        let names = self.shared.with(|db| session.name_statuses(db, type_url));
-        let resource = |name: NameStatus| client_resource(type_url, status, name);
-        names.into_iter().map(resource).collect()
+/// The names of one type that a stream subscribes to, each with its state and
+/// its resource; `None` if the stream has ended. Neither the database nor the
+/// stream is locked for longer than a slice of the names takes.
+fn resources_of_type(stream: &Stream, status: &TypeStatus) -> Option<Vec<ClientResource>> {
+    let type_url = &status.type_url;
+    let mut listing = stream.lock().session.as_ref()?.list_names(type_url);
+    loop {
+        let state = stream.lock();
+        let session = state.session.as_ref()?;
+        let list_slice = |db: &mut Database| session.list_slice(db, &mut listing);
+        if !stream.shared.with(list_slice) {
+            let names = session.finish_listing(listing).into_iter();
+            drop(state);
+            let resource = |name: NameStatus| client_resource(type_url, status, name);
+            return Some(names.map(resource).collect());
+        }
+        drop(state);
+        stream.shared.hub.give_way();
     }
 }
 

@@ -26,7 +26,7 @@ use trunkline_proto::envoy::google::protobuf::Any;
 use trunkline_proto::redact;
 
 use super::matcher::NodeMatchers;
-use super::{Client, ClientResource, Clients, Rejected, ResourceState};
+use super::{Client, ClientResource, Clients, Rejected, ResourceState, TypeState};
 use crate::bounds::{STATUS_ANSWER, STATUS_REQUEST};
 use crate::questions::{Asked, Busy, Question, Questions, peer_of};
 
@@ -125,6 +125,7 @@ async fn respond(
         let mut builder = ResponseBuilder::new(with_contents, STATUS_ANSWER, question);
         for client in clients.clients() {
             if matchers.accept(&client.node.id) {
+                builder.check_room(&client)?;
                 builder.add_client(&client, clients.resources(client.stream))?;
             }
         }
@@ -162,6 +163,20 @@ impl ResponseBuilder {
             with_contents,
             bytes_left: max_bytes,
             question,
+        }
+    }
+
+    /// An error if the names of a client alone are more than there is room for:
+    /// they need not be listed then.
+    fn check_room(&self, client: &Client) -> Result<(), Status> {
+        let least = |state: &TypeState| {
+            let names = state.subscriptions.max(state.desired);
+            names.saturating_mul(ENTRY_BYTES + state.type_url.as_str().len())
+        };
+        let least: usize = client.types.iter().map(least).sum();
+        match least <= self.bytes_left {
+            true => Ok(()),
+            false => Err(too_large()),
         }
     }
 

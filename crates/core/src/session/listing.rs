@@ -1,0 +1,119 @@
+//! The statuses of all names of a type, worked out in slices: a client may have
+//! a million, and others need not wait while somebody looks at it (S16, S85).
+//!
+//! The session may go on between two slices. A name that comes or goes
+//! meanwhile is listed or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use super::Session;
+use super::status::{NameState, NameStatus, certain_resource, sent_names};
+use crate::database::{Database, SLICE};
+use crate::name::Name;
+use crate::resource::{Resource, TypeUrl};
+use crate::source::{AnswerKind, SubscriptionKey};
+
+/// A list of names that is being made.
+#[derive(Debug)]
+pub struct NameListing {
+    type_url: TypeUrl,
+    /// Subscriptions that were not looked at yet.
+    subscriptions: IntoIter<SubscriptionKey>,
+    /// Names under which the client may hold something, likewise; `None` until
+    /// all subscriptions were looked at.
+    held: Option<IntoIter<Name>>,
+    /// What is found later replaces what was found before.
+    found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)>,
+}
+
+impl Session {
+    /// Begins a list of the names of a type: those that the client is subscribed
+    /// to, holds, was sent or NACKed.
+    #[must_use]
+    pub fn list_names(&self, type_url: &TypeUrl) -> NameListing {
+        let type_stream = self.type_stream(type_url.as_str());
+        let keys = type_stream.map(|type_stream| type_stream.subscriptions.keys().collect());
+        let keys: Vec<SubscriptionKey> = keys.unwrap_or_default();
+        NameListing {
+            type_url: type_url.clone(),
+            subscriptions: keys.into_iter(),
+            held: None,
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at a slice of the names. Returns whether there are more.
+    pub fn list_slice(&self, db: &mut Database, listing: &mut NameListing) -> bool {
+        let Some(type_stream) = self.type_stream(listing.type_url.as_str()) else {
+            return false;
+        };
+        if listing.subscriptions.len() > 0 {
+            for key in listing.subscriptions.by_ref().take(SLICE) {
+                let subscription = type_stream.subscriptions.get(key);
+                // A held resource is listed under its own name: a host may be
+                // requested by another.
+                let state = match subscription.map(|subscription| subscription.acked_answer) {
+                    Some(AnswerKind::Absent) => NameState::Absent,
+                    Some(AnswerKind::Unanswered | AnswerKind::Error) => NameState::Requested,
+                    Some(AnswerKind::Resource) | None => continue,
+                };
+                let name = db.name(type_stream.type_id, key.entry).clone();
+                listing.found.insert(name, (state, None));
+            }
+            return true;
+        }
+
+        let Some(held) = &mut listing.held else {
+            let names = self.held_names(db, &listing.type_url);
+            listing.held = Some(names.into_iter().collect::<Vec<_>>().into_iter());
+            return true;
+        };
+        for name in held.by_ref().take(SLICE) {
+            if let Some(resource) = certain_resource(db, type_stream, &name) {
+                let accepted = (NameState::Accepted, Some(resource));
+                listing.found.insert(name, accepted);
+            }
+        }
+        held.len() > 0
+    }
+
+    /// The statuses, in order of names, once all were looked at.
+    #[must_use]
+    pub fn finish_listing(&self, listing: NameListing) -> Vec<NameStatus> {
+        let mut found = listing.found;
+        if let Some(type_stream) = self.type_stream(listing.type_url.as_str()) {
+            let pending_acks = type_stream.client_cache.pending_acks().iter();
+            for (name, resource) in pending_acks.flat_map(sent_names) {
+                found.insert(name, (NameState::Sent, resource));
+            }
+            for ((name, _), (version, _)) in &type_stream.quarantine {
+                let held = found.remove(name).and_then(|(_, resource)| resource);
+                found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
+            }
+        }
+        let status = |(name, (state, resource))| NameStatus {
+            name,
+            state,
+            resource,
+        };
+        found.into_iter().map(status).collect()
+    }
+
+    /// The names under which the client may hold a resource of a type.
+    pub(super) fn held_names(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeSet<Name> {
+        let Some(type_stream) = self.type_stream(type_url.as_str()) else {
+            return BTreeSet::new();
+        };
+        let client_cache = &type_stream.client_cache;
+        let mut names = BTreeSet::new();
+        for cursor in client_cache.cursors() {
+            let held = cursor.held_resources(db).into_iter();
+            names.extend(held.map(|resource| resource.name.clone()));
+        }
+        let records = client_cache.records();
+        names.extend(records.map(|held| held.resource.name.clone()));
+        names
+    }
+}
