@@ -11,7 +11,7 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::order::DrainDeadlines;
 use crate::resource::{Nonce, Resource, Version};
-use crate::source::{Dialect, Replacement, TypeStream};
+use crate::source::{Dialect, MOST_RESUMED, Replacement, SubscriptionKey, TypeStream};
 
 impl Session {
     /// Whether the acknowledgement of a response is pending. A response that
@@ -204,6 +204,7 @@ impl Session {
         let subscriptions = endpoints.subscriptions.iter();
         let resumed = subscriptions.filter(|(_, subscription)| subscription.is_resumed);
         let name = |entry| db.name(endpoints.type_id, entry).clone();
+        let resumed = resumed.take(MOST_RESUMED);
         let names: Vec<Name> = resumed.map(|(key, _)| name(key.entry)).collect();
         if let Some(clusters) = self.type_stream_mut(kind::CDS) {
             clusters.record_clusters_of_endpoints(db, names);
@@ -257,11 +258,15 @@ impl Session {
             return;
         }
 
-        let name = |entry| db.name(routes.type_id, entry).clone();
-        let keys = routes.subscriptions.keys();
-        let names: Vec<Name> = keys.map(|key| name(key.entry)).collect();
-        let is_lacking = |name: &Name| routes.client_cache.held(db, name).is_empty();
-        if listeners.dialect == Dialect::Envoy && names.iter().any(is_lacking) {
+        let is_lacking = |key: SubscriptionKey| {
+            let name = db.name(routes.type_id, key.entry).clone();
+            routes.client_cache.held(db, &name).is_empty()
+        };
+        let is_warming = {
+            let mut keys = routes.subscriptions.keys().take(MOST_RESUMED);
+            listeners.dialect == Dialect::Envoy && keys.any(is_lacking)
+        };
+        if is_warming {
             self.drain_unknown(db, index, now);
         }
     }

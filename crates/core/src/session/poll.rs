@@ -150,6 +150,10 @@ impl Session {
         if type_stream.awaits_dependencies(db, &context) {
             return None;
         }
+        if type_stream.sort_slice(db, &context) {
+            self.has_more = true;
+            return None;
+        }
 
         let push = type_stream.select_push(db, &context);
         for (name, version) in type_stream.withheld.take_unreported() {

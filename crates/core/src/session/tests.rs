@@ -4,6 +4,7 @@ mod progress;
 mod quiet;
 mod status;
 mod stream;
+mod whole_sets;
 mod withheld;
 
 use std::sync::Arc;

@@ -16,7 +16,8 @@ impl TypeStream {
 
     /// The number of names that are kept of the client.
     pub(crate) fn name_count(&self) -> usize {
-        let unsent = self.dirty.len() + self.deferred.len() + self.refused.len();
+        let unsent =
+            self.dirty.len() + self.sorted.len() + self.deferred.len() + self.refused.len();
         self.subscriptions.len() + self.client_cache.record_count() + unsent
     }
 

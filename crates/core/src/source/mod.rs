@@ -37,6 +37,7 @@ mod request;
 mod restore;
 mod resume;
 mod routes_without_vhds;
+mod sort;
 mod sotw;
 mod subscribe;
 mod subscriptions;
@@ -57,8 +58,9 @@ pub use negative::Dialect;
 pub(crate) use negative::is_negative_version;
 pub(crate) use push::{Push, PushContext, Timeouts};
 pub(crate) use request::{RequestContext, SubscriptionChange};
-pub(crate) use resume::Resumption;
+pub(crate) use resume::{MOST_RESUMED, Resumption};
 use routes_without_vhds::RoutesWithoutVhds;
+use sort::SortedNames;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 
 use crate::database::{Choice, Database, StreamId, SubscriberId, TypeId};
@@ -105,6 +107,8 @@ pub(crate) struct TypeStream {
     pub(crate) resumption: Option<Resumption>,
     /// Names to evaluate when the type stream may send.
     pub(crate) dirty: BTreeSet<Name>,
+    /// Dirty names that were looked at, while there are very many.
+    pub(crate) sorted: SortedNames,
     /// Names whose update waits for another type or for the client; they become
     /// dirty again when something happens on the stream.
     pub(crate) deferred: BTreeSet<Name>,
@@ -218,6 +222,7 @@ impl TypeStream {
             client_cache: ClientCache::new(type_id),
             resumption: None,
             dirty: BTreeSet::new(),
+            sorted: SortedNames::default(),
             deferred: BTreeSet::new(),
             addition_deadlines: BTreeMap::new(),
             resend_names: BTreeSet::new(),
@@ -399,6 +404,7 @@ impl TypeStream {
     /// interest in it any more. NACKs and the client cache stay.
     pub(crate) fn forget_name(&mut self, name: &Name) {
         self.dirty.remove(name);
+        self.sorted.remove(name);
         self.deferred.remove(name);
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
@@ -483,6 +489,7 @@ impl TypeStream {
         let mut nacked = self.quarantine.keys().chain(self.suspects.keys());
         nacked.any(|(nacked_name, _)| nacked_name == name)
             || self.dirty.contains(name)
+            || self.sorted.contains(name)
             || self.deferred.contains(name)
             || pending_acks.any(|pending_ack| !pending_ack.updates_of(name).is_empty())
     }

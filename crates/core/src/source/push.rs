@@ -415,6 +415,7 @@ impl TypeStream {
         };
         !self.owes_response
             && self.dirty.is_empty()
+            && self.sorted.is_empty()
             && self.trials.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()

@@ -1,8 +1,10 @@
 //! The changes of subscriptions by one request, applied one by one: a session
 //! reads a long request in slices (S85).
 
+use std::vec::IntoIter;
+
 use super::subscribe::UnsubscribedResources;
-use super::{TypeStream, negative};
+use super::{SubscriptionKey, TypeStream, negative};
 use crate::database::{Database, Scope};
 use crate::message::InitialVersions;
 use crate::name::Name;
@@ -26,6 +28,9 @@ pub(crate) struct RequestContext {
     pub(crate) recorded: usize,
     /// SotW: the version that the first request names.
     pub(crate) version: Option<Version>,
+    /// SotW: subscriptions of which the client may hold anything, until that is
+    /// recorded.
+    pub(crate) unknown: IntoIter<SubscriptionKey>,
     /// The resources that the client held by names that it unsubscribed from,
     /// and that may refer to others.
     pub(crate) unsubscribed: UnsubscribedResources,
@@ -68,6 +73,16 @@ impl TypeStream {
         request: &mut RequestContext,
         left: &mut usize,
     ) -> bool {
+        if let Some(version) = request.version.take() {
+            request.unknown = self.resume_set(db, &version).into_iter();
+        }
+        let unknown = request.unknown.by_ref().take(*left);
+        *left -= unknown.len();
+        self.record_unknown(db, unknown);
+        if request.unknown.len() > 0 {
+            return false;
+        }
+
         if request.recorded == 0 {
             // The next negative answer has a version that the client does not
             // hold.
@@ -98,11 +113,8 @@ impl TypeStream {
 
     /// Finishes a request whose changes are applied: cancels the response that
     /// is owed if no subscription is left.
-    pub(crate) fn finish_request(&mut self, db: &mut Database, request: &RequestContext) {
+    pub(crate) fn finish_request(&mut self) {
         self.cancel_owed_response();
-        if let Some(version) = &request.version {
-            self.resume_set(db, version);
-        }
         self.end_first_request();
         self.located_names.clear();
     }

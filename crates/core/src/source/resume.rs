@@ -9,15 +9,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::HashSet;
+
 use super::client_cache::{CachedResource, Variant, same_variant, variant_of};
-use super::{Dialect, PushContext, Subscription, Timeouts, TypeStream};
-use crate::database::{ClientSet, Database, Position, Scope, same_resource};
+use super::{Dialect, PushContext, Subscription, SubscriptionKey, Timeouts, TypeStream};
+use crate::database::{ClientSet, Database, Position, SLICE, Scope, same_resource};
 use crate::kind;
 use crate::message::Mode;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 use crate::timer::EarliestDeadline;
+
+/// Names of a client that reconnected from which something is inferred: more
+/// than an Envoy has. What is inferred is worked out at once.
+pub(crate) const MOST_RESUMED: usize = 128 * SLICE;
+
+/// The most names of a client that is taken for one that reconnected, if its
+/// responses are whole sets: all its names are evaluated for the first (S38).
+/// One with more is served as if it were new.
+const MOST_IN_SET: usize = 16 * SLICE;
 
 /// What is known of a client that reconnected, of one type.
 #[derive(Debug)]
@@ -85,13 +96,22 @@ impl TypeStream {
 
     /// SotW: records the set that the client holds, as far as the version in
     /// its first request tells: the current set, one that is remembered, or
-    /// else resources of unknown body. Called when the request has been read.
-    pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
+    /// else resources of unknown body. Called when the names of the request have
+    /// been read. Returns the subscriptions of which the client may hold
+    /// anything, for [`Self::record_unknown`].
+    pub(super) fn resume_set(
+        &mut self,
+        db: &mut Database,
+        version: &Version,
+    ) -> Vec<SubscriptionKey> {
         if self.adopt_current_set(db, version) {
-            return;
+            return Vec::new();
+        }
+        if self.sends_whole_sets() && self.subscriptions.len() > MOST_IN_SET {
+            self.resumption = None;
         }
         let Some(resumed) = &mut self.resumption else {
-            return;
+            return Vec::new();
         };
         resumed.version = Some(version.clone());
         let set = match self.kind.whole_set {
@@ -99,7 +119,10 @@ impl TypeStream {
             false => None,
         };
         let Some(set) = set else {
-            return self.record_named_resources(db);
+            return match self.kind.survives_reconnect {
+                true => self.subscriptions.keys().collect(),
+                false => Vec::new(),
+            };
         };
 
         self.record_set(db, &set, false);
@@ -110,6 +133,7 @@ impl TypeStream {
             resumed.quarantined = quarantined;
             resumed.named_set = Some((set, self.client_cache.heads_sum(db)));
         }
+        Vec::new()
     }
 
     /// Puts resources into quarantine that the client NACKed on an earlier
@@ -222,18 +246,16 @@ impl TypeStream {
         }
     }
 
-    /// Records a resource of unknown body for each name that the client lists,
-    /// where none is known. A name that the next whole set has needs none. Nor
-    /// do types of which a client keeps nothing when it reconnects.
-    fn record_named_resources(&mut self, db: &mut Database) {
-        if !self.kind.survives_reconnect {
-            return;
-        }
-        let keys = self.subscriptions.keys();
-        let names: Vec<Name> = keys
-            .map(|key| db.name(self.type_id, key.entry).clone())
-            .collect();
-        for name in names {
+    /// Records a resource of unknown body for each of these subscriptions, where
+    /// none is known. A name that the next whole set has needs none. Nor do
+    /// types of which a client keeps nothing when it reconnects.
+    pub(super) fn record_unknown(
+        &mut self,
+        db: &mut Database,
+        keys: impl Iterator<Item = SubscriptionKey>,
+    ) {
+        for key in keys {
+            let name = db.name(self.type_id, key.entry).clone();
             let is_listed = self.kind.whole_set && !self.desired_resources(db, &name).is_empty();
             if !is_listed && self.client_cache.held(db, &name).is_empty() {
                 let held = CachedResource::unknown_body(name, Version::unknown());
@@ -298,15 +320,14 @@ impl TypeStream {
         };
 
         let listed = db.list(cursor.id);
+        let references = listed.iter().flat_map(|r| &r.facts().references);
+        let endpoints = references.filter(|r| r.type_url.as_str() == kind::EDS);
+        let in_use: HashSet<&Name> = endpoints.map(|reference| &reference.name).collect();
         for held in clusters {
             let name = held.resource.name.clone();
             let is_listed = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
-            let uses_endpoints = |cluster: &Arc<Resource>| {
-                let mut references = cluster.facts().references.iter();
-                references.any(|r| r.name == name && r.type_url.as_str() == kind::EDS)
-            };
             let is_recorded = !self.client_cache.held(db, &name).is_empty();
-            if !is_listed && !is_recorded && !listed.iter().any(uses_endpoints) {
+            if !is_listed && !is_recorded && !in_use.contains(&name) {
                 self.client_cache.record(db, held);
                 self.dirty.insert(name);
             }
