@@ -77,6 +77,8 @@ impl DeltaRequest {
 pub(crate) struct SotwRequest {
     #[prost(message, optional, tag = "2")]
     pub(crate) node: Option<Node>,
+    #[prost(string, repeated, tag = "3")]
+    pub(crate) names: Vec<String>,
     #[prost(string, tag = "4")]
     pub(crate) type_url: String,
 }

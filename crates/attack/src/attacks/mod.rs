@@ -71,11 +71,13 @@ attacks! {
     "4" "dump-unread" questions::dump_unread, Setup::Plain, false, "config_dump and lists of resources that are not read";
     "4" "rest-unread" questions::rest_unread, Setup::Plain, false, "polls by REST whose answers are not read";
     "4" "status-flood" questions::status_flood, Setup::Plain, false, "CSDS questions without end";
+    "4" "status-names" questions::status_names, Setup::Plain, false, "CSDS questions about a client with a million names";
     "4" "reflection-flood" questions::reflection_flood, Setup::Plain, false, "reflection questions without end";
     "5" "half-messages" unfinished::messages, Setup::Plain, false, "gRPC messages of 64 MiB that lack their last byte";
     "5" "half-bodies" unfinished::bodies, Setup::Plain, false, "admin bodies of 60 MB that lack their last byte";
     "5" "slow-bodies" unfinished::slow_bodies, Setup::Plain, false, "REST and admin bodies, a byte at a time";
     "6" "names-million" names::million, Setup::Plain, false, "a million names on a stream, which then leaves";
+    "6" "names-sotw" names::sotw, Setup::Plain, false, "a million clusters by name in the state of the world, by a client that then leaves";
     "6" "names-long" names::long, Setup::Plain, false, "248 000 names of 4 KiB on a stream";
     "6" "node-changes" names::node_changes, Setup::Plain, false, "many names on a stream whose node changes with each request";
     "6" "globs" names::globs, Setup::Plain, true, "millions of globs";

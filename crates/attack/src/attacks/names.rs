@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::field::Field;
 use crate::peer::{Call, Peer};
-use crate::wire::{self, DeltaRequest, ENDPOINTS, Locator, Node};
+use crate::wire::{self, CLUSTER, DeltaRequest, ENDPOINTS, Locator, Node, SotwRequest};
 
 /// Subscribes to a million names in requests of 50 000, leaves, and comes again.
 pub(super) async fn million(field: Field) {
@@ -25,6 +25,33 @@ pub(super) async fn million(field: Field) {
                 read_for(&mut call, Duration::from_secs(2)).await;
             }
             Ok(())
+        })
+        .await;
+}
+
+/// Subscribes to a million names by the state of the world, of a type whose
+/// responses are whole sets, leaves, and comes again.
+pub(super) async fn sotw(field: Field) {
+    let count = field.pick(1_000_000, 10_000);
+    let name = |n: usize| format!("name-{n}");
+    let message = wire::frame(&SotwRequest {
+        node: Node::new("sotw"),
+        names: (0..count).map(name).collect(),
+        type_url: CLUSTER.into(),
+    });
+    field
+        .crowd(1, |_, field| {
+            let message = message.clone();
+            async move {
+                while !field.is_over() {
+                    let peer = Peer::connect(&field.xds).await?;
+                    let mut call = peer.call(wire::SOTW).await?;
+                    call.send_bytes(message.clone()).await?;
+                    field.note_taken(count);
+                    read_for(&mut call, Duration::from_secs(2)).await;
+                }
+                Ok(())
+            }
         })
         .await;
 }

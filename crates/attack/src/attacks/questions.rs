@@ -9,7 +9,7 @@ use crate::door::{Door, Protocol};
 use crate::error::Result;
 use crate::field::Field;
 use crate::peer::Peer;
-use crate::wire::{self, ReflectionRequest, StatusRequest};
+use crate::wire::{self, DeltaRequest, ENDPOINTS, ReflectionRequest, StatusRequest};
 
 /// Asks CSDS for nodes that match regexes of which each is large when compiled,
 /// and none is like another.
@@ -60,6 +60,30 @@ pub(super) async fn status_unread(field: Field) {
         Ok(())
     });
     tokio::join!(holders, askers);
+}
+
+/// Asks CSDS about a client that subscribes to a million names.
+pub(super) async fn status_names(field: Field) {
+    let (requests, each) = (field.pick(20, 2), field.pick(50_000, 1_000));
+    let holder = field.crowd(1, |_, field| async move {
+        let peer = Peer::connect(&field.xds).await?;
+        let mut call = peer.call(wire::DELTA).await?;
+        for request in 0..requests {
+            let names = (0..each).map(|n| format!("held-{request}-{n}")).collect();
+            let request = DeltaRequest::first("holder", ENDPOINTS, names);
+            call.send(&request).await?;
+        }
+        loop {
+            call.read().await?;
+        }
+    });
+    let askers = field.crowd(8, |_, field| async move {
+        while !field.is_over() {
+            field.note(ask_once(&field, &StatusRequest::by_regex("holder")).await);
+        }
+        Ok(())
+    });
+    tokio::join!(holder, askers);
 }
 
 /// Gets large pages of the admin address, and does not read them.

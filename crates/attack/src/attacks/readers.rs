@@ -97,6 +97,7 @@ fn everything(index: usize) -> SotwRequest {
     SotwRequest {
         node: Node::new(format!("reader-{index}")),
         type_url: LISTENER.to_owned(),
+        ..SotwRequest::default()
     }
 }
 
