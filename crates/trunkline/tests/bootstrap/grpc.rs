@@ -127,6 +127,25 @@ fn c4_the_other_spelling_of_a_feature_is_taken_with_a_warning() {
 }
 
 #[test]
+fn a_token_that_anybody_can_read_is_a_warning() {
+    let token = r#", "call_creds": [{"type": "jwt_token_file",
+        "config": {"jwt_token_file": "/token"}}]"#;
+    let warnings = |uri: &str, fields: &str| -> Vec<String> {
+        let bootstrap = read(&of_servers(&[server(uri, fields)]));
+        let warnings = bootstrap.warnings.into_iter();
+        warnings.map(|warning| warning.to_string()).collect()
+    };
+    let [warning] = &warnings("xds.example.com:1", token)[..] else {
+        panic!("one warning");
+    };
+    assert!(warning.contains("sent without TLS"), "{warning}");
+    assert_eq!(warnings("xds.example.com:1", ""), [""; 0]);
+    assert_eq!(warnings("127.0.0.1:1", token), [""; 0]);
+    let over_tls = of_servers(&[server("xds.example.com:1", token).replace("insecure", "tls")]);
+    assert!(read(&over_tls).warnings.is_empty());
+}
+
+#[test]
 fn c5_providers_watch_files() {
     let bootstrap = read(&with(
         r#", "certificate_providers": {
