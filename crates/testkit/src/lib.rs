@@ -7,6 +7,7 @@ pub mod pair;
 pub mod rules;
 pub mod scenario;
 pub mod servers;
+pub mod snapshots;
 pub mod trees;
 pub mod variants;
 pub mod world;

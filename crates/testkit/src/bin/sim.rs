@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use testkit::world::{Fault, World};
-use testkit::{servers, trees, variants};
+use testkit::{servers, snapshots, trees, variants};
 
 const STEPS: usize = 400;
 /// Of a world of variants.
@@ -31,7 +31,7 @@ struct Plan {
 fn main() -> ExitCode {
     let Some(plan) = plan() else {
         eprintln!(
-            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees|servers] [--tell]"
+            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees|servers|snapshots] [--tell]"
         );
         return ExitCode::from(2);
     };
@@ -114,13 +114,15 @@ enum Kind {
     Trees,
     /// A client before several servers.
     Servers,
+    /// A tree above a client.
+    Snapshots,
 }
 
 impl Kind {
     /// The worlds of a seed. One in four has one of variants, and one in four
     /// one where clients NACK some of them.
     fn of(seed: u64) -> Vec<Self> {
-        let mut kinds = vec![Self::Relays, Self::Trees, Self::Servers];
+        let mut kinds = vec![Self::Relays, Self::Trees, Self::Servers, Self::Snapshots];
         match seed % 4 {
             0 => kinds.push(Self::Variants),
             2 => kinds.push(Self::Wild),
@@ -136,6 +138,7 @@ impl Kind {
             Self::Wild => "wild",
             Self::Trees => "trees",
             Self::Servers => "servers",
+            Self::Snapshots => "snapshots",
         }
     }
 
@@ -147,6 +150,7 @@ impl Kind {
             Self::Wild => variants::World::wild(seed).run(ROUNDS, STEPS_OF_ROUND),
             Self::Trees => trees::World::new(seed).run(STEPS),
             Self::Servers => servers::World::new(seed).run(STEPS),
+            Self::Snapshots => snapshots::World::new(seed).run(STEPS),
         };
         match catch_unwind(run) {
             Ok(outcome) => outcome.err(),
@@ -179,6 +183,11 @@ impl Kind {
             }
             Self::Servers => {
                 let mut world = servers::World::new(seed).telling();
+                drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
+                world.story().to_vec()
+            }
+            Self::Snapshots => {
+                let mut world = snapshots::World::new(seed).telling();
                 drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
                 world.story().to_vec()
             }
