@@ -1,10 +1,12 @@
 //! Mutual TLS whose certificates and authorities come by SDS, and rotate.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client::TlsStream};
 use trunkline::client::secrets::{SecretCertificate, SecretError, SecretVerifier};
@@ -93,6 +95,7 @@ fn serve(server: &Server, secrets: &[Secret]) {
 }
 
 /// A certificate and a verifier of one client, which both ends of TLS share.
+#[derive(Clone)]
 struct Secrets {
     client: Client,
     certificate: Arc<SecretCertificate>,
@@ -177,6 +180,59 @@ fn shown(stream: &TlsStream<TcpStream>) -> Vec<u8> {
     stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
 }
 
+/// Callers that connect and call without a pause, and what went wrong.
+struct Load {
+    is_over: Arc<AtomicBool>,
+    made: Arc<AtomicUsize>,
+    callers: JoinSet<Vec<std::io::Error>>,
+}
+
+impl Load {
+    fn start(secrets: &Secrets, to: std::net::SocketAddr) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let made = Arc::new(AtomicUsize::new(0));
+        let mut callers = JoinSet::new();
+        for _ in 0..4 {
+            let (secrets, is_over) = (secrets.clone(), Arc::clone(&is_over));
+            let made = Arc::clone(&made);
+            callers.spawn(async move {
+                let mut failed = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let called = async { call(&mut secrets.connect(to).await?).await };
+                    failed.extend(called.await.err());
+                    made.fetch_add(1, Ordering::Relaxed);
+                }
+                failed
+            });
+        }
+        Self {
+            is_over,
+            made,
+            callers,
+        }
+    }
+
+    /// Waits until there were so many connections.
+    async fn made(&self, count: usize) {
+        let wait = async {
+            while self.made.load(Ordering::Relaxed) < count {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.unwrap();
+    }
+
+    /// The connections that failed.
+    async fn end(mut self) -> Vec<std::io::Error> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let mut all = Vec::new();
+        while let Some(of) = self.callers.join_next().await {
+            all.extend(of.unwrap());
+        }
+        all
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mutual_tls_rotates_under_load_and_no_call_fails() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
@@ -187,6 +243,7 @@ async fn mutual_tls_rotates_under_load_and_no_call_fails() {
     let address = secrets.echo().await;
     let mut kept = secrets.connect(address).await.unwrap();
     call(&mut kept).await.unwrap();
+    let load = Load::start(&secrets, address);
 
     // Leaves rotate; then the leaf moves to the new authority, and the old one
     // is not trusted any more.
@@ -212,6 +269,9 @@ async fn mutual_tls_rotates_under_load_and_no_call_fails() {
         call(&mut before).await.unwrap();
         call(&mut kept).await.unwrap();
     }
+    load.made(50).await;
+    let failed = load.end().await;
+    assert!(failed.is_empty(), "{} calls: {:?}", failed.len(), failed[0]);
     assert!(secrets.certificate.problem().is_none());
     drop(secrets.client);
 }
