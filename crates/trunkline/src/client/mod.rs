@@ -52,7 +52,8 @@ mod watch;
 pub use address::AddressError;
 pub use bootstrap::{
     Authority, AuthoritySource, Bootstrap, ConfigError, DataSourcePolicy, DynamicParameters,
-    FileWatcher, ListenerTemplates, Mistake, Place, Problem, StaticResource, TargetError,
+    FileWatcher, ListenerTemplates, Mistake, Place, Problem, RuntimeLayer, StaticResource,
+    TargetError,
 };
 pub use builder::ClientBuilder;
 pub use config_source::{ApiSource, ConfigSource, PathSource, Specifier, Transport};

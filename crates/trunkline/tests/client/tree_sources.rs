@@ -38,7 +38,9 @@ use trunkline::envoy::extensions::transport_sockets::tls::v3::{
     CommonTlsContext, GenericSecret, SdsSecretConfig, Secret, UpstreamTlsContext, secret,
 };
 use trunkline::envoy::service::discovery::v3::Resource;
-use trunkline::proto::envoy::google::protobuf::Duration;
+use trunkline::envoy::service::runtime::v3::Runtime;
+use trunkline::proto::envoy::google::protobuf::value::Kind;
+use trunkline::proto::envoy::google::protobuf::{Duration, Struct, Value};
 
 use super::resources::{
     ads, any, eds_cluster, endpoints, listener, listener_with, route, routes, two_clusters,
@@ -379,4 +381,102 @@ async fn one_endpoint_below_ten_thousand_routes_costs_four_parts() {
         snapshots: 1,
     };
     assert_eq!(client.take_tree_work(), expected);
+}
+
+#[tokio::test]
+async fn layers_of_the_runtime_are_part_of_a_tree() {
+    let layer = |name: &str, value: f64| Runtime {
+        name: name.into(),
+        layer: Some(Struct {
+            fields: [(
+                "key".to_owned(),
+                Value {
+                    kind: Some(Kind::NumberValue(value)),
+                },
+            )]
+            .into(),
+        }),
+    };
+    let served = |value| {
+        vec![
+            ResourceMessage::of(&listener("l", "r")),
+            ResourceMessage::of(&routes("r", &[])),
+            ResourceMessage::of(&layer("b", 1.0)),
+            ResourceMessage::of(&layer("a", value)),
+        ]
+    };
+    let serving = serve(served(1.0));
+    let (host, port) = (serving.address.ip(), serving.address.port());
+    let text = format!(
+        "node: {{id: me}}
+layered_runtime:
+  layers:
+  - {{name: fixed, static_layer: {{key: 0}}}}
+  - {{name: base, rtds_layer: {{name: b, rtds_config: {{ads: {{}}, resource_api_version: V3}}}}}}
+  - {{name: a, rtds_layer: {{rtds_config: {{ads: {{}}, resource_api_version: V3}}}}}}
+dynamic_resources:
+  ads_config:
+    api_type: DELTA_GRPC
+    transport_api_version: V3
+    grpc_services: [{{envoy_grpc: {{cluster_name: one}}}}]
+static_resources:
+  clusters:
+  - name: one
+    type: STATIC
+    http2_protocol_options: {{}}
+    load_assignment:
+      cluster_name: one
+      endpoints:
+      - lb_endpoints:
+        - endpoint: {{address: {{socket_address: {{address: {host}, port_value: {port}}}}}}}
+"
+    );
+    let bootstrap = Bootstrap::from_envoy("b.yaml", &text);
+    let bootstrap = bootstrap.unwrap_or_else(|error| panic!("{error}"));
+    let client = Client::builder().bootstrap(bootstrap).build();
+    let mut watch = client.listener("l");
+    let values = |of: &trunkline::client::tree::ListenerSnapshot| {
+        let layers = of.runtime();
+        let named = layers.iter().map(|layer| {
+            let value = layer.value().unwrap();
+            let fields = &value.layer.as_ref().unwrap().fields;
+            match fields["key"].kind {
+                Some(Kind::NumberValue(value)) => format!("{}={value}", layer.name()),
+                _ => layer.name().to_owned(),
+            }
+        });
+        named.collect::<Vec<_>>().join(" ")
+    };
+    let snapshot = ready(&mut watch).await;
+    assert_eq!(
+        values(&snapshot),
+        "b=1 a=1",
+        "in the order of the bootstrap"
+    );
+    serving.server.set("test", served(2.0)).unwrap();
+    until(&mut watch, values, "b=1 a=2").await;
+}
+
+#[tokio::test]
+async fn c65_csds_lists_what_a_tree_has_received() {
+    let serving = serve(two_clusters());
+    let client = client(&serving);
+    let mut watch = client.listener("l");
+    ready(&mut watch).await;
+    let config = client.client_config();
+    let listed = config.generic_xds_configs.iter().map(|of| {
+        let kind = of.type_url.rsplit('.').next().unwrap_or_default();
+        format!("{kind}/{}: {:?}", of.name, of.client_status())
+    });
+    let mut listed: Vec<_> = listed.collect();
+    listed.sort();
+    let expected = [
+        "Cluster/a",
+        "Cluster/b",
+        "ClusterLoadAssignment/a",
+        "ClusterLoadAssignment/b",
+        "Listener/l",
+        "RouteConfiguration/r",
+    ];
+    assert_eq!(listed, expected.map(|name| format!("{name}: Acked")));
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::name::Glob;
 use trunkline_proto::envoy::envoy::config::bootstrap::v3 as message;
+use trunkline_proto::envoy::envoy::config::bootstrap::v3::runtime_layer::LayerSpecifier;
 use trunkline_proto::envoy::envoy::config::core::v3::{ConfigSource as SourceMessage, Node};
 use trunkline_proto::text::{self, Format, Options, Written};
 
@@ -15,7 +16,7 @@ use super::report::{Report, Scope};
 use super::resolve::{Referrer, Resolver};
 use super::statics::{StaticResource, Statics};
 use super::tree::{self, Part};
-use super::{Bootstrap, ListenerTemplates, node, params};
+use super::{Bootstrap, ListenerTemplates, RuntimeLayer, node, params};
 use crate::client::{ConfigSource, Specifier};
 
 const BOOTSTRAP: &str = "envoy.config.bootstrap.v3.Bootstrap";
@@ -111,6 +112,8 @@ fn resolve(
     let lds_locator = locator(&dynamic.lds_resources_locator, LISTENERS, scope);
     let cds_locator = locator(&dynamic.cds_resources_locator, CLUSTERS, scope);
     let config_sources = authority_sources(resolver, &raw.config_sources, scope);
+    let layers = raw.layered_runtime.unwrap_or_default().layers;
+    let runtime = runtime_layers(resolver, &layers, scope);
 
     if !raw.node_context_params.is_empty() {
         let scope = scope.field("node_context_params");
@@ -141,6 +144,7 @@ fn resolve(
         authorities,
         config_sources: config_sources?,
         default_config_source: default?,
+        runtime: runtime?,
         templates: ListenerTemplates::default(),
         certificate_providers: BTreeMap::new(),
         parameters,
@@ -174,6 +178,35 @@ fn locator(text: &str, (field, kind): LocatorField, scope: &Scope<'_>) -> Option
             scope.field(field).mistake(Problem::Locator { text, kind })
         }
     }
+}
+
+/// Reads the layers of the runtime that control planes have. Others are read by
+/// nobody here.
+fn runtime_layers(
+    resolver: Resolver<'_>,
+    layers: &[message::RuntimeLayer],
+    scope: &Scope<'_>,
+) -> Option<Vec<RuntimeLayer>> {
+    let read = layers.iter().enumerate().filter_map(|(index, layer)| {
+        let Some(LayerSpecifier::RtdsLayer(rtds)) = &layer.layer_specifier else {
+            return None;
+        };
+        let scope = scope.index("layered_runtime.layers", index);
+        let Some(source) = &rtds.rtds_config else {
+            let scope = scope.field("rtds_layer");
+            return Some(scope.missing("rtds_config", "set a config source, such as {ads: {}}"));
+        };
+        let name = match rtds.name.as_str() {
+            "" => &layer.name,
+            name => name,
+        };
+        let source = resolver.source(source, &scope.field("rtds_layer.rtds_config"));
+        Some(source.map(|source| RuntimeLayer {
+            name: name.to_owned(),
+            source,
+        }))
+    });
+    read.collect()
 }
 
 /// Reads the sources of authorities, in their order (E13).

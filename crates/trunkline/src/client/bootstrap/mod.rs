@@ -44,7 +44,7 @@ pub use policy::DataSourcePolicy;
 pub use problem::Problem;
 pub use provider::FileWatcher;
 pub use statics::StaticResource;
-pub use value::Bootstrap;
+pub use value::{Bootstrap, RuntimeLayer};
 
 use std::path::Path;
 

@@ -76,6 +76,8 @@ pub struct Bootstrap {
     pub config_sources: Vec<AuthoritySource>,
     /// The source for authorities that nothing else knows (E13).
     pub default_config_source: Option<ConfigSource>,
+    /// The layers of the runtime that control planes have (RTDS), in order.
+    pub runtime: Vec<RuntimeLayer>,
     /// The templates of listeners' names (C6, C7).
     pub templates: ListenerTemplates,
     /// Certificates, by the names of their instances (C5).
@@ -88,6 +90,15 @@ pub struct Bootstrap {
     pub(super) statics: Arc<Statics>,
     /// Whether `self` means the aggregated stream (C14).
     pub(super) self_is_ads: bool,
+}
+
+/// A layer of the runtime that a control plane has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuntimeLayer {
+    /// The name of the resource.
+    pub name: String,
+    /// The source that has it.
+    pub source: ConfigSource,
 }
 
 /// By hand: metadata of the node may be secret.
@@ -104,6 +115,7 @@ impl fmt::Debug for Bootstrap {
             .field("authorities", &self.authorities)
             .field("config_sources", &self.config_sources)
             .field("default_config_source", &self.default_config_source)
+            .field("runtime", &self.runtime)
             .field("templates", &self.templates)
             .field("certificate_providers", &self.certificate_providers)
             .field("parameters", &self.parameters)

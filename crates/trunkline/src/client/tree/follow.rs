@@ -151,6 +151,7 @@ impl Following {
                 value,
                 origin,
                 routes: found.routes,
+                layers: found.layers,
             }));
             self.last = Some((resource, held, found.keys));
         }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use trunkline_core::client::Origin;
+use trunkline_core::name::Name;
 use trunkline_core::resource::Resource;
 use trunkline_core::tree;
 use trunkline_proto::envoy::envoy::config::route::v3::RouteConfiguration;
@@ -29,6 +30,8 @@ pub(in crate::client) struct HeldResource {
     pub(in crate::client) origin: Origin,
     /// The route configurations inside of a listener.
     pub(super) routes: Vec<Arc<RouteConfiguration>>,
+    /// The layers of the runtime below a listener, in order.
+    pub(super) layers: Vec<Name>,
 }
 
 /// A part of a client's snapshots.

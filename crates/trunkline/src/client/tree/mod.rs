@@ -3,7 +3,7 @@
 //! ```text
 //!   listener ─┬▶ routes (RDS, SRDS, VHDS, inline) ──▶ clusters (weighted, aggregate)
 //!             ├▶ secrets (SDS)                            ├▶ endpoints (EDS, LEDS, DNS)
-//!             └▶ filters (ECDS)                           └▶ secrets (SDS)
+//!             └▶ filters (ECDS), runtime (RTDS)           └▶ secrets (SDS)
 //! ```
 //!
 //! | module | concern |

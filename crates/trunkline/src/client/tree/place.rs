@@ -70,6 +70,13 @@ impl Referrer<'_> {
         Key::new(type_url, name, place)
     }
 
+    /// The key of a resource that the bootstrap names with its source.
+    pub(super) fn at(&self, type_url: &str, name: &str, source: &ConfigSource) -> NodeKey {
+        let name = Name::new(name);
+        let place = self.place(type_url, &name, Some(source), None);
+        Key::new(type_url, name, place)
+    }
+
     /// The key of a resource that is asked for where its referrer is from.
     pub(super) fn at_origin(&self, type_url: &str, name: &str) -> NodeKey {
         match self.client.source_of_parent(Some(self.origin)) {

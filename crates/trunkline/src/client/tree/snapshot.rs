@@ -11,13 +11,14 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
     RouteConfiguration, ScopedRouteConfiguration, VirtualHost,
 };
 use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::Secret;
+use trunkline_proto::envoy::envoy::service::runtime::v3::Runtime;
 
 use super::cluster::ClusterSnapshot;
 use super::held::{Held, RawPart, RawSnapshot};
 use super::part::Part;
 use super::references::virtual_host;
 use crate::client::raw::Raw;
-use crate::kind::{CDS, ECDS, RDS, SDS, SRDS, VHDS};
+use crate::kind::{CDS, ECDS, RDS, RTDS, SDS, SRDS, VHDS};
 
 /// A listener with everything below it, complete at one moment. It never
 /// changes; clones share it.
@@ -94,6 +95,19 @@ impl ListenerSnapshot {
     /// The filters whose configurations are subscribed to (ECDS).
     pub fn filters(&self) -> impl Iterator<Item = Part<TypedExtensionConfig>> {
         self.snapshot.root.children.of_type(ECDS).map(Part::new)
+    }
+
+    /// The layers of the runtime that the bootstrap names (RTDS), in its order:
+    /// a later one counts over those before.
+    #[must_use]
+    pub fn runtime(&self) -> Vec<Part<Runtime>> {
+        let Some(Held::Resource(held)) = self.snapshot.root.content.value() else {
+            return Vec::new();
+        };
+        let children = &self.snapshot.root.children;
+        let layers = held.layers.iter();
+        let found = layers.filter_map(|name| children.find(RTDS, name));
+        found.map(Part::new).collect()
     }
 
     /// What concerns the whole, and not a part (C53): there is no listener, or a

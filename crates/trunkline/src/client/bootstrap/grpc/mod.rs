@@ -92,6 +92,7 @@ fn resolve(root: &Part<'_, '_>, mut node: Node) -> Option<Bootstrap> {
         authorities: authorities?,
         config_sources: Vec::new(),
         default_config_source: None,
+        runtime: Vec::new(),
         templates: ListenerTemplates {
             client: client?.map_or(templates.client, str::to_owned),
             server: server?.map(str::to_owned),

@@ -17,10 +17,11 @@ use trunkline_proto::envoy::envoy::extensions::filters::network::tcp_proxy::v3::
 use trunkline_proto::envoy::google::protobuf::Any;
 
 use super::{Finder, unpack};
-use crate::kind::{ECDS, RDS, SRDS};
+use crate::kind::{ECDS, RDS, RTDS, SRDS};
 
 impl Finder<'_> {
     pub(super) fn listener(&mut self, listener: &Listener) {
+        self.runtime();
         let api = listener.api_listener.as_ref();
         if let Some(any) = api.and_then(|api| api.api_listener.as_ref()) {
             self.network_filter(any);
@@ -34,6 +35,17 @@ impl Finder<'_> {
         let default = listener.default_filter_chain.iter();
         for chain in listener.filter_chains.iter().chain(default) {
             self.filter_chain(chain);
+        }
+    }
+
+    /// The layers of the runtime that the bootstrap names: what a listener does
+    /// with requests may depend on them.
+    fn runtime(&mut self) {
+        let bootstrap = self.referrer.client.settings.bootstrap.clone();
+        for layer in bootstrap.iter().flat_map(|of| &of.runtime) {
+            let key = self.referrer.at(RTDS, &layer.name, &layer.source);
+            self.found.layers.push(key.name.clone());
+            self.add(key);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | resource | refers to |
 //! |---|---|
-//! | listener | route configurations, scoped routes, clusters (TCP, inline routes), secrets, filters by ECDS |
+//! | listener | route configurations, scoped routes, clusters (TCP, inline routes), secrets, filters by ECDS, the bootstrap's layers of the runtime |
 //! | route configuration, virtual host | clusters, virtual hosts (VHDS) |
 //! | scoped routes | a route configuration |
 //! | cluster | endpoints, clusters (aggregate), secrets, hosts to resolve |
@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use prost::Message;
 use trunkline_core::client::Origin;
+use trunkline_core::name::Name;
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use trunkline_proto::envoy::envoy::config::listener::v3::Listener;
@@ -37,6 +38,8 @@ pub(super) struct Found {
     pub(super) keys: Vec<NodeKey>,
     /// The route configurations inside of a listener.
     pub(super) routes: Vec<Arc<RouteConfiguration>>,
+    /// The layers of the runtime below a listener, in order.
+    pub(super) layers: Vec<Name>,
 }
 
 /// Finds the references of a resource that is from an origin. Of routes, only
