@@ -92,13 +92,30 @@ resource_types! {
     Listener = LISTENER, name, grpc::listener::check;
     RouteConfiguration = ROUTE_CONFIGURATION, name, grpc::routes::check;
     VirtualHost = VIRTUAL_HOST, name, grpc::routes::check_virtual_host;
-    Cluster = CLUSTER, name, grpc::cluster::check;
     ClusterLoadAssignment = CLUSTER_LOAD_ASSIGNMENT, cluster_name, grpc::endpoints::check;
     // gRPC has none of these, and so no rules for them.
     ScopedRouteConfiguration = SCOPED_ROUTE_CONFIGURATION, name, |_, _| {};
     Secret = SECRET, name, |_, _| {};
     Runtime = RUNTIME, name, |_, _| {};
     TypedExtensionConfig = TYPED_EXTENSION_CONFIG, name, |_, _| {};
+}
+
+/// Every client rejects a cluster whose endpoints come from nowhere, and servers
+/// count on it: it is how a set says "keep the one that you have" (S82).
+impl ResourceType for Cluster {
+    const TYPE_URL: &'static str = types::CLUSTER;
+
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn check(&self, findings: &mut Findings<'_>) {
+        match findings.policy().profile {
+            Profile::Grpc => grpc::cluster::check(findings, self),
+            Profile::Generic => grpc::cluster::check_source(findings, self),
+            Profile::Envoy => {}
+        }
+    }
 }
 
 /// Its name is in its collection, not in its body.

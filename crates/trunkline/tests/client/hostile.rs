@@ -168,3 +168,24 @@ async fn a_server_that_says_nothing_keeps_nobody_from_leaving() {
     drop((a, b, client));
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
+
+/// A server that knows no more of a cluster than its name lists it like this, so
+/// that the client keeps the one that it has.
+#[tokio::test]
+async fn s82_a_cluster_without_a_source_of_endpoints_leaves_the_one_before() {
+    let mut script = Scripted::start().await;
+    let (_client, mut a, mut b, mut stream) = watching(&mut script, |b| b).await;
+    stream.send("1", CDS, vec![any("a", 1), any("b", 1)]).await;
+    next(&mut a).await;
+    next(&mut b).await;
+    stream.request().await;
+    let mut invalid = any("a", 2);
+    invalid.value = b"\x0a\x01a\x10\x03".to_vec();
+    stream.send("2", CDS, vec![invalid, any("b", 2)]).await;
+    let state = next(&mut b).await;
+    assert_eq!(state.value().unwrap().connect_timeout.unwrap().seconds, 2);
+    let nack = stream.request().await;
+    assert!(nack.error_detail.is_some(), "{nack:?}");
+    let state = a.state();
+    assert_eq!(state.value().unwrap().connect_timeout.unwrap().seconds, 1);
+}

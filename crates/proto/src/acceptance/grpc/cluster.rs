@@ -63,6 +63,17 @@ fn check_type(cluster: &Cluster, findings: &mut Findings<'_>) {
     }
 }
 
+/// Checks that a cluster whose endpoints come by EDS has a source for them.
+pub(in crate::acceptance) fn check_source(findings: &mut Findings<'_>, cluster: &Cluster) {
+    let is_eds = cluster.cluster_discovery_type
+        == Some(ClusterDiscoveryType::Type(DiscoveryType::Eds as i32));
+    let eds = cluster.eds_cluster_config.as_ref();
+    if is_eds && eds.is_none_or(|eds| eds.eds_config.is_none()) {
+        let at = Place::ROOT.field("eds_cluster_config");
+        findings.reject(&at.field("eds_config"), Problem::Missing);
+    }
+}
+
 /// Checks a cluster whose endpoints come by EDS.
 fn check_eds(cluster: &Cluster, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
