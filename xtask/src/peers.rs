@@ -1,4 +1,5 @@
 //! gRPC clients in Go and Java, whose servers change and restart under load;
+//! Trunkline's channel for tonic, which calls servers of grpc-go;
 //! and Trunkline's client at a server of go-control-plane.
 //!
 //! They need toolchains and packages that a gate cannot count on, so they are
@@ -28,6 +29,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         (
             "plane",
             go::build(workspace, GO, "./plane", "peers/go-plane")?,
+        ),
+        (
+            "go-server",
+            go::build(workspace, GO, "./server", "peers/go-server")?,
         ),
         ("grpc-java", build_java(workspace)?),
     ];

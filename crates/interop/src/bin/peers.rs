@@ -1,10 +1,11 @@
 //! gRPC clients in other languages, through the same successions as the tests
-//! of Envoy and of gRPC's C-core; and Trunkline's client at go-control-plane.
+//! of Envoy and of gRPC's C-core; Trunkline's channel with servers of grpc-go;
+//! and Trunkline's client at go-control-plane.
 //!
 //! `cargo xtask peers` builds the programs and says where they are:
 //!
 //! ```text
-//! peers grpc-go=PROGRAM grpc-java=FOLDER go-control-plane=PROGRAM plane=PROGRAM
+//! peers grpc-go=PROGRAM grpc-java=FOLDER go-control-plane=PROGRAM plane=PROGRAM go-server=PROGRAM
 //! ```
 //!
 //! Each is optional. It fails when a client loses a call with Trunkline that is
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use interop::control_plane::{self, Cache};
 use interop::succession::{
-    By, Caller, Client, Control, Lost, Peer, Record, Scene, Stage, Step, play,
+    By, Caller, Channel, Client, Control, Lost, Peer, Record, Scene, Stage, Step, play,
 };
 
 /// Each way, in milliseconds: round trips of 0, 20 and 50.
@@ -73,6 +74,9 @@ fn main() -> ExitCode {
             }
         }
     }
+    if let Some(server) = given.get("go-server") {
+        sound &= channel(Path::new(server));
+    }
     if let Some(plane) = given.get("plane") {
         sound &= subscribe(Path::new(plane));
     }
@@ -80,6 +84,22 @@ fn main() -> ExitCode {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Trunkline's channel for tonic, whose calls go to servers of grpc-go.
+fn channel(program: &Path) -> bool {
+    let mut sound = true;
+    for (step, by, about) in CASES {
+        let mut ours = Stage::with_servers(step, program, by.rounds());
+        let port = ours.port();
+        let clients = LATENCIES.map(|latency| {
+            let latency = Duration::from_millis(latency);
+            Box::new(Channel::start(port, latency)) as Box<dyn Client>
+        });
+        let record = play(&mut ours, by, clients.into());
+        sound &= tell("channel to grpc-go", "Trunkline", about, record);
+    }
+    sound
 }
 
 /// Trunkline's client in all its ways, at all caches of go-control-plane.

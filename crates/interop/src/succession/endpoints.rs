@@ -1,10 +1,19 @@
 //! An endpoint for each round, which answers with the name of its cluster.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::contents::Peer;
 use super::name_of;
-use crate::{Backend, GrpcBackend};
+use crate::{Backend, GrpcBackend, Script};
+
+/// How long a program may take until it listens.
+const START: Duration = Duration::from_secs(30);
+
+const LOOK: Duration = Duration::from_millis(5);
 
 /// They answer until they are dropped.
 #[derive(Debug)]
@@ -14,6 +23,11 @@ pub(super) struct Endpoints(Vec<Endpoint>);
 enum Endpoint {
     Http(Backend),
     Grpc(GrpcBackend),
+    /// A program, and where it listens.
+    Program(
+        SocketAddr,
+        #[expect(dead_code, reason = "it ends with this")] Script,
+    ),
 }
 
 impl Endpoint {
@@ -25,8 +39,29 @@ impl Endpoint {
         }
     }
 
+    /// Starts a program that answers with its argument, and prints where it
+    /// listens.
+    fn run(program: &Path, round: usize) -> Self {
+        let name = name_of(round);
+        let mut command = Command::new(program);
+        let script = Script::run("server", command.arg(&name));
+        let deadline = Instant::now() + START;
+        loop {
+            let text = script.text();
+            let port = text
+                .lines()
+                .find_map(|line| line.strip_prefix("listening "));
+            if let Some(port) = port.and_then(|port| port.parse().ok()) {
+                return Self::Program((Ipv4Addr::LOCALHOST, port).into(), script);
+            }
+            assert!(Instant::now() < deadline, "{name} does not listen: {text}");
+            thread::sleep(LOOK);
+        }
+    }
+
     fn address(&self) -> SocketAddr {
         match self {
+            Self::Program(address, _) => *address,
             Self::Http(backend) => backend.address(),
             Self::Grpc(backend) => backend.address(),
         }
@@ -37,6 +72,12 @@ impl Endpoints {
     /// For round 0 and so many others.
     pub(super) fn start(peer: Peer, rounds: usize) -> Self {
         let all = (0..=rounds).map(|round| Endpoint::start(peer, round));
+        Self(all.collect())
+    }
+
+    /// The same, each a program that answers with its argument.
+    pub(super) fn run(program: &Path, rounds: usize) -> Self {
+        let all = (0..=rounds).map(|round| Endpoint::run(program, round));
         Self(all.collect())
     }
 

@@ -8,12 +8,13 @@
 //! ours, [`Control`] one of others.
 //!
 //! Clients call all the time: [`Caller`] is a gRPC client behind a latency,
-//! [`Visitors`] send requests through Envoy. [`play`] goes from round to round as
+//! [`Channel`] is Trunkline's own for tonic, [`Visitors`] send requests through Envoy. [`play`] goes from round to round as
 //! soon as every client has seen the answer of the last, by a change or by a
 //! restart of the server; its [`Record`] says which requests failed, when, and
 //! with what.
 
 mod caller;
+mod channel;
 mod contents;
 mod control;
 mod endpoints;
@@ -23,6 +24,7 @@ mod stage;
 mod visitors;
 
 pub use caller::Caller;
+pub use channel::Channel;
 pub use contents::{Peer, Step};
 pub use control::Control;
 pub use play::{By, Client, Scene, play};

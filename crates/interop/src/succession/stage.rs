@@ -39,21 +39,36 @@ impl Stage {
     /// A server of round 0, that can go on to so many others.
     #[must_use]
     pub fn new(step: Step, peer: Peer, rounds: usize) -> Self {
-        Self::begin(step, peer, rounds, From::File)
+        Self::begin(step, peer, Endpoints::start(peer, rounds), From::File)
     }
 
     /// The same with contents that are kept by a store. Those of a restart come
     /// while no client can reach the server.
     #[must_use]
     pub fn kept(step: Step, peer: Peer, rounds: usize) -> Self {
-        Self::begin(step, peer, rounds, From::Store)
+        Self::begin(step, peer, Endpoints::start(peer, rounds), From::Store)
     }
 
-    fn begin(step: Step, peer: Peer, rounds: usize, from: From) -> Self {
+    /// The same before gRPC servers that are processes of this program.
+    ///
+    /// # Panics
+    ///
+    /// When one does not listen.
+    #[must_use]
+    pub fn with_servers(step: Step, program: &Path, rounds: usize) -> Self {
+        Self::begin(
+            step,
+            Peer::Grpc,
+            Endpoints::run(program, rounds),
+            From::File,
+        )
+    }
+
+    fn begin(step: Step, peer: Peer, endpoints: Endpoints, from: From) -> Self {
         let mut stage = Self {
             step,
             peer,
-            endpoints: Endpoints::start(peer, rounds),
+            endpoints,
             folder: folder("stage"),
             from,
             serving: None,
