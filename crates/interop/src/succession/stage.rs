@@ -49,8 +49,7 @@ impl Stage {
         Self::begin(step, peer, Endpoints::start(peer, rounds), From::Store)
     }
 
-    /// A server of round 0 before gRPC servers that are processes of this
-    /// program.
+    /// The same before gRPC servers that are processes of this program.
     ///
     /// # Panics
     ///

@@ -31,6 +31,11 @@ struct Turn {
     balancer: Balancer,
     /// The changes of connections that it has taken into account.
     seen: u64,
+    /// Whether any endpoint was being connected to, and why one failed, when the
+    /// balancer was told. What connections are by now says nothing of what it
+    /// chooses.
+    is_connecting: bool,
+    failed: Option<Arc<str>>,
 }
 
 /// Where a call goes.
@@ -69,6 +74,8 @@ impl Endpoints {
                 hosts,
                 balancer,
                 seen: pool.changes(),
+                is_connecting: false,
+                failed: None,
             }),
         };
         endpoints.look(&mut endpoints.turn());
@@ -101,7 +108,7 @@ impl Endpoints {
         for _ in 0..=self.subchannels.len() {
             let mut random = || self.pool.random();
             let Some(host) = turn.balancer.pick(&context, &mut random) else {
-                return self.without(&turn);
+                return turn.without();
             };
             let host = Arc::clone(host);
             match self.link(&host) {
@@ -113,30 +120,24 @@ impl Endpoints {
         Chosen::Wait
     }
 
-    /// What becomes of a call when no endpoint can have it: it waits for those
-    /// that are being connected to.
-    fn without(&self, turn: &Turn) -> Chosen {
-        let mut failed: Arc<str> = "it has no healthy endpoint".into();
-        for host in turn.hosts.hosts() {
-            match self.link(host) {
-                Link::Connecting => return Chosen::Wait,
-                Link::Failed(error) => failed = error,
-                Link::Ready(_) => {}
-            }
-        }
-        Chosen::Failed(failed)
-    }
-
     /// Tells the balancer which endpoints are connected.
     fn look(&self, turn: &mut Turn) {
+        let (mut is_connecting, mut failed) = (false, None);
         for host in turn.hosts.hosts() {
             let is_out = match self.link(host) {
                 Link::Ready(_) => false,
-                Link::Connecting => !self.is_hashed,
-                Link::Failed(_) => true,
+                Link::Connecting => {
+                    is_connecting = true;
+                    !self.is_hashed
+                }
+                Link::Failed(error) => {
+                    failed = Some(error);
+                    true
+                }
             };
             host.counters().set_fails_check(is_out);
         }
+        (turn.is_connecting, turn.failed) = (is_connecting, failed);
         let Turn {
             hosts, balancer, ..
         } = turn;
@@ -157,5 +158,17 @@ impl Endpoints {
 
     fn turn(&self) -> std::sync::MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// What becomes of a call when no endpoint can have it: it waits for those
+    /// that are being connected to.
+    fn without(&self) -> Chosen {
+        let nobody = || "it has no healthy endpoint".into();
+        match self.is_connecting {
+            true => Chosen::Wait,
+            false => Chosen::Failed(self.failed.clone().unwrap_or_else(nobody)),
+        }
     }
 }
