@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use trunkline::checked::{Dangling, Finding};
+use trunkline_proto::text;
 use trunkline_store::{FileContents, Files, FilesStatus, Options};
 
 use crate::report::{Report, Severity};
@@ -29,16 +30,29 @@ impl From<OnDangling> for Dangling {
     }
 }
 
+/// What is read of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Resources.
+    Resources,
+    /// Resources, and manifests of Kubernetes as those of collections.
+    Collections,
+}
+
 /// Begins to read and watch the files of the settings, in a thread.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
+pub(crate) fn watch(settings: &Settings, reading: Reading) -> std::io::Result<FileContents> {
     let options = Options {
         allow_empty: settings.allow_empty,
         guard: settings.hold_removals,
         quiet: settings.config_quiet,
         rescan: settings.config_rescan,
+        text: text::Options {
+            manifests: reading == Reading::Collections,
+            ..trunkline::wire::text_options()
+        },
         ..options(settings.dangling)
     };
     FileContents::watch(Files::new(&settings.config, options))

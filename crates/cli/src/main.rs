@@ -34,6 +34,7 @@ mod journal;
 mod kinds;
 mod line_diff;
 mod log;
+mod mcp;
 mod metrics;
 mod output;
 mod plaintext;

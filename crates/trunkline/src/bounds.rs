@@ -31,6 +31,10 @@ pub const LOAD_ENDPOINT_MESSAGE: usize = 16 << 20;
 /// state of a hundred thousand resources of six hundred bytes has as many.
 pub const MCP_MESSAGE: usize = 64 << 20;
 
+/// Bytes of one request to a source of it: a sink that reconnects lists what it
+/// holds, and may ask for a full state instead.
+pub const MCP_REQUEST: usize = 8 << 20;
+
 /// Bytes of a request of CSDS: room for its matchers.
 pub const STATUS_REQUEST: usize = 128 << 10;
 
@@ -105,6 +109,10 @@ pub const RESET_STREAMS: usize = 20;
 /// Bytes of unfinished requests that a connection may have at any time.
 pub const SMALL_REQUESTS: usize = 64 << 10;
 
+/// Streams of the Mesh Configuration Protocol on a connection: a source and a
+/// sink have one.
+pub const MCP_STREAMS: usize = 4;
+
 // An address.
 
 /// The work that an address may be at once, before it is served behind the
@@ -115,6 +123,10 @@ pub const EFFORT_AT_ONCE: Duration = Duration::from_millis(10);
 pub const EFFORT_PER_SECOND: Duration = Duration::from_millis(50);
 
 // The process.
+
+/// Connections to an address of the Mesh Configuration Protocol. Its peers are
+/// control planes, of which there are few.
+pub const MCP_CONNECTIONS: usize = 256;
 
 /// Refused streams that are held open; one more ends at once. Half of them may
 /// be of one address.

@@ -11,6 +11,7 @@
 //! | `wait` | the clients that have yet to answer a change |
 //! | `watch`, `event`, `event_filter` | events as they happen |
 //! | `files` | files and load reports |
+//! | `mcp` | sources and sinks of the Mesh Configuration Protocol |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `health` | `/ready` and `/metrics` for everybody |
 //! | `asking`, `bodies` | questions and bodies within their bounds |
@@ -32,6 +33,7 @@ mod guard;
 mod health;
 mod history;
 mod leases;
+mod mcp;
 mod outcome;
 mod pages;
 mod query;
@@ -76,6 +78,7 @@ pub(crate) use self::view::{file_form, show_file_form, show_redacted};
 pub(crate) use self::wait::MOST_WAITS;
 use crate::applied::AppliedContents;
 use crate::audit::{Audit, RefusedRequest};
+use crate::mcp::Role;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
 
@@ -92,6 +95,8 @@ pub(crate) struct Admin {
     pub(crate) audit: Audit,
     /// The contents that come by `apply`.
     pub(crate) applied: Arc<AppliedContents>,
+    /// The role in the Mesh Configuration Protocol, if there is one.
+    pub(crate) role: Option<Role>,
     /// Whether a change that removes much is held.
     pub(crate) hold_removals: bool,
     pub(crate) dangling: OnDangling,
@@ -158,6 +163,7 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/explain" explain::explain_node;
     GET "/api/v1/files" files::list;
     GET "/api/v1/loads" files::loads;
+    GET "/api/v1/mcp" mcp::show;
     GET "/api/v1/openapi.json" pages::openapi;
     GET "/config_dump" dump::dump;
     GET "/debug/clients" status::list_with_resources;

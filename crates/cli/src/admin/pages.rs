@@ -8,6 +8,7 @@ use trunkline::status::Clients as _;
 
 use super::error::Refusal;
 use super::{Admin, ROUTES, Shared};
+use crate::mcp::Role;
 
 /// The description of the API, in the form of OpenAPI 3.1.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
@@ -66,7 +67,11 @@ pub(super) fn unready_reason(admin: &Admin) -> Option<String> {
     for origin in admin.applied.awaited_origins() {
         reason.push_str(&format!("\norigin {origin:?} has not applied yet"));
     }
-    if status.is_none() {
+    if let Some(Role::Sink(contents)) = &admin.role {
+        for collection in contents.awaited() {
+            reason.push_str(&format!("\nthe collection {collection} has not come yet"));
+        }
+    } else if status.is_none() {
         reason.push_str("\nbring contents with `trunkline apply`");
     }
     Some(reason)
@@ -89,5 +94,7 @@ pub(super) fn metrics_text(admin: &Admin) -> String {
     let files = admin.files.as_ref().map(|files| files.borrow().clone());
     let clients = admin.server.clients();
     let metrics = &admin.metrics;
-    metrics.to_text(&admin.server, &clients, files.as_deref())
+    let role = admin.role.as_ref().map(|role| role.status().counts());
+    let mcp = role.unwrap_or_default();
+    metrics.to_text(&admin.server, &clients, files.as_deref(), mcp)
 }

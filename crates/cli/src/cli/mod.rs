@@ -5,6 +5,7 @@
 
 mod change;
 mod history;
+mod mcp;
 mod remote;
 mod route;
 mod show;
@@ -15,6 +16,7 @@ pub(crate) use self::change::{
     Apply, Change, Confirm, Delete, Diff, Edit, LeaseTime, Wait, WaitFor,
 };
 pub(crate) use self::history::{Backup, History, Restore, Rollback};
+pub(crate) use self::mcp::{LISTEN as MCP_LISTEN, Mcp, McpOutput, McpSource, McpStatus, McpWatch};
 pub(crate) use self::remote::Remote;
 pub(crate) use self::route::Route;
 pub(crate) use self::show::{Explain, Get, Output, Status, StatusOutput};
@@ -304,6 +306,21 @@ pub(crate) enum Command {
         What clients ask and answer is told on standard error, with the reason of each NACK.\n\n\
         Whoever reaches the address gets what was recorded, with its secrets.")]
     Replay(Replay),
+    /// The Mesh Configuration Protocol: serves files as collections to control planes, and shows them
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        trunkline mcp source --config /etc/trunkline\n  \
+        trunkline mcp source --config /etc/trunkline --dial plane.example:18012\n  \
+        trunkline serve --mcp-from 127.0.0.1:18010\n  \
+        trunkline serve --mcp-listen 127.0.0.1:18012 --collections lds,cds,rds,eds\n  \
+        trunkline mcp watch clusters --server 127.0.0.1:18010\n  \
+        trunkline mcp watch istio/networking/v1/gateways --server 127.0.0.1:18010 --incremental\n  \
+        trunkline mcp status --admin 127.0.0.1:18011\n\n\
+        A source reads manifests of Kubernetes and resources of Envoy, and checks them. Control\n\
+        planes ask it for collections, or it dials them. See docs/mcp.md."
+    )]
+    Mcp(Mcp),
     /// Tells which variant of a resource a client gets, or which virtual host on demand, and why
     #[command(after_help = "Examples:\n  \
         trunkline explain rds routes --node sidecar-7\n  \

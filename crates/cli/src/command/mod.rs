@@ -21,6 +21,7 @@ mod get;
 mod get_watch;
 mod history;
 mod import;
+mod mcp;
 mod overview;
 mod places;
 mod replay;
@@ -67,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Confirm(args) => confirm::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args, cli.global),
+        Command::Mcp(args) => mcp::run(args, cli.global),
         Command::Explain(args) => explain::run(&args),
         Command::Bench(options) => bench::run(*options),
         Command::Demo(args) => demo::run(&args, cli.global),

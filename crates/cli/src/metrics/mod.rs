@@ -21,6 +21,7 @@ use trunkline_store::FilesStatus;
 pub(crate) use count::Count;
 use table::{Gauges, Table};
 
+use crate::mcp::Counts;
 use crate::{kinds, log};
 
 /// All metrics of a server.
@@ -54,12 +55,14 @@ impl Metrics {
         server: &Server,
         clients: &[Client],
         files: Option<&FilesStatus>,
+        mcp: Counts,
     ) -> String {
         let _scrape = lock(&self.scrape);
         self.set_server_gauges(server);
         self.set_resource_gauges(server);
         self.set_client_gauges(clients);
         self.set_file_gauges(files);
+        self.set_mcp_gauges(mcp);
         let lost_lines = self.table.log_dropped.inner();
         lost_lines.store(log::lost_lines(), Ordering::Relaxed);
 
@@ -108,6 +111,15 @@ impl Metrics {
         }
         subscriptions.set(&self.table.subscriptions);
         quarantined.set(&self.table.parked);
+    }
+
+    /// Sets what is to be watched of sources and sinks.
+    fn set_mcp_gauges(&self, mcp: Counts) {
+        let table = &self.table;
+        table.mcp_streams.set(to_gauge(mcp.streams));
+        table.mcp_rejected.set(to_gauge(mcp.rejected));
+        table.mcp_nacks.inner().store(mcp.nacks, Ordering::Relaxed);
+        table.mcp_stale.inner().store(mcp.stale, Ordering::Relaxed);
     }
 
     /// Sets the numbers of mistakes in files and of bad files; zero, if there
@@ -168,7 +180,7 @@ mod tests {
     #[test]
     fn the_page_of_the_documentation_has_every_metric() {
         let page = include_str!("../../../../docs/admin-api.md");
-        let text = Metrics::new().to_text(&Server::default(), &[], None);
+        let text = Metrics::new().to_text(&Server::default(), &[], None, Counts::default());
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
         for line in types {
             let (name, kind) = line.split_once(' ').unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use trunkline::load::LoadClusters;
 
 use super::types::{ByteSize, LogFormat, LogLevel, MemoryLimit, OnDangling};
-use super::{Address, Limits, Load, Rules, Sending, Settings, Times};
+use super::{Address, Limits, Load, Mcp, Rules, Sending, Settings, Times};
 
 /// The default address of xDS.
 const LISTEN: &str = "127.0.0.1:18000";
@@ -69,6 +69,7 @@ impl Settings {
             times: default_times(&options),
             limits: default_limits(options),
             load,
+            mcp: Mcp::default(),
         }
     }
 

@@ -16,6 +16,7 @@ mod defaults;
 mod flags;
 mod operator;
 mod params;
+mod peer;
 mod print;
 mod raw;
 mod resolve;
@@ -33,6 +34,7 @@ use trunkline::node::{BaseRule, NodeMatch, ParamRules};
 
 pub(crate) use flags::Flags;
 pub(crate) use operator::OperatorName;
+pub(crate) use peer::{Collections, Pairs, Peer, collection_of, parse_pair};
 pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
@@ -80,6 +82,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) times: Times,
     pub(crate) load: Load,
+    pub(crate) mcp: Mcp,
 }
 
 /// Rules about the nodes of clients.
@@ -140,4 +143,22 @@ pub(crate) struct Load {
     pub(crate) interval: Duration,
     pub(crate) endpoints: bool,
     pub(crate) memory: ByteSize,
+}
+
+/// The source of the Mesh Configuration Protocol that contents come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Mcp {
+    pub(crate) from: Option<Peer>,
+    pub(crate) listen: Option<Address>,
+    pub(crate) collections: Collections,
+    pub(crate) labels: Vec<String>,
+    pub(crate) annotations: Pairs,
+    pub(crate) tls_ca: Option<PathBuf>,
+}
+
+impl Mcp {
+    /// Whether contents come from a source.
+    pub(crate) fn is_on(&self) -> bool {
+        self.from.is_some() || self.listen.is_some()
+    }
 }

@@ -103,6 +103,7 @@ fn check_together(settings: &Settings) -> Result<(), SettingsError> {
         admin_allow,
         audit_log,
         audit_required,
+        mcp,
         ..
     } = settings;
     let mistake = match (tls_cert, tls_key) {
@@ -116,6 +117,9 @@ fn check_together(settings: &Settings) -> Result<(), SettingsError> {
         }
         _ if !admin_allow.is_empty() && admin_tls_client_ca.is_none() => {
             "--admin-allow needs --admin-tls-client-ca beside it"
+        }
+        _ if mcp.from.is_some() && mcp.listen.is_some() => {
+            "--mcp-from and --mcp-listen are two sources, which would overwrite each other; give one"
         }
         _ if *audit_required && audit_log.is_none() => {
             "--audit-required needs --audit-log beside it"

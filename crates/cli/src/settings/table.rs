@@ -55,6 +55,14 @@ sections! {
         "config_rescan" "TIME" "How often files are looked at where the system does not tell of changes" config_rescan;
         "descriptors" "FILE" "A FileDescriptorSet, as `protoc --include_imports --descriptor_set_out` writes it, of types that are not built in" descriptors;
     }
+    "Contents by MCP" {
+        "mcp_from" "ADDR" "A source of the Mesh Configuration Protocol that contents come from: host:port, or with https:// before it" mcp.from;
+        "mcp_listen" "ADDR" "Where such a source may connect, and bring contents; beyond loopback it needs --tls-client-ca" mcp.listen;
+        "collections" "LIST" "The collections that are asked for, with commas between them; words such as `cds` are those of Envoy's types; without any, all of these but secrets" mcp.collections;
+        "mcp_label" "KEY" "A label of resources whose value is a constraint: with `env`, one labelled `env: prod` is for clients with the parameter env=prod" mcp.labels;
+        "mcp_annotation" "KEY=VALUE" "An annotation by which the source can tell this server from others, such as env=canary" mcp.annotations;
+        "mcp_tls_ca" "FILE" "The authorities of the source of --mcp-from, in PEM, instead of those of the system; --tls-cert is shown to it" mcp.tls_ca;
+    }
     "Security" {
         "tls_cert" "FILE" "The certificate chain of the addresses of xDS and of the admin API, in PEM; taken anew when the file changes" tls_cert;
         "tls_key" "FILE" "Its private key, in PEM" tls_key;

@@ -331,7 +331,19 @@ fn the_client_library() {
 
 #[test]
 fn sources_and_sinks() {
-    play("docs/mcp.md", &[("   configuration", LeftOut("a picture"))]);
+    play(
+        "docs/mcp.md",
+        &[
+            ("   files                 source", LeftOut("a picture")),
+            ("trunkline mcp source", Starts("ready")),
+            SERVE,
+            ENVOY,
+            ("sleep 2", Prints(&[])),
+            ("sleep 1", Prints(&[])),
+            ("added envoy/cluster", Of("trunkline mcp watch", &[])),
+            ("mcp_from:", Settings),
+        ],
+    );
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Ports(BTreeMap<u16, u16>);
 
 /// Every port that a guide or an example names.
-const NAMED: [u16; 10] = [
-    18_000, 18_001, 18_002, 10_000, 10_001, 10_002, 9_901, 8_080, 50_051, 50_052,
+const NAMED: [u16; 12] = [
+    18_000, 18_001, 18_002, 18_010, 18_011, 10_000, 10_001, 10_002, 9_901, 8_080, 50_051, 50_052,
 ];
 
 impl Ports {

@@ -14,6 +14,9 @@ export TRUNKLINE_ADMIN="${TRUNKLINE_ADMIN:-127.0.0.1:18001}"
 case "$1" in
 serve) shift; exec "$TESTED" serve --listen 127.0.0.1:18000 --admin 127.0.0.1:18001 "$@" ;;
 esac
+case "$1 $2" in
+"mcp source") shift 2; exec "$TESTED" mcp source --listen 127.0.0.1:18010 --admin 127.0.0.1:18011 "$@" ;;
+esac
 exec "$TESTED" "$@"
 "#;
 

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::examples::Example;
 use crate::started::Started;
 use crate::support::envoy_admin::EnvoyAdmin;
-use crate::support::{Server, good, run};
+use crate::support::{Running, Server, good, run};
 
 /// All contents of the server, and of the files that examples apply.
 const CONTENTS: &str = r#"resources:
@@ -107,6 +107,10 @@ pub(crate) struct Site {
     pub(crate) server: Server,
     /// A server with TLS, which asks for a certificate.
     secure: Server,
+    /// A source of collections, and its addresses.
+    _source: Running,
+    source_listen: String,
+    source_admin: String,
 }
 
 impl Site {
@@ -145,10 +149,19 @@ impl Site {
         ]);
         // Its contents are kept, so that they can be backed up.
         let server = Server::start(&["--data", &file("data")]);
+        let clusters = file("clusters.yaml");
+        let source = ["mcp", "source", "--config", &clusters];
+        let on_free_ports = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        let source = Running::start(&[&source[..], &on_free_ports].concat());
+        let ready = source.logged("ready");
+        let address = |key: &str| ready[key].as_str().unwrap().to_owned();
         let site = Self {
             server,
             dir,
             secure,
+            source_listen: address("listen"),
+            source_admin: address("admin"),
+            _source: source,
         };
         site.prepare_control_plane();
         site
@@ -260,6 +273,9 @@ impl Site {
             ("10.0.0.7:18000", &*server.listen.to_string()),
             ("127.0.0.1:18000", &*server.listen.to_string()),
             ("127.0.0.1:18001", &*server.admin.to_string()),
+            ("127.0.0.1:18010", &self.source_listen),
+            ("127.0.0.1:18011", &self.source_admin),
+            ("127.0.0.1:18012", "127.0.0.1:0"),
             ("xds.test:443", &*secure.listen.to_string()),
             ("$(pgrep my-server)", &*pid),
             ("$(pgrep trunkline)", &*pid),
@@ -272,6 +288,9 @@ impl Site {
                 false => " --listen 127.0.0.1:0",
             };
             line.push_str(&format!("{listen} --admin 127.0.0.1:0"));
+        }
+        if line.contains("trunkline mcp source") {
+            line.push_str(" --listen 127.0.0.1:0 --admin 127.0.0.1:0");
         }
         if line.contains("trunkline replay") && !line.contains("--listen") {
             line.push_str(" --listen 127.0.0.1:0");

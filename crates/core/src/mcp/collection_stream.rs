@@ -30,8 +30,8 @@ pub(super) struct CollectionStream {
     pending: Option<Pending>,
     /// The nonce of the newest response.
     latest: Option<Nonce>,
-    /// States that the sink rejected, as sums of fingerprints (M5).
-    rejected: VecDeque<u128>,
+    /// States that the sink rejected, as sums of fingerprints, and why (M5).
+    rejected: VecDeque<(u128, String)>,
 }
 
 /// A response without an acknowledgement, whose position is pinned.
@@ -88,7 +88,12 @@ impl CollectionStream {
 
     /// Takes a NACK of the newest response: the sink holds what it held before,
     /// and this state is not sent again (M5). Returns whether it was news.
-    pub(super) fn handle_nack(&mut self, db: &mut Database, incremental: bool) -> bool {
+    pub(super) fn handle_nack(
+        &mut self,
+        db: &mut Database,
+        incremental: bool,
+        reason: &str,
+    ) -> bool {
         self.incremental = incremental;
         let Some(Pending { position, sum }) = self.pending.take() else {
             return false;
@@ -97,7 +102,7 @@ impl CollectionStream {
         if self.rejected.len() == MAX_REJECTED {
             self.rejected.pop_front();
         }
-        self.rejected.push_back(sum);
+        self.rejected.push_back((sum, reason.to_owned()));
         true
     }
 
@@ -110,7 +115,7 @@ impl CollectionStream {
         make_nonce: impl FnOnce() -> Nonce,
     ) -> Option<(Nonce, Version, ResourcesUpdate)> {
         let sum = db.fingerprint_sum(self.cursor);
-        if self.pending.is_some() || self.held.is_state(sum) || self.rejected.contains(&sum) {
+        if self.pending.is_some() || self.held.is_state(sum) || self.find_rejection(sum).is_some() {
             return None;
         }
         let update = match self.incremental {
@@ -137,9 +142,15 @@ impl CollectionStream {
         self.pending.is_some()
     }
 
-    /// Whether the newest state is one that the sink rejected.
-    pub(super) fn is_rejected(&self, db: &Database) -> bool {
-        self.rejected.contains(&db.fingerprint_sum(self.cursor))
+    /// Why the sink rejected the newest state; `None` if it did not.
+    pub(super) fn rejection(&self, db: &Database) -> Option<&str> {
+        self.find_rejection(db.fingerprint_sum(self.cursor))
+    }
+
+    fn find_rejection(&self, sum: u128) -> Option<&str> {
+        let mut rejected = self.rejected.iter();
+        let found = rejected.find(|(rejected, _)| *rejected == sum);
+        found.map(|(_, reason)| reason.as_str())
     }
 
     /// Whether the sink holds the newest state.

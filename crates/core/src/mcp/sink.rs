@@ -97,6 +97,8 @@ struct CollectionState {
     incremental: bool,
     /// What was accepted last.
     versions: BTreeMap<Name, Version>,
+    /// Whether the newest response was rejected.
+    is_rejected: bool,
     /// A stream ended between a delivery and its verdict, so the owner may hold
     /// more than `versions` say. Full states are asked for until one is
     /// accepted: changes could leave such a resource in place for ever.
@@ -136,6 +138,7 @@ impl McpSink {
             let state = CollectionState {
                 incremental,
                 versions: BTreeMap::new(),
+                is_rejected: false,
                 is_uncertain: false,
                 to_say: None,
                 judged: None,
@@ -154,6 +157,17 @@ impl McpSink {
         for collection in self.collections.values_mut() {
             collection.end_stream();
             collection.to_say = Some(Say::First);
+        }
+    }
+
+    /// Asks anew for every collection whose newest response was rejected: what
+    /// was in its way may be gone. The source restarts the conversation, and
+    /// sends what it would not send again by itself (M5, M13).
+    pub fn ask_again(&mut self) {
+        for collection in self.collections.values_mut() {
+            if collection.is_rejected && collection.judged.is_none() {
+                collection.to_say = Some(Say::First);
+            }
         }
     }
 
@@ -309,10 +323,12 @@ impl CollectionState {
             code: INVALID_ARGUMENT,
             message: words.join("; "),
         };
+        self.is_rejected = true;
         self.to_say = Some(Say::Acknowledge(nonce, Some(error)));
     }
 
     fn accept(&mut self, judged: Judged) {
+        self.is_rejected = false;
         // Full state: a name that is not listed is gone (M8).
         if judged.replaces_all {
             self.versions.clear();

@@ -116,11 +116,13 @@ impl McpSource {
         collections.all(|collection| collection.is_current(db))
     }
 
-    /// The collections whose newest state the sink has rejected (M5).
-    pub fn rejected<'a>(&'a self, db: &'a Database) -> impl Iterator<Item = &'a TypeUrl> {
-        let rejected = self.collections.iter();
-        let rejected = rejected.filter(|(_, collection)| collection.is_rejected(db));
-        rejected.map(|(name, _)| name)
+    /// The collections whose newest state the sink has rejected (M5), and why.
+    pub fn rejected<'a>(
+        &'a self,
+        db: &'a Database,
+    ) -> impl Iterator<Item = (&'a TypeUrl, &'a str)> {
+        let all = self.collections.iter();
+        all.filter_map(|(name, collection)| Some((name, collection.rejection(db)?)))
     }
 
     /// The collections with a response that is not acknowledged.
@@ -164,7 +166,7 @@ impl McpSource {
                     Handled::Ack
                 }
                 Some(error) => {
-                    let is_news = collection.handle_nack(db, request.incremental);
+                    let is_news = collection.handle_nack(db, request.incremental, &error.message);
                     self.nacks += u64::from(is_news);
                     Handled::Nack(error)
                 }

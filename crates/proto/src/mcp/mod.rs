@@ -17,11 +17,13 @@
 //! [`Inbound::decode_checked`](crate::discovery::Inbound::decode_checked), with
 //! the limits of discovery messages.
 
+mod collection;
 mod inbound;
 mod message;
 #[cfg(test)]
 mod tests;
 
+pub use collection::Collection;
 pub use message::{Metadata, RequestResources, Resource, Resources, SinkNode, Timestamp};
 
 /// The method of the service `ResourceSource`: the sink dials.

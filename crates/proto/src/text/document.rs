@@ -10,7 +10,7 @@ use super::{
     budget::RESOURCE,
     dump,
     error::{Problem, TextError},
-    guess,
+    guess, manifest,
     plain::parse_by,
     read::{TYPE, Walk, opaque_body},
     resource::{Resource, opaque},
@@ -58,8 +58,15 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
             if is_empty {
                 reader.walk.warn(Position::START, Problem::of_empty(text));
             }
-            for root in parsed.documents {
-                reader.read_document(root);
+            let manifests = match reader.parse_manifests(format, text, &parsed.documents) {
+                Ok(manifests) => manifests,
+                Err(error) => return Document::of_error(*error),
+            };
+            for (root, manifest) in parsed.documents.into_iter().zip(manifests) {
+                match manifest {
+                    Some(manifest) => reader.read_manifest(manifest),
+                    None => reader.read_document(root),
+                }
             }
             reader.finish()
         }
@@ -92,6 +99,28 @@ impl<'a> Reader<'a> {
             resources: Vec::new(),
             allow_removal: false,
         }
+    }
+
+    /// Parses the documents again that are manifests, by the schema that these
+    /// are written in. `None` stands for each other document.
+    fn parse_manifests(
+        &mut self,
+        format: Format,
+        text: &str,
+        documents: &[Node],
+    ) -> Result<Vec<Option<Node>>, Box<TextError>> {
+        let options = self.walk.options;
+        let is_manifest = |root: &Node| options.manifests && manifest::is_manifest(root);
+        if !documents.iter().any(is_manifest) {
+            return Ok(vec![None; documents.len()]);
+        }
+        let (file, limits) = (self.walk.file, &options.limits);
+        let parsed = parse_by(Schema::Core, format, file, text, limits)?;
+        let again = parsed.documents.into_iter();
+        let again = again.map(|root| Some(root).filter(is_manifest));
+        // What is octal to Envoy was found in all documents.
+        self.walk.warnings.clear();
+        Ok(again.collect())
     }
 
     /// Returns the results of all documents of the file.
@@ -267,7 +296,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts the parts of a resource together. Its path is that of the walk.
-    fn build_resource(
+    pub(super) fn build_resource(
         &self,
         type_url: String,
         message: DynamicMessage,

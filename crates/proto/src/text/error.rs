@@ -147,6 +147,9 @@ pub enum Problem {
         /// The message that it is by its fields, if only one has them.
         Option<String>,
     ),
+    /// A manifest that lacks a key.
+    #[error("the key {0:?} is missing")]
+    MissingKey(&'static str),
     /// A wrapper without a resource in it.
     #[error("the field `resource` is missing: the wrapper holds nothing")]
     MissingBody,

@@ -49,6 +49,7 @@ mod json;
 mod listener_name;
 mod locate;
 mod loss;
+mod manifest;
 mod message;
 mod near;
 mod node;
@@ -94,6 +95,9 @@ pub struct Options {
     /// Reads constraints that are written as a text; without it, they have to
     /// be messages.
     pub readable: Option<Readable>,
+    /// Reads manifests of Kubernetes as resources of collections; without it,
+    /// they are a mistake.
+    pub manifests: bool,
     /// Limits of reading.
     pub limits: Limits,
 }

@@ -127,7 +127,7 @@ fn explain_text(root: &Node, text: &str) -> (Position, Problem) {
 }
 
 /// Returns the kind of a manifest of Kubernetes; `None` if it is none.
-fn kubernetes_kind(root: &Node) -> Option<String> {
+pub(super) fn kubernetes_kind(root: &Node) -> Option<String> {
     let version = root.get("apiVersion")?;
     let kind = root.get("kind")?;
     match (&version.node.value, &kind.node.value) {

@@ -94,7 +94,7 @@ pub enum Address {
 
 impl Address {
     /// Whether the address is of this machine.
-    fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         match self {
             Self::Unix(_) => true,
             Self::Tcp { host, .. } => {

@@ -70,12 +70,14 @@ impl<R: Role> StreamingService<Bytes> for Opener<R> {
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
         let connection = request.extensions().get::<Connection>();
         let peer = connection.and_then(|connection| connection.peer);
+        let is_for_secrets = connection.is_some_and(|one| one.is_for_secrets(false));
         let closing = request.extensions().get::<Closing>().cloned();
         let Closing(closing) = closing.unwrap_or_default();
         let (out, messages) = mpsc::channel(1);
         let role = self.0.clone();
         let mut link = Link {
             peer: peer.map_or_else(String::new, |peer| peer.to_string()),
+            is_for_secrets,
             form: Form::Accepted {
                 inbound: Box::new(request.into_inner()),
                 out: out.clone(),

@@ -8,8 +8,8 @@ use trunkline_core::sink::{Backoff, BackoffConfig};
 use super::accept::Role;
 use super::link::{Ended, Form, Link, Why};
 use crate::bounds::MCP_MESSAGE;
-use crate::client::ControlPlane;
 use crate::client::transport::{Connector, TransportOptions};
+use crate::client::{ControlPlane, Security};
 
 /// Dials for ever.
 pub(super) async fn dial<R: Role>(role: R, peer: ControlPlane, backoff: BackoffConfig) {
@@ -36,6 +36,8 @@ async fn dial_once<R: Role>(role: R, connector: &Connector, peer: &ControlPlane)
         Ok(stream) => {
             let mut link = Link {
                 peer: peer.address.to_string(),
+                // The other end of TLS has shown who it is.
+                is_for_secrets: peer.security != Security::Plaintext || peer.address.is_local(),
                 form: Form::Dialled(Box::new(stream)),
             };
             role.run(&mut link).await

@@ -9,6 +9,8 @@ use crate::client::transport::{RequestSender, ResponseReceiver, Stream};
 /// A stream, and a name for its other end.
 pub(super) struct Link {
     pub(super) peer: String,
+    /// Whether secrets may go to the other end.
+    pub(super) is_for_secrets: bool,
     pub(super) form: Form,
 }
 

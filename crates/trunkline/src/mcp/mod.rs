@@ -34,9 +34,12 @@
 //! ```
 
 mod accept;
+mod contents;
 mod dial;
+mod entry;
 mod link;
 mod server_owner;
+mod server_source;
 mod sink;
 mod sink_status;
 mod source;
@@ -45,7 +48,9 @@ mod source_stream;
 mod wire;
 
 use bytes::Bytes;
-pub use server_owner::ServerOwner;
+pub use contents::{Door, McpContents};
+pub use server_owner::{OwnerOptions, ServerOwner};
+pub use server_source::ServerCollections;
 pub use sink::{McpOwner, McpSink, SinkOptions};
 pub use sink_status::{CollectionStatus, SinkStatus};
 pub use source::{McpSource, SourceOptions};
@@ -56,6 +61,10 @@ pub use trunkline_proto::mcp::{Metadata, Resource as McpResource, Timestamp};
 pub use wire::read_resource;
 
 use crate::client::{Address, ControlPlane};
+
+/// The annotation of a resource that is for some clients only: its constraints
+/// as people write them, such as `env=prod AND NOT version=v1` (TP2).
+pub const CONSTRAINTS: &str = "trunkline/constraints";
 
 /// A resource with a name and a body of a type, and no labels.
 #[must_use]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tonic::Status;
 use trunkline_core::mcp::{Delivery, McpSink as Machine, Received, SinkNode, Verdict};
 use trunkline_core::resource::TypeUrl;
@@ -77,6 +78,8 @@ struct Shared {
     /// Locked for as long as a stream lives: there is one at a time.
     machine: tokio::sync::Mutex<Machine>,
     status: Mutex<SinkStatus>,
+    /// Told when rejected collections shall be asked for again.
+    again: Notify,
 }
 
 impl fmt::Debug for McpSink {
@@ -105,6 +108,7 @@ impl McpSink {
                 owner: Box::new(owner),
                 machine: tokio::sync::Mutex::new(machine),
                 status,
+                again: Notify::new(),
             }),
         }
     }
@@ -113,6 +117,13 @@ impl McpSink {
     #[must_use]
     pub fn status(&self) -> SinkStatus {
         self.with_status(|status| status.clone())
+    }
+
+    /// Asks anew for each collection whose newest response was rejected: what
+    /// was in its way may be gone. The source would not send it again by itself
+    /// (M5). After another collection was accepted, that happens by itself.
+    pub fn ask_again(&self) {
+        self.shared.again.notify_one();
     }
 
     /// Dials a source and speaks `ResourceSource`, again and again.
@@ -143,9 +154,14 @@ impl McpSink {
         let (mut out, mut inbound) = link.halves();
         loop {
             say(machine, &mut out).await?;
-            let message = inbound.next().await?;
-            *heard = true;
-            self.take(machine, message).await?;
+            tokio::select! {
+                message = inbound.next() => {
+                    let message = message?;
+                    *heard = true;
+                    self.take(machine, message).await?;
+                }
+                () = self.shared.again.notified() => machine.ask_again(),
+            }
         }
     }
 
@@ -168,9 +184,14 @@ impl McpSink {
                 self.note(machine, &collection, &Verdict::Reject(vec![fault]));
             }
             Received::Delivered(delivery) => {
+                let is_change = !delivery.changes.is_empty();
                 let verdict = self.shared.owner.apply(delivery).await;
                 machine.handle_verdict(&collection, &verdict);
                 self.note(machine, &collection, &verdict);
+                if is_change && verdict == Verdict::Accept {
+                    // Another collection may have waited for it.
+                    machine.ask_again();
+                }
             }
         }
         Ok(())

@@ -28,8 +28,9 @@ pub struct SourceStreamStatus {
     pub is_current: bool,
     /// Collections of which a response is not acknowledged.
     pub pending: Vec<TypeUrl>,
-    /// Collections whose newest state the sink has rejected: an alarm (M5).
-    pub rejected: Vec<TypeUrl>,
+    /// Collections whose newest state the sink has rejected, and why: an alarm
+    /// (M5).
+    pub rejected: Vec<(TypeUrl, String)>,
 }
 
 impl SourceStatus {
@@ -42,7 +43,12 @@ impl SourceStatus {
                 node: open.machine.node().clone(),
                 is_current: open.machine.is_current(&state.db),
                 pending: open.machine.pending().cloned().collect(),
-                rejected: open.machine.rejected(&state.db).cloned().collect(),
+                rejected: {
+                    let rejected = open.machine.rejected(&state.db);
+                    rejected
+                        .map(|(name, why)| (name.clone(), why.to_owned()))
+                        .collect()
+                },
             });
         }
         status

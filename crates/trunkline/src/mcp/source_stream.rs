@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tonic::Status;
 use trunkline_core::database::StreamId;
+use trunkline_core::kind;
 use trunkline_core::mcp::{Handled, McpSource as Machine};
+use trunkline_proto::mcp::Collection;
 
 use super::link::{Ended, Link, Why};
 use super::source::{Open, Shared};
@@ -62,6 +64,7 @@ async fn serve(
     heard: &mut bool,
 ) -> Result<std::convert::Infallible, Why> {
     let peer = link.peer.clone();
+    let is_for_secrets = link.is_for_secrets;
     let (mut out, mut inbound) = link.halves();
     let mut may_have_news = false;
     loop {
@@ -70,7 +73,7 @@ async fn serve(
             message = inbound.next() => {
                 let message = message?;
                 *heard = true;
-                handle(entry, &peer, message)?;
+                handle(entry, &peer, is_for_secrets, message)?;
                 may_have_news = true;
             }
             () = woken.notified() => may_have_news = true,
@@ -85,11 +88,21 @@ async fn serve(
     }
 }
 
-fn handle(entry: &Entry<'_>, peer: &str, message: bytes::Bytes) -> Result<(), Why> {
+fn handle(
+    entry: &Entry<'_>,
+    peer: &str,
+    is_for_secrets: bool,
+    message: bytes::Bytes,
+) -> Result<(), Why> {
     let request = wire::read_request(message);
     let request =
         request.map_err(|error| Why::Refused(Status::invalid_argument(error.to_string())))?;
     let collection = request.collection.clone();
+    if !is_for_secrets && holds_secrets(collection.as_str()) {
+        // An empty answer would make the sink remove what it has.
+        tracing::warn!(peer, %collection, "secrets are for sinks on this machine or behind TLS that show a certificate");
+        return Ok(());
+    }
     let handled = {
         let mut state = entry.shared.lock();
         let state = &mut *state;
@@ -120,4 +133,10 @@ fn poll(entry: &Entry<'_>) -> Option<bytes::Bytes> {
         open.machine.poll_resources(&mut state.db)
     };
     response.map(|response| wire::write_resources(&response))
+}
+
+/// Whether the resources of a collection are secrets: those of Envoy, or of
+/// Kubernetes.
+fn holds_secrets(collection: &str) -> bool {
+    collection == Collection::of_type_url(kind::SDS) || collection == "k8s/v1/Secret"
 }

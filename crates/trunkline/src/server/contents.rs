@@ -130,6 +130,14 @@ impl Writer {
         self.shared.apply_held(author, origin)
     }
 
+    /// The server that it writes to.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn server(&self) -> super::Server {
+        super::Server {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
     /// Reads the contents of all origins.
     pub fn read_set<T>(&self, look: impl FnOnce(&ContentSet) -> T) -> T {
         look(&self.shared.lock_set())

@@ -82,6 +82,26 @@ impl ResourceMessage {
     }
 }
 
+/// How strictly a change of an origin is judged, and how long its resources
+/// stay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    pub(crate) dangling: Dangling,
+    pub(crate) guard: Guard,
+    pub(crate) lifetime: Lifetime,
+}
+
+impl Manner {
+    /// That of a program, which says what it means.
+    fn of_program(lifetime: Lifetime) -> Self {
+        Self {
+            dangling: Dangling::Warn,
+            guard: Guard::Off,
+            lifetime,
+        }
+    }
+}
+
 /// A change of contents that was made.
 #[derive(Clone, Debug, Default)]
 pub struct Accepted {
@@ -142,7 +162,12 @@ impl Server {
             replaces_origin: true,
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
-        self.change(origin, resources, edit, Lifetime::Permanent)
+        self.change(
+            origin,
+            resources,
+            edit,
+            Manner::of_program(Lifetime::Permanent),
+        )
     }
 
     /// Makes the resources of an origin exactly these, as [`Self::set`] does,
@@ -181,7 +206,12 @@ impl Server {
             replaces_origin: true,
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
-        self.change(origin, resources, edit, Lifetime::Leased(ttl))
+        self.change(
+            origin,
+            resources,
+            edit,
+            Manner::of_program(Lifetime::Leased(ttl)),
+        )
     }
 
     /// Adds resources to those of an origin, or replaces those of the same
@@ -195,7 +225,12 @@ impl Server {
         resources: impl IntoIterator<Item = ResourceMessage>,
     ) -> Result<Accepted, Rejected> {
         let edit = ResourceEdit::of_document(Document::empty(&"".into()));
-        self.change(origin, resources, edit, Lifetime::Permanent)
+        self.change(
+            origin,
+            resources,
+            edit,
+            Manner::of_program(Lifetime::Permanent),
+        )
     }
 
     /// Removes resources of an origin. A name that does not exist is no mistake.
@@ -216,16 +251,16 @@ impl Server {
             removals: removals.collect(),
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
-        self.change(origin, [], edit, Lifetime::Kept)
+        self.change(origin, [], edit, Manner::of_program(Lifetime::Kept))
     }
 
     /// Makes a change of an origin that writes these resources.
-    fn change(
+    pub(crate) fn change(
         &self,
         origin: &str,
         resources: impl IntoIterator<Item = ResourceMessage>,
         edit: ResourceEdit,
-        lifetime: Lifetime,
+        manner: Manner,
     ) -> Result<Accepted, Rejected> {
         let response = DiscoveryResponse {
             resources: resources.into_iter().map(|message| message.0).collect(),
@@ -250,13 +285,12 @@ impl Server {
         let proposal = Proposal {
             origin,
             edits: vec![Edit::Resources(ResourceEdit { document, ..edit })],
-            dangling: Dangling::Warn,
+            dangling: manner.dangling,
             is_complete: true,
             effect: Effect::Applied,
-            // A program says what it means.
-            guard: Guard::Off,
+            guard: manner.guard,
         };
-        let mut settlement = self.shared.settle(origin, proposal, lifetime);
+        let mut settlement = self.shared.settle(origin, proposal, manner.lifetime);
         if let Some(rejection) = settlement.rejections.pop() {
             let findings = rejection.findings;
             return Err(Rejected { findings });

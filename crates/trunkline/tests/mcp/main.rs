@@ -74,7 +74,8 @@ async fn m11_a_rejection_is_an_alarm_on_both_sides() {
     assert_ne!(verdict, Verdict::Accept);
     peers.until(|peers| peers.source.status().nacks == 1).await;
     let status = peers.source.status();
-    assert_eq!(status.streams[0].rejected, ["A".into()]);
+    let reason = "ns/bad: spec.hosts: needed".to_owned();
+    assert_eq!(status.streams[0].rejected, [("A".into(), reason)]);
     assert_eq!(status.streams[0].node.id, "sink");
     let status = peers.sink.status();
     let status = &status.collections[&"A".into()];

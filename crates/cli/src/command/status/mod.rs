@@ -51,7 +51,7 @@ fn show_clients(request: &StatusRequest<'_>) -> Result<()> {
     let status = run_request(request.send())?;
     print(request.write(&status).as_bytes())?;
     match request.args.check {
-        true => check(&status.clients, &status.files, &request.nodes),
+        true => check(&status, &request.nodes),
         false => Ok(()),
     }
 }
@@ -69,6 +69,8 @@ struct StatusRequest<'a> {
 struct Status {
     clients: Vec<Value>,
     files: Vec<Value>,
+    /// Its role in the Mesh Configuration Protocol; null, if it has none.
+    mcp: Value,
 }
 
 impl StatusRequest<'_> {
@@ -77,7 +79,9 @@ impl StatusRequest<'_> {
         let clients = self.client.get("/api/v1/status").await?;
         let clients = super::parse_list(&clients, "clients")?;
         let files = self.client.get("/api/v1/files").await?;
+        let mcp = self.client.get("/api/v1/mcp").await?;
         Ok(Status {
+            mcp: super::parse_body(&mcp)?,
             clients: pick_clients(clients, &self.nodes, &self.types),
             files: super::parse_list(&files, "files")?,
         })
@@ -104,15 +108,23 @@ impl StatusRequest<'_> {
     }
 
     /// Writes a status in the form that the flags ask for.
-    fn write(&self, Status { clients, files }: &Status) -> String {
+    fn write(&self, status: &Status) -> String {
+        let Status {
+            clients,
+            files,
+            mcp,
+        } = status;
         match self.args.output {
-            StatusOutput::Json => output::to_json(&json!({"clients": clients, "files": files})),
+            StatusOutput::Json => {
+                output::to_json(&json!({"clients": clients, "files": files, "mcp": mcp}))
+            }
             StatusOutput::Table => {
                 let is_filtered = !self.nodes.is_empty() || !self.types.is_empty();
                 summary(clients, is_filtered)
                     + &table::client_table(clients)
                     + &table::bad_files(files)
                     + &table::held_files(files)
+                    + &table::rejected_collections(mcp)
             }
         }
     }
@@ -189,12 +201,17 @@ fn summary(clients: &[Value], is_filtered: bool) -> String {
     format!("{clients}: {}\n\n", parts.join(", "))
 }
 
-/// Checks that all clients are in sync, all `nodes` connected, and all files
-/// good.
+/// Checks that all clients are in sync, all `nodes` connected, all files good,
+/// and no collection rejected.
 ///
 /// # Errors
 /// It is not so; the failure counts what is wrong.
-fn check(clients: &[Value], files: &[Value], nodes: &[String]) -> Result<()> {
+fn check(status: &Status, nodes: &[String]) -> Result<()> {
+    let Status {
+        clients,
+        files,
+        mcp,
+    } = status;
     let is_in_sync = |client: &&Value| STATUSES[client_severity(client).min(2)] == "SYNCED";
     let troubled = clients.len() - clients.iter().filter(is_in_sync).count();
     let connected: BTreeSet<&str> = clients.iter().filter_map(|c| c["node"].as_str()).collect();
@@ -213,6 +230,7 @@ fn check(clients: &[Value], files: &[Value], nodes: &[String]) -> Result<()> {
         (missing.count(), "not connected", "node"),
         (of_status("BAD"), "bad", "file"),
         (of_status("HELD"), "held", "file"),
+        (table::rejected(mcp).count(), "rejected", "collection"),
     ];
     let wrong = counts.into_iter().filter(|(count, ..)| *count > 0);
     let wrong = wrong.map(|(count, what, noun)| match count {
@@ -239,6 +257,14 @@ mod tests {
         json!({"node": node, "stream": 1, "types": types.collect::<Vec<_>>()})
     }
 
+    fn status_of(clients: Vec<Value>, files: Vec<Value>) -> Status {
+        Status {
+            clients,
+            files,
+            mcp: Value::Null,
+        }
+    }
+
     fn clients() -> Vec<Value> {
         vec![
             client("good", &[("cds", "SYNCED")]),
@@ -256,7 +282,8 @@ mod tests {
         assert_eq!(picked[0]["types"][0]["status"], "NACKED");
         let line = summary(&picked, false);
         assert_eq!(line, "4 clients: 1 nacked, 1 stale, 2 in sync\n\n");
-        let failure = check(&picked, &[], &[]).unwrap_err().to_string();
+        let status = status_of(picked, Vec::new());
+        let failure = check(&status, &[]).unwrap_err().to_string();
         assert_eq!(failure, "2 clients are not in sync");
     }
 
@@ -265,7 +292,7 @@ mod tests {
         let (node, types) = ("slow".to_owned(), [kinds::type_url("cds")]);
         let picked = pick_clients(clients(), &[node], &types);
         assert_eq!(summary(&picked, true), "1 client: 1 in sync\n\n");
-        assert!(check(&picked, &[], &[]).is_ok());
+        assert!(check(&status_of(picked, Vec::new()), &[]).is_ok());
         let none = pick_clients(clients(), &["gone".to_owned()], &[]);
         assert_eq!(summary(&none, true), "no such clients are connected\n");
     }
@@ -274,10 +301,18 @@ mod tests {
     fn a_check_counts_nodes_that_are_missing_and_files() {
         let file = |status: &str| json!({"status": status});
         let files = [file("GOOD"), file("BAD"), file("HELD")];
-        let failure = check(&[], &files, &["gone".to_owned()]).unwrap_err();
+        let mut status = status_of(Vec::new(), files.to_vec());
+        status.mcp = json!({"role": "sink", "collections": [
+            {"collection": "a/b", "status": "NACKED", "errors": ["ns/a: name: needed"]},
+            {"collection": "a/c", "status": "SYNCED", "errors": []},
+        ]});
+        let failure = check(&status, &["gone".to_owned()]).unwrap_err();
         assert_eq!(
             failure.to_string(),
-            "1 node is not connected, 1 file is bad, 1 file is held"
+            "1 node is not connected, 1 file is bad, 1 file is held, 1 collection is rejected"
         );
+        let expected = "\n1 collection is rejected; its last good state stays:\n\
+                        a/b\n  ns/a: name: needed\n";
+        assert_eq!(table::rejected_collections(&status.mcp), expected);
     }
 }

@@ -141,6 +141,50 @@ pub(super) fn held_files(files: &[Value]) -> String {
     }
 }
 
+/// The collections that are rejected, each with its name and reasons: by this
+/// server, or by a sink of it.
+pub(super) fn rejected(mcp: &Value) -> impl Iterator<Item = (String, Vec<String>)> {
+    let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let here = list(mcp, "collections").into_iter();
+    let here = here.filter(|one| one["status"] == "NACKED");
+    let here = here.map(move |one| {
+        let errors = list(&one, "errors");
+        let errors = errors
+            .iter()
+            .filter_map(|error| Some(error.as_str()?.to_owned()));
+        (text(&one, "collection"), errors.collect())
+    });
+    let there = list(mcp, "sinks").into_iter().flat_map(move |sink| {
+        let node = text(&sink, "node");
+        let rejected = list(&sink, "rejected").into_iter();
+        rejected.map(move |one| {
+            let name = format!("{} at {node}", text(&one, "collection"));
+            (name, vec![text(&one, "error")])
+        })
+    });
+    here.chain(there)
+}
+
+/// Writes each collection that is rejected with the reasons; nothing, if there
+/// is none.
+pub(super) fn rejected_collections(mcp: &Value) -> String {
+    let all: Vec<_> = rejected(mcp).collect();
+    let head = match all.len() {
+        0 => return String::new(),
+        1 => "1 collection is rejected; its".to_owned(),
+        several => format!("{several} collections are rejected; their"),
+    };
+    let mut text = format!("\n{head} last good state stays:\n");
+    for (name, errors) in all {
+        text.push_str(&format!("{name}\n"));
+        errors
+            .iter()
+            .for_each(|error| text.push_str(&format!("  {error}\n")));
+    }
+    text
+}
+
 /// Writes files with their errors.
 fn list_files(files: Vec<&Value>) -> String {
     let mut text = String::new();

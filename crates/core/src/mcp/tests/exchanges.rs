@@ -52,7 +52,7 @@ fn m5_the_exchange_with_an_error() {
         assert_eq!(sink.holds("A"), "bar@v0 foo@v0");
         assert_eq!(source.machine.nacks(), 1);
         let rejected: Vec<_> = source.machine.rejected(&source.db).collect();
-        assert_eq!(rejected, [&TypeUrl::new("A")]);
+        assert_eq!(rejected, [(&TypeUrl::new("A"), "baz: spec.hosts: needed")]);
         // The same set is not sent again, a different one is.
         assert_eq!(run(&mut source, &mut sink, None), [""; 0]);
         source.set("A", "foo@v0 bar@v0 baz@v1");

@@ -141,7 +141,11 @@ impl<'a> Walk<'a> {
 
     /// Reports a value of the wrong kind. The value is quoted, unless its field
     /// is a secret. Always `None`, for the caller to return.
-    fn report_wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
+    pub(super) fn report_wrong_kind<T>(
+        &mut self,
+        node: &Node,
+        expected: impl Into<String>,
+    ) -> Option<T> {
         let expected = expected.into();
         let found = match redact::is_secret_path(&self.path) {
             true => node.kind().to_owned(),

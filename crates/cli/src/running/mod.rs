@@ -1,5 +1,7 @@
 //! A running server with its contents and its admin API: the common part of
-//! `serve` and `demo`.
+//! `serve` and `demo`. `apis` is the latter, which `mcp source` has too.
+
+mod apis;
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
@@ -9,30 +11,25 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_util::sync::CancellationToken;
 use trunkline::checked;
 use trunkline::events::EventLog;
-use trunkline::listen::{self, Lanes, Listening};
+use trunkline::listen::{self, Lanes};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
-use trunkline::{Builder, Hooks as _, Server};
+use trunkline::{Builder, Server};
 use trunkline_store::FilesStatus;
 
+pub(crate) use self::apis::{Apis, HEALTH_CONNECTIONS};
 use crate::admin::{self, Admin, Guard};
 use crate::applied::AppliedContents;
 use crate::audit::Audit;
-use crate::contents;
+use crate::contents::{self, Reading};
 use crate::data::{self, Opened};
 use crate::failure::{Failure, Result};
 use crate::journal::Journal;
+use crate::mcp::{self, Role};
 use crate::metrics::{Count, Metrics};
 use crate::plaintext::PlaintextLog;
 use crate::settings::{Address, LogFormat, Settings};
-
-/// The connections that the address of `--health` has at once: probes and
-/// scrapers are few.
-pub(crate) const HEALTH_CONNECTIONS: usize = 128;
-/// The requests that one of them has at once.
-const HEALTH_STREAMS: usize = 8;
 
 /// A server on its addresses.
 pub(crate) struct Running {
@@ -45,10 +42,7 @@ pub(crate) struct Running {
     pub(crate) health: Option<SocketAddr>,
     /// Ends when no client is served any more.
     pub(crate) serving: JoinHandle<()>,
-    /// The admin API, and the pages of `--health`.
-    apis: JoinSet<()>,
-    apis_stopped: CancellationToken,
-    audit: Audit,
+    apis: Apis,
 }
 
 impl Running {
@@ -88,7 +82,8 @@ impl Running {
         };
         warn_of_admin(settings, admin);
 
-        let (server, api) = build(settings, more)?;
+        let role = start_sink(settings, tls.clone(), lanes.clone()).await?;
+        let (server, api) = build(settings, Reading::Resources, role, more)?;
         for (address, tls) in [("xDS", &tls), ("admin", &admin_tls)] {
             if let Some(tls) = tls.clone() {
                 let log = move |result| log_reload(address, result);
@@ -96,55 +91,27 @@ impl Running {
             }
         }
 
-        let audit = api.audit.clone();
         let api = Arc::new(api);
-        let listening = Listening {
-            tls: admin_tls,
-            lanes: lanes.clone(),
-            ..Listening::default()
-        };
-        let apis_stopped = listening.stopped.clone();
-        // Their connections are counted apart from those of xDS, so a fleet that
-        // takes all of its own leaves these alone.
-        let count = Count(Arc::clone(&api.metrics));
-        let met = move |limit| count.limited(limit);
-        let mut apis = JoinSet::new();
-        let health_address = health.as_ref().map(|(address, _)| *address);
-        if let Some((_, listener)) = health {
-            let listening = Listening {
-                connections: HEALTH_CONNECTIONS,
-                streams: HEALTH_STREAMS,
-                stopped: apis_stopped.clone(),
-                lanes: lanes.clone(),
-                ..Listening::default()
-            };
-            let pages = admin::health_router(Arc::clone(&api));
-            apis.spawn(listening.serve(listener, pages, met.clone()));
-        }
-        apis.spawn(listening.serve(admin_listener, admin::router(api), met));
+        let apis = Apis::start(&api, admin_listener, admin_tls, health, lanes);
         let serving = tokio::spawn(serve(server.clone(), xds, tls));
         Ok(Self {
             server,
             listen,
             admin,
-            health: health_address,
+            health: apis.health,
             serving,
             apis,
-            apis_stopped,
-            audit,
         })
     }
 
     /// Waits until streams have ended, then ends the admin API, which tells of
     /// the server until then.
-    pub(crate) async fn finish(mut self) {
+    pub(crate) async fn finish(self) {
         // An error of a task is a panic, which was logged.
         if !self.serving.is_finished() {
             let _ = self.serving.await;
         }
-        self.apis_stopped.cancel();
-        while self.apis.join_next().await.is_some() {}
-        self.audit.flush();
+        self.apis.finish().await;
     }
 }
 
@@ -187,7 +154,12 @@ async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
 ///
 /// # Errors
 /// The audit log, the token file or the files of contents cannot be used.
-fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
+pub(crate) fn build(
+    settings: &Settings,
+    reading: Reading,
+    role: Option<Role>,
+    more: impl FnOnce(Builder) -> Builder,
+) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let events = EventLog::default();
     let audit = open_audit(settings, &metrics)?;
@@ -207,17 +179,24 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     let origins = settings.await_origins.iter();
     let origins: Vec<String> = origins.filter(|it| !kept.has_origin(it)).cloned().collect();
     let applied = Arc::new(AppliedContents::new(&origins));
-    let is_empty = settings.config.is_empty() && settings.await_origins.is_empty() && kept.is_new();
+    let is_empty = settings.config.is_empty()
+        && settings.await_origins.is_empty()
+        && !settings.mcp.is_on()
+        && kept.is_new();
     if (is_empty && !settings.allow_empty) || !origins.is_empty() {
         builder = builder.contents(Arc::clone(&applied));
     }
     if !settings.config.is_empty() {
-        let contents = contents::watch(settings)
+        let contents = contents::watch(settings, reading)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
         let lines = settings.log_format == LogFormat::Text && std::io::stderr().is_terminal();
         tokio::spawn(contents::log_problems(contents.status(), lines));
         files = Some(contents.status());
         builder = builder.contents(contents);
+    }
+
+    if let Some(Role::Sink(contents)) = &role {
+        builder = builder.contents(Arc::clone(contents));
     }
 
     let server = more(builder).build();
@@ -235,6 +214,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         guard,
         audit,
         applied,
+        role,
         dangling: settings.dangling,
         hold_removals: settings.hold_removals,
         body_limit: settings.limits.admin_body.0,
@@ -243,6 +223,33 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
         waits: Semaphore::new(admin::MOST_WAITS),
     };
     Ok((server, admin))
+}
+
+/// Makes the sink of the settings, if they name a source, and binds its address.
+async fn start_sink(
+    settings: &Settings,
+    tls: Option<Tls>,
+    lanes: Option<Lanes>,
+) -> Result<Option<Role>> {
+    let listener = match &settings.mcp.listen {
+        None => None,
+        Some(wanted) => {
+            let (address, listener) = bind(wanted, "--mcp-listen").await?;
+            if !mcp::is_local(address) && settings.tls_client_ca.is_none() {
+                return Err(Failure::usage(format!(
+                    "--mcp-listen {address}: whoever reaches it would bring contents for all \
+                     clients; name the authorities of sources with --tls-client-ca"
+                )));
+            }
+            tracing::info!(%address, "sources may connect");
+            Some(listener)
+        }
+    };
+    let contents = mcp::contents(settings, listener, tls, lanes);
+    if contents.is_some() && settings.data.is_none() {
+        tracing::info!("contents of MCP are not kept: a server that starts again asks its source");
+    }
+    Ok(contents.map(Role::Sink))
 }
 
 /// Opens the audit log of the settings.
@@ -268,7 +275,7 @@ async fn bind_xds(settings: &Settings) -> Result<(SocketAddr, Vec<TcpListener>)>
 
 /// Binds an address, whose port may be 0; returns the one that was bound, with
 /// its listener. The error advises `flag`, by which the address was given.
-async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
+pub(crate) async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
     let listener = listen::bind(address.as_str()).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
     bound.map_err(|error| {
@@ -281,7 +288,7 @@ async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)
 /// Loads the TLS files of the settings, for an address whose clients need a
 /// certificate from these authorities, if there are any; returns `None` if the
 /// settings name no files.
-fn load_tls(
+pub(crate) fn load_tls(
     settings: &Settings,
     client_ca: Option<&PathBuf>,
     plaintext: &Arc<PlaintextLog>,
@@ -302,7 +309,7 @@ fn load_tls(
 
 /// Logs that the TLS files of an address were loaded again, or why the old ones
 /// stay in use.
-fn log_reload(address: &str, result: std::result::Result<(), TlsError>) {
+pub(crate) fn log_reload(address: &str, result: std::result::Result<(), TlsError>) {
     match result {
         Ok(()) => tracing::info!(address, "new TLS certificates are in use"),
         Err(error) => {

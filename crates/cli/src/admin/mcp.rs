@@ -1,0 +1,95 @@
+//! The role of the server in the Mesh Configuration Protocol, as JSON.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use trunkline::mcp::{CollectionStatus, SinkStatus, SourceStatus, SourceStreamStatus};
+
+use super::Shared;
+use crate::mcp::{Role, Status};
+
+/// `GET /api/v1/mcp`: shows the sinks of a source, or the collections of a
+/// sink; `null`, where there is neither.
+pub(super) async fn show(State(admin): State<Shared>) -> Response {
+    let shown = match &admin.role {
+        None => Value::Null,
+        Some(role) => match role.status() {
+            Status::Sink(status) => show_sink(&status),
+            Status::Source(status) => show_source(role, &status),
+        },
+    };
+    axum::Json(shown).into_response()
+}
+
+fn show_sink(status: &SinkStatus) -> Value {
+    let collections = status.collections.iter();
+    let collections = collections.map(|(name, one)| {
+        let CollectionStatus {
+            held,
+            accepted,
+            rejected,
+            faults,
+        } = one;
+        json!({
+            "collection": name.as_str(),
+            "status": match (faults.is_empty(), accepted) {
+                (false, _) => "NACKED",
+                (true, 0) => "AWAITED",
+                (true, _) => "SYNCED",
+            },
+            "resources": held,
+            "accepted": accepted,
+            "rejected": rejected,
+            "errors": faults,
+        })
+    });
+    json!({
+        "role": "sink",
+        "source": status.source,
+        "collections": collections.collect::<Vec<_>>(),
+    })
+}
+
+fn show_source(role: &Role, status: &SourceStatus) -> Value {
+    let collections = match role {
+        Role::Source(source) => source.collections(),
+        Role::Sink(_) => Default::default(),
+    };
+    let collections = collections.iter();
+    let collections =
+        collections.map(|(name, count)| json!({"collection": name.as_str(), "resources": count}));
+    let sinks = status.streams.iter().map(show_stream);
+    json!({
+        "role": "source",
+        "collections": collections.collect::<Vec<_>>(),
+        "sinks": sinks.collect::<Vec<_>>(),
+        "nacks": status.nacks,
+        "stale": status.stale,
+    })
+}
+
+fn show_stream(stream: &SourceStreamStatus) -> Value {
+    let SourceStreamStatus {
+        peer,
+        node,
+        is_current,
+        pending,
+        rejected,
+    } = stream;
+    let rejected = rejected.iter();
+    let rejected =
+        rejected.map(|(name, reason)| json!({"collection": name.as_str(), "error": reason}));
+    let rejected: Vec<Value> = rejected.collect();
+    json!({
+        "node": node.id,
+        "annotations": node.annotations,
+        "address": peer,
+        "status": match (rejected.is_empty(), is_current) {
+            (false, _) => "NACKED",
+            (true, false) => "STALE",
+            (true, true) => "SYNCED",
+        },
+        "pending": pending.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "rejected": rejected,
+    })
+}

@@ -1,0 +1,167 @@
+//! `trunkline mcp source`: files as collections for control planes.
+//!
+//! ```text
+//!   files ─▶ Server: checked, watched ─▶ McpSource ─┬─ listens for sinks
+//!              │                                    └─ dials sinks
+//!              └─ the admin API: files, contents, sinks, metrics
+//! ```
+//!
+//! The server is that of `serve`, without an address of xDS: what a control
+//! plane would reject is found here first.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use trunkline::checked;
+use trunkline::mcp::{McpSource, ServerCollections};
+use trunkline::tls::Tls;
+use trunkline::{Builder, Server};
+
+use crate::cli::{self, Global};
+use crate::contents::Reading;
+use crate::descriptors;
+use crate::failure::{Failure, Result};
+use crate::log;
+use crate::mcp::{self, Role};
+use crate::plaintext::PlaintextLog;
+use crate::running::{self, Apis};
+use crate::settings::{Address, LogFormat, LogLevel, Raw, Settings, resolve};
+use crate::signals::Ends;
+
+/// How long the first load takes at most, unless something is wrong.
+const FIRST_LOAD: Duration = Duration::from_millis(500);
+
+/// Serves until a signal ends the program.
+pub(super) fn run(args: &cli::McpSource, global: Global) -> Result<()> {
+    let settings = settings_of(args)?;
+    let format = global.log_format.unwrap_or(LogFormat::Text);
+    log::start(format, global.log_level.unwrap_or(LogLevel::Info))?;
+    descriptors::load(&settings.descriptors)?;
+    super::super::start_runtime()?.block_on(serve(args, &settings))
+}
+
+/// The settings of the server behind the source: those of the flags, which are
+/// flags of `serve` too.
+fn settings_of(args: &cli::McpSource) -> Result<Settings> {
+    let text = |path: &PathBuf| path.display().to_string();
+    let all = |paths: &[PathBuf]| paths.iter().map(text).collect::<Vec<_>>();
+    let one = |path: &Option<PathBuf>| path.iter().map(text).collect::<Vec<_>>();
+    let mut raw = Raw::default();
+    raw.set("config", all(&args.config));
+    raw.set("admin", vec![args.admin.clone()]);
+    raw.set("descriptors", all(&args.descriptors));
+    raw.set("allow_empty", vec![args.allow_empty.to_string()]);
+    raw.set("tls_cert", one(&args.tls_cert));
+    raw.set("tls_key", one(&args.tls_key));
+    raw.set("tls_client_ca", one(&args.tls_client_ca));
+    resolve(None, &raw).map_err(Failure::usage)
+}
+
+async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
+    let mut ends = Ends::new()?;
+    let plaintext = Arc::new(PlaintextLog::default());
+    let tls = running::load_tls(settings, settings.tls_client_ca.as_ref(), &plaintext)?;
+    let admin_tls = running::load_tls(settings, None, &plaintext)?;
+    for (address, tls) in [("MCP", &tls), ("admin", &admin_tls)] {
+        if let Some(tls) = tls.clone() {
+            let log = move |result| running::log_reload(address, result);
+            tokio::spawn(async move { tls.watch(log).await });
+        }
+    }
+    checked::warm_up();
+
+    let (admin, admin_listener) = running::bind(&settings.admin, "--admin").await?;
+    let listener = bind(args).await?;
+    let listen = match &listener {
+        Some(listener) => Some(listener.local_addr().map_err(Failure::wrong)?),
+        None => None,
+    };
+    let source = McpSource::default();
+    let collections = ServerCollections::default();
+    let hook = collections.clone();
+    let more = |builder: Builder| builder.hooks(hook);
+    let role = Role::Source(source.clone());
+    let (server, api) = running::build(settings, Reading::Collections, Some(role), more)?;
+    let apis = Apis::start(&Arc::new(api), admin_listener, admin_tls, None, None);
+    server.start();
+
+    let stopped = CancellationToken::new();
+    let (is_first, first) = tokio::sync::oneshot::channel();
+    let bringing = collections.run(server.clone(), source.clone(), || {
+        // Fails if the program is about to end.
+        let _ = is_first.send(());
+    });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(bringing);
+    let work = async {
+        wait_for_first(first, &server).await;
+        let listen = listen.map(tracing::field::display);
+        let resources: usize = source.collections().values().sum();
+        tracing::info!(listen, %admin, resources, "ready");
+        spawn_streams(&mut tasks, args, &source, listener, tls, &stopped);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = work => {}
+        () = ends.next() => {}
+    }
+
+    server.stop();
+    stopped.cancel();
+    tasks.shutdown().await;
+    apis.finish().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Binds the address for sinks. Without one, and without sinks to dial, it is
+/// the default one.
+async fn bind(args: &cli::McpSource) -> Result<Option<TcpListener>> {
+    let text = match (&args.listen, args.dial.is_empty()) {
+        (Some(text), _) => text,
+        (None, true) => cli::MCP_LISTEN,
+        (None, false) => return Ok(None),
+    };
+    let address: Address = text
+        .parse()
+        .map_err(|bad| Failure::usage(format!("--listen: {bad}")))?;
+    let (_, listener) = running::bind(&address, "--listen").await?;
+    Ok(Some(listener))
+}
+
+/// Waits until the source has the first contents; says so if that takes long.
+async fn wait_for_first(first: tokio::sync::oneshot::Receiver<()>, server: &Server) {
+    if tokio::time::timeout(FIRST_LOAD, server.ready())
+        .await
+        .is_err()
+    {
+        tracing::info!("waiting until every file has been good; until then no sink is served");
+    }
+    // The sender lives as long as the task, which ends with the program.
+    let _ = first.await;
+}
+
+/// Begins to listen and to dial.
+fn spawn_streams(
+    tasks: &mut JoinSet<()>,
+    args: &cli::McpSource,
+    source: &McpSource,
+    listener: Option<TcpListener>,
+    tls: Option<Tls>,
+    stopped: &CancellationToken,
+) {
+    if let Some(listener) = listener {
+        let mut listening = mcp::listening(tls, None);
+        listening.stopped = stopped.clone();
+        tasks.spawn(source.clone().listen(listener, listening));
+    }
+    let certificate = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
+    for peer in &args.dial {
+        let sink = peer.control_plane(args.tls_ca.as_ref(), certificate);
+        tasks.spawn(source.clone().dial(sink));
+    }
+}

@@ -1,0 +1,106 @@
+//! `trunkline mcp status`: the sinks of a source, or the collections of a
+//! control plane. Trouble is shown with its reason.
+
+use serde_json::Value;
+
+use super::super::{parse_body, print, run_request};
+use crate::cli;
+use crate::client::Client;
+use crate::failure::{Failure, Result};
+use crate::output::{self, Table};
+
+/// Prints the status of a source or of a sink.
+///
+/// # Errors
+/// The server cannot be reached, or is neither.
+pub(super) fn run(args: &cli::McpStatus) -> Result<()> {
+    let client = Client::new(&args.remote)?;
+    let body = run_request(client.get("/api/v1/mcp"))?;
+    let status: Value = parse_body(&body)?;
+    if status.is_null() {
+        return Err(Failure::wrong(
+            "this server is no source and no sink; the admin address of `mcp source` is that of \
+             its --admin",
+        ));
+    }
+    let text = match args.json {
+        true => output::to_json(&status),
+        false => show(&status),
+    };
+    print(text.as_bytes())
+}
+
+/// Writes a status as tables.
+fn show(status: &Value) -> String {
+    match status["role"].as_str() {
+        Some("source") => show_source(status),
+        _ => show_sink(status),
+    }
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key].as_array().into_iter().flatten()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
+}
+
+fn show_source(status: &Value) -> String {
+    let mut collections = Table::new(&["COLLECTION", "RESOURCES"]);
+    for one in list(status, "collections") {
+        collections.add_row(vec![text(one, "collection"), one["resources"].to_string()]);
+    }
+    let mut sinks = Table::new(&["SINK", "ADDRESS", "STATUS", "COLLECTION", "REASON"]);
+    for sink in list(status, "sinks") {
+        let row = |collection: String, reason: String| {
+            let status = text(sink, "status");
+            vec![
+                text(sink, "node"),
+                text(sink, "address"),
+                status,
+                collection,
+                reason,
+            ]
+        };
+        let mut rejected = list(sink, "rejected").peekable();
+        if rejected.peek().is_none() {
+            let pending: Vec<String> = list(sink, "pending")
+                .filter_map(|name| Some(name.as_str()?.to_owned()))
+                .collect();
+            sinks.add_row(row(pending.join(","), String::new()));
+        }
+        for one in rejected {
+            sinks.add_row(row(text(one, "collection"), text(one, "error")));
+        }
+    }
+    let has_sinks = list(status, "sinks").next().is_some();
+    let sinks = match has_sinks {
+        true => sinks.paint(str::to_owned),
+        false => "no sinks are connected\n".to_owned(),
+    };
+    format!("{}\n{sinks}", collections.paint(str::to_owned))
+}
+
+fn show_sink(status: &Value) -> String {
+    let source = match status["source"].as_str() {
+        Some(source) => format!("source {source}\n\n"),
+        None => "no source is connected\n\n".to_owned(),
+    };
+    source + &collections_table(list(status, "collections"))
+}
+
+/// Writes the collections of a sink.
+fn collections_table<'a>(collections: impl Iterator<Item = &'a Value>) -> String {
+    let mut table = Table::new(&["COLLECTION", "STATUS", "RESOURCES", "REASON"]);
+    for one in collections {
+        let errors: Vec<&str> = list(one, "errors").filter_map(Value::as_str).collect();
+        table.add_row(vec![
+            text(one, "collection"),
+            text(one, "status"),
+            one["resources"].to_string(),
+            errors.join("; "),
+        ]);
+    }
+    table.paint(str::to_owned)
+}

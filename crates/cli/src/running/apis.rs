@@ -1,0 +1,80 @@
+//! The admin API on its address, and the pages of `--health`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use trunkline::Hooks as _;
+use trunkline::listen::{Lanes, Listening};
+use trunkline::tls::Tls;
+
+use crate::admin::{self, Admin};
+use crate::audit::Audit;
+use crate::metrics::Count;
+
+/// The connections that the address of `--health` has at once: probes and
+/// scrapers are few.
+pub(crate) const HEALTH_CONNECTIONS: usize = 128;
+/// The requests that one of them has at once.
+const HEALTH_STREAMS: usize = 8;
+
+/// What tells of a server as long as it runs.
+pub(crate) struct Apis {
+    /// The address of `--health`, if there is one.
+    pub(crate) health: Option<SocketAddr>,
+    tasks: JoinSet<()>,
+    stopped: CancellationToken,
+    audit: Audit,
+}
+
+impl Apis {
+    /// Serves the API on a listener, and its pages for everybody on that of
+    /// `health`.
+    pub(crate) fn start(
+        api: &Arc<Admin>,
+        listener: TcpListener,
+        tls: Option<Tls>,
+        health: Option<(SocketAddr, TcpListener)>,
+        lanes: Option<Lanes>,
+    ) -> Self {
+        let listening = Listening {
+            tls,
+            lanes: lanes.clone(),
+            ..Listening::default()
+        };
+        let stopped = listening.stopped.clone();
+        // Their connections are counted apart from those of xDS, so a fleet that
+        // takes all of its own leaves these alone.
+        let count = Count(Arc::clone(&api.metrics));
+        let met = move |limit| count.limited(limit);
+        let mut tasks = JoinSet::new();
+        let health_address = health.as_ref().map(|(address, _)| *address);
+        if let Some((_, listener)) = health {
+            let listening = Listening {
+                connections: HEALTH_CONNECTIONS,
+                streams: HEALTH_STREAMS,
+                stopped: stopped.clone(),
+                lanes,
+                ..Listening::default()
+            };
+            let pages = admin::health_router(Arc::clone(api));
+            tasks.spawn(listening.serve(listener, pages, met.clone()));
+        }
+        tasks.spawn(listening.serve(listener, admin::router(Arc::clone(api)), met));
+        Self {
+            health: health_address,
+            tasks,
+            stopped,
+            audit: api.audit.clone(),
+        }
+    }
+
+    /// Ends the API, once nothing is to be told any more.
+    pub(crate) async fn finish(mut self) {
+        self.stopped.cancel();
+        while self.tasks.join_next().await.is_some() {}
+        self.audit.flush();
+    }
+}

@@ -1,0 +1,201 @@
+//! Settings of the Mesh Configuration Protocol: a peer to dial, and
+//! collections.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use trunkline::client::{Address, ControlPlane, Pem, Security, TlsOptions};
+use trunkline::kind::ALL;
+use trunkline_proto::mcp::Collection;
+
+use super::value::{Arity, BadValue, Field};
+use crate::kinds;
+
+/// An address to dial: `host:port`, or with `https://` before it for TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    text: String,
+    address: Address,
+    is_secure: bool,
+}
+
+impl Peer {
+    /// The peer, whose certificate these authorities have signed, and to which a
+    /// certificate is shown. Without TLS none of them count.
+    pub(crate) fn control_plane(
+        &self,
+        ca: Option<&PathBuf>,
+        certificate: Option<(&PathBuf, &PathBuf)>,
+    ) -> ControlPlane {
+        let file = |path: &PathBuf| Pem::File(path.clone());
+        let mut plane = ControlPlane::plaintext(self.address.clone());
+        if self.is_secure {
+            plane.security = Security::Tls(TlsOptions {
+                ca: ca.map(file),
+                certificate: certificate.map(|(cert, key)| (file(cert), file(key))),
+                server_name: None,
+            });
+        }
+        plane
+    }
+}
+
+impl FromStr for Peer {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let (is_secure, rest) = match text.split_once("://") {
+            Some(("https", rest)) => (true, rest),
+            Some(("http", rest)) => (false, rest),
+            _ => (false, text),
+        };
+        let address = rest.trim_end_matches('/').parse();
+        let expected = "an address with a port, such as 127.0.0.1:18010 or https://a.example:443";
+        Ok(Self {
+            text: text.to_owned(),
+            address: address.map_err(|_| BadValue::new(text, expected))?,
+            is_secure,
+        })
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Field for Option<Peer> {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = Some(text.parse()?);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Collections that a sink asks for; those of Envoy's types, but for secrets,
+/// if none is named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Collections(Vec<String>);
+
+impl Collections {
+    /// Their names.
+    pub(crate) fn names(&self) -> Vec<String> {
+        match &self.0[..] {
+            [] => {
+                let types = ALL.iter().filter(|url| **url != trunkline::kind::SDS);
+                types.map(|url| Collection::of_type_url(url)).collect()
+            }
+            named => named.to_vec(),
+        }
+    }
+}
+
+/// The collection that a word means: a collection, a word for a type such as
+/// `cds`, or a type URL.
+pub(crate) fn collection_of(word: &str) -> String {
+    match kinds::parse(word) {
+        Ok(type_url) if !Collection::is_name(word) => Collection::of_type_url(type_url.as_str()),
+        _ => word.to_owned(),
+    }
+}
+
+impl Field for Collections {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        let words = text.split(',').map(str::trim);
+        for word in words.filter(|word| !word.is_empty()) {
+            let name = collection_of(word);
+            if !name.contains('/') {
+                let expected =
+                    "a collection such as istio/networking/v1/gateways, or a type such as cds";
+                return Err(BadValue::new(word, expected));
+            }
+            self.0.push(name);
+        }
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.0.clone()
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Many
+    }
+}
+
+/// Keys with values, such as annotations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pairs(pub(crate) Vec<(String, String)>);
+
+/// Reads `KEY=VALUE`.
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), BadValue> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(BadValue::new(text, "a key and a value, such as env=canary")),
+    }
+}
+
+impl Field for Pairs {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        self.0.push(parse_pair(text)?);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        let pairs = self.0.iter();
+        pairs.map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Many
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_has_tls_if_its_scheme_says_so() {
+        for (text, is_secure) in [
+            ("127.0.0.1:1", false),
+            ("http://a.example:1", false),
+            ("https://a.example:443/", true),
+        ] {
+            let peer: Peer = text.parse().unwrap();
+            assert_eq!(
+                (peer.to_string().as_str(), peer.is_secure),
+                (text, is_secure)
+            );
+            let plane = peer.control_plane(None, None);
+            assert_eq!(matches!(plane.security, Security::Tls(_)), is_secure);
+        }
+        for bad in ["", "a", "a:b", "https://"] {
+            assert!(bad.parse::<Peer>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn collections_are_named_or_meant() {
+        let mut some = Collections::default();
+        assert!(
+            some.names()
+                .contains(&"envoy/listener/v3/listeners".to_owned())
+        );
+        assert!(!some.names().contains(&"envoy/tls/v3/secrets".to_owned()));
+        some.put("cds, istio/networking/v1/gateways").unwrap();
+        some.put("secrets").unwrap();
+        let expected = [
+            "envoy/cluster/v3/clusters",
+            "istio/networking/v1/gateways",
+            "envoy/tls/v3/secrets",
+        ];
+        assert_eq!(some.names(), expected);
+        assert!(some.put("bananas").is_err());
+    }
+}

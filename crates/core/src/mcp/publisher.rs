@@ -1,0 +1,335 @@
+//! A source as a whole: its contents and all of its streams. With canaries it
+//! has its contents twice while an update is rolled out (M14).
+//!
+//! ```text
+//!              ┌─ newest ───▶ streams of canaries ── ACK, NACK ─▶ Rollout
+//!   changes ──▶┤     │ names that wait                               │
+//!              └─ promoted ◀──────────────── promoted ◀──────────────┘
+//!                    └──────▶ streams of all others
+//! ```
+//!
+//! Bodies are shared by both, so the second costs an index. Before anything was
+//! promoted, others than canaries are not answered: an empty collection would
+//! make a sink remove what it has from before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::canary::{Rollout, Stage};
+use super::message::{RequestResources, Resources, SinkNode};
+use super::source::{Handled, McpSource, Served, SourceError};
+use crate::change::{Change, Transaction};
+use crate::database::{ApplyError, Database, StreamId};
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::resource::TypeUrl;
+
+/// Which sinks are canaries, and how long an update has to do well there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canaries {
+    /// The annotation that a canary has.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// How long an update soaks after all canaries have ACKed it.
+    pub soak: Duration,
+}
+
+impl Canaries {
+    fn has(&self, node: &SinkNode) -> bool {
+        node.annotations.get(&self.key) == Some(&self.value)
+    }
+}
+
+/// A stream of a publisher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublisherStream(u64);
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Publisher {
+    served: Served,
+    /// What sinks get, but for canaries if there may be any.
+    promoted: Database,
+    staging: Option<Staging>,
+    streams: BTreeMap<PublisherStream, Open>,
+    /// The streams by their number in either database.
+    by_id: BTreeMap<(Side, StreamId), PublisherStream>,
+    numbers: u64,
+}
+
+/// What is newer than what was promoted.
+#[derive(Debug)]
+struct Staging {
+    canaries: Canaries,
+    newest: Database,
+    rollout: Rollout<PublisherStream>,
+    revision: u64,
+    /// Names that may differ between `newest` and `promoted`.
+    waiting: BTreeSet<(TypeUrl, Name)>,
+    has_promoted: bool,
+}
+
+/// The database that a stream reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Newest,
+    Promoted,
+}
+
+/// A stream that has said who it is.
+#[derive(Debug)]
+struct Open {
+    side: Side,
+    machine: McpSource,
+}
+
+impl Publisher {
+    /// A source without contents.
+    #[must_use]
+    pub fn new(served: Served, canaries: Option<Canaries>) -> Self {
+        let staging = canaries.map(|canaries| Staging {
+            rollout: Rollout::new(0, canaries.soak),
+            canaries,
+            newest: Database::new(),
+            revision: 0,
+            waiting: BTreeSet::new(),
+            has_promoted: false,
+        });
+        Self {
+            served,
+            promoted: Database::new(),
+            staging,
+            streams: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            numbers: 0,
+        }
+    }
+
+    /// The newest contents.
+    #[must_use]
+    pub fn contents(&self) -> &Database {
+        match &self.staging {
+            Some(staging) => &staging.newest,
+            None => &self.promoted,
+        }
+    }
+
+    /// How far the newest contents are; `None` without canaries.
+    #[must_use]
+    pub fn stage(&self) -> Option<&Stage<PublisherStream>> {
+        let staging = self.staging.as_ref()?;
+        Some(staging.rollout.stage())
+    }
+
+    /// Applies changes of several collections as one. With canaries it is an
+    /// update that they get first.
+    ///
+    /// # Errors
+    /// The contents cannot be; nothing has changed.
+    pub fn apply(&mut self, changes: Transaction, now: Moment) -> Result<(), ApplyError> {
+        let Some(staging) = &mut self.staging else {
+            return self.promoted.apply(changes);
+        };
+        let touched = names_of(&staging.newest, &changes);
+        staging.newest.apply(changes)?;
+        staging.waiting.extend(touched);
+        staging.revision += 1;
+        staging.rollout.propose(staging.revision);
+        self.judge(now);
+        Ok(())
+    }
+
+    /// A stream begins, of which nothing is known before its first request.
+    pub fn open(&mut self) -> PublisherStream {
+        self.numbers += 1;
+        PublisherStream(self.numbers)
+    }
+
+    /// The machine of a stream that has made a request, and whether its sink is
+    /// a canary.
+    #[must_use]
+    pub fn stream(&self, stream: PublisherStream) -> Option<(&McpSource, bool)> {
+        let open = self.streams.get(&stream)?;
+        let is_canary = self.staging.is_some() && open.side == Side::Newest;
+        Some((&open.machine, is_canary))
+    }
+
+    /// The database that a stream reads.
+    #[must_use]
+    pub fn database(&self, stream: PublisherStream) -> &Database {
+        let side = self.streams.get(&stream).map(|open| open.side);
+        match (&self.staging, side) {
+            (Some(staging), Some(Side::Newest)) => &staging.newest,
+            _ => &self.promoted,
+        }
+    }
+
+    /// Takes a request. The first on a stream decides whether its sink is a
+    /// canary.
+    ///
+    /// # Errors
+    /// The stream has to end.
+    pub fn handle_request(
+        &mut self,
+        stream: PublisherStream,
+        request: RequestResources,
+        now: Moment,
+    ) -> Result<Handled, SourceError> {
+        if !self.streams.contains_key(&stream) {
+            self.begin(stream, request.node.as_ref());
+        }
+        let Some(open) = self.streams.get_mut(&stream) else {
+            return Ok(Handled::Refused);
+        };
+        let db = match (&mut self.staging, open.side) {
+            (Some(staging), Side::Newest) => &mut staging.newest,
+            _ => &mut self.promoted,
+        };
+        let handled = open.machine.handle_request(db, request)?;
+        let asks = matches!(handled, Handled::First | Handled::Restarted);
+        if let Some(staging) = &mut self.staging
+            && open.side == Side::Newest
+            && asks
+        {
+            // It has to take the collection too, before anything is promoted.
+            staging.rollout.handle_disconnected(&stream, now);
+            staging.rollout.handle_connected(stream);
+        }
+        self.judge(now);
+        Ok(handled)
+    }
+
+    fn begin(&mut self, stream: PublisherStream, node: Option<&SinkNode>) {
+        let is_canary = |staging: &Staging| node.is_some_and(|node| staging.canaries.has(node));
+        let side = match &self.staging {
+            Some(staging) if is_canary(staging) => Side::Newest,
+            _ => Side::Promoted,
+        };
+        let db = match (&mut self.staging, side) {
+            (Some(staging), Side::Newest) => &mut staging.newest,
+            _ => &mut self.promoted,
+        };
+        let machine = McpSource::new(db, self.served.clone());
+        self.by_id.insert((side, machine.stream()), stream);
+        self.streams.insert(stream, Open { side, machine });
+    }
+
+    /// Returns the next response on a stream, if there is one.
+    pub fn poll_resources(&mut self, stream: PublisherStream) -> Option<Resources> {
+        let open = self.streams.get_mut(&stream)?;
+        let db = match (&mut self.staging, open.side) {
+            (Some(staging), Side::Newest) => &mut staging.newest,
+            (Some(staging), Side::Promoted) if !staging.has_promoted => return None,
+            _ => &mut self.promoted,
+        };
+        open.machine.poll_resources(db)
+    }
+
+    /// A stream ended. Returns its machine's counters: NACKs, and requests with
+    /// an old nonce.
+    pub fn close(&mut self, stream: PublisherStream, now: Moment) -> (u64, u64) {
+        let Some(Open { side, machine }) = self.streams.remove(&stream) else {
+            return (0, 0);
+        };
+        self.by_id.remove(&(side, machine.stream()));
+        let counters = (machine.nacks(), machine.stale());
+        match (&mut self.staging, side) {
+            (Some(staging), Side::Newest) => {
+                machine.close(&mut staging.newest);
+                staging.rollout.handle_disconnected(&stream, now);
+            }
+            _ => machine.close(&mut self.promoted),
+        }
+        counters
+    }
+
+    /// Returns the streams that changes concern.
+    pub fn take_woken(&mut self) -> Vec<PublisherStream> {
+        let promoted = self.promoted.take_woken_streams();
+        let newest = self.staging.as_mut();
+        let newest = newest.map(|staging| staging.newest.take_woken_streams());
+        let promoted = promoted.into_iter().map(|id| (Side::Promoted, id));
+        let newest = newest.into_iter().flatten().map(|id| (Side::Newest, id));
+        let woken = promoted.chain(newest);
+        woken.filter_map(|id| self.by_id.get(&id).copied()).collect()
+    }
+
+    /// When [`Self::promote`] has to be called again, if nothing happens before.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Moment> {
+        self.staging.as_ref()?.rollout.deadline()
+    }
+
+    /// Brings an update to everyone whose soak time is over. Returns the streams
+    /// that may have news.
+    pub fn promote(&mut self, now: Moment) -> Vec<PublisherStream> {
+        let Some(staging) = &mut self.staging else {
+            return Vec::new();
+        };
+        if staging.rollout.poll_promoted(now).is_none() {
+            return Vec::new();
+        }
+        let waiting = std::mem::take(&mut staging.waiting).into_iter();
+        let changes = waiting.map(|(type_url, name)| {
+            let id = staging.newest.find_type(&type_url);
+            let found = id.and_then(|id| staging.newest.variants(id, &name).first());
+            match found {
+                Some(resource) => Change::Upsert(type_url, resource.clone()),
+                None => Change::Remove(type_url, name),
+            }
+        });
+        let changes: Transaction = changes.collect();
+        staging.has_promoted = true;
+        // The newest contents could be, and these are the same.
+        let applied = self.promoted.apply(changes);
+        debug_assert!(applied.is_ok(), "{applied:?}");
+        self.promoted.take_woken_streams();
+        let streams = self.streams.iter();
+        let others = streams.filter(|(_, open)| open.side == Side::Promoted);
+        others.map(|(stream, _)| *stream).collect()
+    }
+
+    /// Tells the roll-out what canaries say of the newest contents.
+    fn judge(&mut self, now: Moment) {
+        let Some(staging) = &mut self.staging else {
+            return;
+        };
+        let canaries = self.streams.iter();
+        for (stream, open) in canaries.filter(|(_, open)| open.side == Side::Newest) {
+            let mut rejected = open.machine.rejected(&staging.newest);
+            match rejected.next() {
+                Some((collection, reason)) => {
+                    let reason = format!("{collection}: {reason}");
+                    staging.rollout.handle_nack(stream, staging.revision, &reason);
+                }
+                None if open.machine.is_current(&staging.newest) => {
+                    staging.rollout.handle_ack(stream, staging.revision, now);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// The names that changes may give other contents.
+fn names_of(db: &Database, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
+    let mut names = Vec::new();
+    for change in changes {
+        let url = change.type_url();
+        let mut add = |name: &Name| names.push((url.clone(), name.clone()));
+        match change {
+            Change::Upsert(_, resource) => add(&resource.name),
+            Change::Remove(_, name)
+            | Change::RemoveVariant(_, name, _)
+            | Change::Fail(_, name, _) => add(name),
+            Change::ReplaceAll(_, all) => {
+                all.iter().for_each(|resource| add(&resource.name));
+                if let Some(id) = db.find_type(url) {
+                    db.resources(id).for_each(|resource| add(&resource.name));
+                }
+            }
+        }
+    }
+    names
+}
