@@ -11,12 +11,16 @@ use std::collections::VecDeque;
 use super::held::Held;
 use super::message::{RequestResources, ResourcesUpdate};
 use crate::database::{CursorId, Database, Position, Scope, StreamId, SubscriberId};
+use crate::message::InitialVersions;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl, Version};
 
 /// Rejected states that are remembered. A collection that swings between more
 /// of them is sent again.
 const MAX_REJECTED: usize = 64;
+
+/// Bytes of a version that is remembered, beside its texts.
+const ENTRY: usize = 64;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub(super) struct CollectionStream {
     /// The sink's last request asked for incremental updates (M6).
     incremental: bool,
     held: Held,
+    /// Bytes of what the sink says it holds, until it holds what was sent.
+    claimed: usize,
     /// The response without an acknowledgement; there is one at most (M2).
     pending: Option<Pending>,
     /// The nonce of the newest response.
@@ -55,6 +61,7 @@ impl CollectionStream {
             cursor,
             incremental: request.incremental,
             held: Held::Claimed(request.initial_versions.clone()),
+            claimed: weight(&request.initial_versions),
             pending: None,
             latest: None,
             rejected: VecDeque::new(),
@@ -67,6 +74,7 @@ impl CollectionStream {
         self.unpin_pending(db);
         let claimed = Held::Claimed(request.initial_versions.clone());
         self.replace_held(db, claimed);
+        self.claimed = weight(&request.initial_versions);
         self.latest = None;
         self.rejected.clear();
         self.incremental = request.incremental;
@@ -130,6 +138,11 @@ impl CollectionStream {
         Some((nonce, Version::of_hash(sum), update))
     }
 
+    /// Bytes of what the sink says it holds.
+    pub(super) fn claimed(&self) -> usize {
+        self.claimed
+    }
+
     /// Ends the conversation, and what the database keeps for it.
     pub(super) fn close(self, db: &mut Database) {
         db.close_cursor(self.cursor);
@@ -161,6 +174,7 @@ impl CollectionStream {
     /// Keeps what the sink holds; the position of what it held before is no
     /// longer needed.
     fn replace_held(&mut self, db: &mut Database, held: Held) {
+        self.claimed = 0;
         let before = std::mem::replace(&mut self.held, held);
         if let Held::At { position, .. } = before {
             db.unpin(self.cursor, position);
@@ -172,6 +186,13 @@ impl CollectionStream {
             db.unpin(self.cursor, position);
         }
     }
+}
+
+/// The bytes that a sink's versions take, about.
+pub(super) fn weight(versions: &InitialVersions) -> usize {
+    let entries = versions.iter();
+    let bytes = entries.map(|(name, version)| name.as_str().len() + version.as_str().len());
+    bytes.map(|bytes| bytes + ENTRY).sum()
 }
 
 /// The conversations of a stream, by collection.

@@ -22,6 +22,7 @@ mod canary;
 mod collection_stream;
 mod held;
 mod message;
+mod publisher;
 mod sink;
 mod source;
 #[cfg(test)]
@@ -29,5 +30,6 @@ mod tests;
 
 pub use canary::{Rollout, Stage};
 pub use message::{RequestResources, Resources, ResourcesUpdate, SinkNode};
+pub use publisher::{Canaries, Publisher, PublisherStream};
 pub use sink::{Delivery, McpSink, Received, Rejected, SinkError, Verdict};
 pub use source::{Handled, McpSource, Served, SourceError};

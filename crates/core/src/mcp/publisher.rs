@@ -252,7 +252,9 @@ impl Publisher {
         let promoted = promoted.into_iter().map(|id| (Side::Promoted, id));
         let newest = newest.into_iter().flatten().map(|id| (Side::Newest, id));
         let woken = promoted.chain(newest);
-        woken.filter_map(|id| self.by_id.get(&id).copied()).collect()
+        woken
+            .filter_map(|id| self.by_id.get(&id).copied())
+            .collect()
     }
 
     /// When [`Self::promote`] has to be called again, if nothing happens before.
@@ -301,7 +303,9 @@ impl Publisher {
             match rejected.next() {
                 Some((collection, reason)) => {
                     let reason = format!("{collection}: {reason}");
-                    staging.rollout.handle_nack(stream, staging.revision, &reason);
+                    staging
+                        .rollout
+                        .handle_nack(stream, staging.revision, &reason);
                 }
                 None if open.machine.is_current(&staging.newest) => {
                     staging.rollout.handle_ack(stream, staging.revision, now);

@@ -2,15 +2,19 @@
 
 use std::ops::Bound;
 
-use super::collection_stream::{CollectionStream, Collections};
+use super::collection_stream::{CollectionStream, Collections, weight};
 use super::message::{RequestResources, Resources, SinkNode};
 use crate::database::{Database, StreamId};
-use crate::message::ErrorDetail;
+use crate::message::{ErrorDetail, InitialVersions};
 use crate::resource::{Nonce, TypeUrl};
 
 /// Collections that one stream may ask for. One more is refused, and the others
 /// go on.
 const MAX_COLLECTIONS: usize = 1024;
+
+/// Bytes of versions that the sink of one stream may say it holds, in all its
+/// collections together. Beyond that it is sent a full state, which needs none.
+const MAX_CLAIMED: usize = 32 << 20;
 
 /// The collections that a source serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,6 +157,7 @@ impl McpSource {
         if let Some(node) = &request.node {
             self.node.clone_from(node);
         }
+        let request = self.within_budget(request);
         let known = self.collections.get_mut(&request.collection);
         Ok(match (known, &request.nonce) {
             (None, None) => self.begin(db, request),
@@ -176,6 +181,20 @@ impl McpSource {
                 Handled::Stale
             }
         })
+    }
+
+    /// Takes the versions out of a request that are more than a stream may
+    /// bring. The answer is a full state then.
+    fn within_budget(&self, mut request: RequestResources) -> RequestResources {
+        let others = self.collections.iter();
+        let others = others.filter(|(name, _)| **name != request.collection);
+        let others: usize = others.map(|(_, collection)| collection.claimed()).sum();
+        let is_first = request.nonce.is_none();
+        if is_first && others + weight(&request.initial_versions) > MAX_CLAIMED {
+            request.initial_versions = InitialVersions::default();
+            request.incremental = false;
+        }
+        request
     }
 
     fn begin(&mut self, db: &mut Database, request: RequestResources) -> Handled {

@@ -2,6 +2,7 @@
 
 mod canary;
 mod exchanges;
+mod publisher;
 mod sink;
 mod source;
 mod world;
