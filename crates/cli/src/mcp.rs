@@ -9,7 +9,8 @@ use trunkline::bounds;
 use trunkline::checked::Guard;
 use trunkline::listen::{Lanes, Listening};
 use trunkline::mcp::{
-    Door, McpContents, McpSource, OwnerOptions, SinkNode, SinkOptions, SinkStatus, SourceStatus,
+    Door, McpContents, McpSource, OwnerOptions, RolloutStatus, SinkNode, SinkOptions, SinkStatus,
+    SourceStatus, Wire,
 };
 use trunkline::tls::Tls;
 
@@ -51,6 +52,8 @@ pub(crate) struct Counts {
     pub(crate) stale: u64,
     /// Collections, of each stream, whose newest response is rejected.
     pub(crate) rejected: usize,
+    /// Whether a canary has stopped an update.
+    pub(crate) is_stopped: bool,
 }
 
 impl Status {
@@ -64,6 +67,7 @@ impl Status {
                     nacks: collections.map(|one| one.rejected).sum(),
                     stale: 0,
                     rejected: rejected.count(),
+                    is_stopped: false,
                 }
             }
             Self::Source(status) => Counts {
@@ -71,6 +75,7 @@ impl Status {
                 nacks: status.nacks,
                 stale: status.stale,
                 rejected: status.streams.iter().map(|one| one.rejected.len()).sum(),
+                is_stopped: matches!(status.rollout, Some(RolloutStatus::Stopped { .. })),
             },
         }
     }
@@ -108,6 +113,10 @@ pub(crate) fn contents(
         node: SinkNode {
             id: settings.sending.identifier.clone(),
             annotations: mcp.annotations.0.iter().cloned().collect(),
+        },
+        wire: match mcp.over_xds {
+            true => Wire::Xds,
+            false => Wire::Mcp,
         },
         ..SinkOptions::of("", mcp.collections.names())
     };

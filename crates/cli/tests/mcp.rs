@@ -280,3 +280,104 @@ fn a_sink_that_anyone_could_reach_is_refused() {
     let said = bad(&run(&[&args[..], &both].concat()), 2);
     assert!(said.contains("two sources"), "{said}");
 }
+
+#[test]
+fn m14_an_update_reaches_others_after_the_canaries_and_not_if_one_rejects_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("clusters.yaml");
+    put(&file, CLUSTER);
+    let listen = ["--listen", "127.0.0.1:0"];
+    let canary = ["--canary", "env=canary", "--soak", "200ms"];
+    let source = Source::start(dir.path(), &[&listen[..], &canary[..]].concat());
+    let stage = || source.get("/api/v1/mcp")["rollout"]["stage"].clone();
+    // The canary has a name of its own, which the source must not bring.
+    let own = tempfile::tempdir().unwrap();
+    let of_canary = own.path().join("own.yaml");
+    put(&of_canary, &edited("own"));
+    let first = ["--mcp-from", &source.listen, "--collections", "cds"];
+    let more = [
+        "--mcp-annotation",
+        "env=canary",
+        "--config",
+        of_canary.to_str().unwrap(),
+    ];
+    let canary = Server::start_until(&[&first[..], &more[..]].concat(), "ready");
+    let other = Server::start_until(&first, "ready");
+    assert_eq!(other.names("cds"), ["backend"]);
+    until("the first contents to be promoted", || {
+        (stage() == "PROMOTED").then_some(())
+    });
+
+    put(&file, &edited("second"));
+    until("the edit", || {
+        (other.names("cds") == ["second"]).then_some(())
+    });
+    assert_eq!(canary.names("cds"), ["own", "second"]);
+
+    put(&file, &edited("own"));
+    let status = until("the stop", || {
+        let status = source.get("/api/v1/mcp");
+        (status["rollout"]["stage"] == "STOPPED").then_some(status)
+    });
+    let error = status["rollout"]["error"].as_str().unwrap();
+    assert!(error.contains("belongs to origin"), "{error}");
+    source.running.logged("a canary rejects an update");
+    let admin = source.admin.to_string();
+    let said = good(&run(&["mcp", "status", "--admin", &admin]));
+    assert!(
+        said.contains("stopped: trunkline rejects the newest contents"),
+        "{said}"
+    );
+    let (_, metrics) = Server::http_at(source.admin, "GET", "/metrics", &[], "");
+    assert!(metrics.contains("trunkline_mcp_rollout_stopped 1"));
+    // Well beyond the soak time.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    assert_eq!(other.names("cds"), ["second"]);
+
+    put(&file, &edited("third"));
+    until("the next edit", || {
+        (other.names("cds") == ["third"]).then_some(())
+    });
+}
+
+#[test]
+fn mcp_over_xds_is_served_and_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    put(&dir.path().join("front.yaml"), GATEWAY);
+    put(&dir.path().join("clusters.yaml"), CLUSTER);
+    let source = Source::listening(dir.path());
+    let ask = |collection: &str| {
+        let args = [
+            "mcp",
+            "watch",
+            collection,
+            "--server",
+            &source.listen,
+            "--once",
+            "--xds",
+        ];
+        good(&run(&args))
+    };
+    // As Istio asks for it, and by its name here.
+    for collection in [
+        "networking.istio.io/v1/Gateway",
+        "istio/networking/v1/gateways",
+    ] {
+        let line = ask(collection);
+        let expected = format!("added {collection} shop/front version ");
+        assert!(line.starts_with(&expected), "{line}");
+    }
+    let flags = [
+        "--mcp-from",
+        &source.listen,
+        "--mcp-over-xds",
+        "--collections",
+        "cds",
+    ];
+    let plane = Server::start_until(&flags, "ready");
+    assert_eq!(plane.names("cds"), ["backend"]);
+    put(&dir.path().join("clusters.yaml"), &edited("other"));
+    until("the edit", || {
+        (plane.names("cds") == ["other"]).then_some(())
+    });
+}

@@ -111,7 +111,7 @@ pub const SMALL_REQUESTS: usize = 64 << 10;
 
 /// Streams of the Mesh Configuration Protocol on a connection: a source and a
 /// sink have one.
-pub const MCP_STREAMS: usize = 4;
+pub const MCP_STREAMS: usize = 1;
 
 // An address.
 
@@ -126,7 +126,7 @@ pub const EFFORT_PER_SECOND: Duration = Duration::from_millis(50);
 
 /// Connections to an address of the Mesh Configuration Protocol. Its peers are
 /// control planes, of which there are few.
-pub const MCP_CONNECTIONS: usize = 256;
+pub const MCP_CONNECTIONS: usize = 64;
 
 /// Refused streams that are held open; one more ends at once. Half of them may
 /// be of one address.

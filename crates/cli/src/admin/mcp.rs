@@ -3,7 +3,9 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use trunkline::mcp::{CollectionStatus, SinkStatus, SourceStatus, SourceStreamStatus};
+use trunkline::mcp::{
+    CollectionStatus, RolloutStatus, SinkStatus, SourceStatus, SourceStreamStatus,
+};
 
 use super::Shared;
 use crate::mcp::{Role, Status};
@@ -63,15 +65,32 @@ fn show_source(role: &Role, status: &SourceStatus) -> Value {
         "role": "source",
         "collections": collections.collect::<Vec<_>>(),
         "sinks": sinks.collect::<Vec<_>>(),
+        "rollout": status.rollout.as_ref().map(show_rollout),
         "nacks": status.nacks,
         "stale": status.stale,
     })
+}
+
+fn show_rollout(rollout: &RolloutStatus) -> Value {
+    match rollout {
+        RolloutStatus::Promoted => json!({"stage": "PROMOTED"}),
+        RolloutStatus::OnCanaries { canaries } => {
+            json!({"stage": "ON CANARIES", "canaries": canaries})
+        }
+        RolloutStatus::Soaking(left) => {
+            json!({"stage": "SOAKING", "left_seconds": left.as_secs()})
+        }
+        RolloutStatus::Stopped { canary, reason } => {
+            json!({"stage": "STOPPED", "canary": canary, "error": reason})
+        }
+    }
 }
 
 fn show_stream(stream: &SourceStreamStatus) -> Value {
     let SourceStreamStatus {
         peer,
         node,
+        is_canary,
         is_current,
         pending,
         rejected,
@@ -84,6 +103,7 @@ fn show_stream(stream: &SourceStreamStatus) -> Value {
         "node": node.id,
         "annotations": node.annotations,
         "address": peer,
+        "canary": is_canary,
         "status": match (rejected.is_empty(), is_current) {
             (false, _) => "NACKED",
             (true, false) => "STALE",

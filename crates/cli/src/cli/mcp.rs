@@ -38,6 +38,12 @@ pub(crate) struct McpSource {
     /// A sink to connect to: host:port, or with https:// before it; may be repeated
     #[arg(long, value_name = "ADDR")]
     pub(crate) dial: Vec<Peer>,
+    /// Sinks with this annotation get a change first, and others after all of them have taken it
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) canary: Option<String>,
+    /// How long a change has to do well with canaries before others get it
+    #[arg(long, value_name = "TIME", default_value = "30s", requires = "canary", value_parser = parse_duration)]
+    pub(crate) soak: Duration,
     /// Where its status, /ready and /metrics are
     #[arg(long, value_name = "ADDR", default_value = ADMIN)]
     pub(crate) admin: String,
@@ -83,6 +89,9 @@ pub(crate) struct McpWatch {
     /// Ask for changes, and not for the whole collection each time
     #[arg(long)]
     pub(crate) incremental: bool,
+    /// Ask over xDS, as Istio speaks it: collections are type URLs of ADS
+    #[arg(long, conflicts_with = "incremental")]
+    pub(crate) xds: bool,
     /// The name of the sink to be
     #[arg(long, value_name = "ID", default_value = "trunkline-watch")]
     pub(crate) node: String,

@@ -118,6 +118,7 @@ impl Metrics {
         let table = &self.table;
         table.mcp_streams.set(to_gauge(mcp.streams));
         table.mcp_rejected.set(to_gauge(mcp.rejected));
+        table.mcp_stopped.set(i64::from(mcp.is_stopped));
         table.mcp_nacks.inner().store(mcp.nacks, Ordering::Relaxed);
         table.mcp_stale.inner().store(mcp.stale, Ordering::Relaxed);
     }

@@ -154,6 +154,7 @@ pub(crate) struct Mcp {
     pub(crate) labels: Vec<String>,
     pub(crate) annotations: Pairs,
     pub(crate) tls_ca: Option<PathBuf>,
+    pub(crate) over_xds: bool,
 }
 
 impl Mcp {

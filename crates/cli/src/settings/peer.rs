@@ -98,8 +98,10 @@ impl Collections {
 /// The collection that a word means: a collection, a word for a type such as
 /// `cds`, or a type URL.
 pub(crate) fn collection_of(word: &str) -> String {
+    // A path is a collection, or as Istio asks for one over xDS.
+    let is_type = !word.contains('/') || word.starts_with("type.googleapis.com/");
     match kinds::parse(word) {
-        Ok(type_url) if !Collection::is_name(word) => Collection::of_type_url(type_url.as_str()),
+        Ok(type_url) if is_type => Collection::of_type_url(type_url.as_str()),
         _ => word.to_owned(),
     }
 }

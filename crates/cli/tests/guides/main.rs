@@ -340,7 +340,6 @@ fn sources_and_sinks() {
             ENVOY,
             ("sleep 2", Prints(&[])),
             ("sleep 1", Prints(&[])),
-            ("added envoy/cluster", Of("trunkline mcp watch", &[])),
             ("mcp_from:", Settings),
         ],
     );

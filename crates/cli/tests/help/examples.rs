@@ -28,7 +28,14 @@ impl Example {
     pub(crate) fn is_endless(&self) -> bool {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         let flags = ["--watch", "-w", "--lease"];
-        let commands = ["serve", "watch", "replay", "demo", "mcp source", "mcp watch"];
+        let commands = [
+            "serve",
+            "watch",
+            "replay",
+            "demo",
+            "mcp source",
+            "mcp watch",
+        ];
         if words.contains(&"--once") {
             return false;
         }

@@ -10,18 +10,21 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::server::{Grpc, StreamingService};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::link::{Ended, Form, Link, Why};
-use crate::bounds::MCP_MESSAGE;
+use super::link::{Ended, Form, Link, Why, Wire};
 use crate::codec::RawCodec;
 use crate::listen::{BoxError, Closing};
 use crate::server::{BoxFuture, Connection};
 
 /// A source or a sink: what it does on a stream.
 pub(super) trait Role: Clone + Send + Sync + 'static {
-    /// The method that it serves where it listens.
-    const SERVED: &'static str;
-    /// The method that it opens where it dials.
-    const DIALLED: &'static str;
+    /// The methods that it serves where it listens.
+    const SERVED: &'static [(&'static str, Wire)];
+
+    /// Bytes of a message that it takes.
+    const LONGEST: usize;
+
+    /// The method that it opens where it dials, and its messages.
+    fn dialled(&self) -> (&'static str, Wire);
 
     /// Serves a stream until it ends.
     fn run(self, link: &mut Link) -> impl Future<Output = Ended> + Send;
@@ -44,21 +47,22 @@ where
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let open = Opener(self.0.clone());
+        let role = self.0.clone();
         Box::pin(async move {
             let path = request.uri().path();
-            if path != R::SERVED {
+            let Some((_, wire)) = R::SERVED.iter().find(|(served, _)| *served == path) else {
                 let status = Status::unimplemented(format!("no method {path}"));
                 return Ok(status.into_http());
-            }
-            let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(MCP_MESSAGE);
+            };
+            let open = Opener(role, *wire);
+            let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(R::LONGEST);
             Ok(grpc.streaming(open, request).await)
         })
     }
 }
 
 /// Opens the stream of a request.
-struct Opener<R>(R);
+struct Opener<R>(R, Wire);
 
 impl<R: Role> StreamingService<Bytes> for Opener<R> {
     type Response = Bytes;
@@ -78,6 +82,7 @@ impl<R: Role> StreamingService<Bytes> for Opener<R> {
         let mut link = Link {
             peer: peer.map_or_else(String::new, |peer| peer.to_string()),
             is_for_secrets,
+            wire: self.1,
             form: Form::Accepted {
                 inbound: Box::new(request.into_inner()),
                 out: out.clone(),

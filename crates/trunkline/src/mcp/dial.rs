@@ -7,14 +7,13 @@ use trunkline_core::sink::{Backoff, BackoffConfig};
 
 use super::accept::Role;
 use super::link::{Ended, Form, Link, Why};
-use crate::bounds::MCP_MESSAGE;
 use crate::client::transport::{Connector, TransportOptions};
 use crate::client::{ControlPlane, Security};
 
 /// Dials for ever.
 pub(super) async fn dial<R: Role>(role: R, peer: ControlPlane, backoff: BackoffConfig) {
     let connector = Connector::new(TransportOptions {
-        max_message: MCP_MESSAGE,
+        max_message: R::LONGEST,
         ..TransportOptions::default()
     });
     let mut backoff = Backoff::new(backoff, RandomState::new().hash_one(0));
@@ -32,12 +31,14 @@ pub(super) async fn dial<R: Role>(role: R, peer: ControlPlane, backoff: BackoffC
 }
 
 async fn dial_once<R: Role>(role: R, connector: &Connector, peer: &ControlPlane) -> Ended {
-    match connector.open(peer, R::DIALLED).await {
+    let (method, wire) = role.dialled();
+    match connector.open(peer, method).await {
         Ok(stream) => {
             let mut link = Link {
                 peer: peer.address.to_string(),
                 // The other end of TLS has shown who it is.
                 is_for_secrets: peer.security != Security::Plaintext || peer.address.is_local(),
+                wire,
                 form: Form::Dialled(Box::new(stream)),
             };
             role.run(&mut link).await

@@ -6,11 +6,23 @@ use tonic::{Status, Streaming};
 
 use crate::client::transport::{RequestSender, ResponseReceiver, Stream};
 
+/// How messages look on a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// Those of the Mesh Configuration Protocol.
+    #[default]
+    Mcp,
+    /// Those of xDS: state of the world on ADS, with collections as type URLs,
+    /// as Istio speaks it today. Who dials is the sink.
+    Xds,
+}
+
 /// A stream, and a name for its other end.
 pub(super) struct Link {
     pub(super) peer: String,
     /// Whether secrets may go to the other end.
     pub(super) is_for_secrets: bool,
+    pub(super) wire: Wire,
     pub(super) form: Form,
 }
 

@@ -14,9 +14,11 @@ use trunkline_proto::mcp::{SINK_METHOD, SOURCE_METHOD};
 
 use super::accept::{Accept, Role};
 use super::dial;
-use super::link::{Ended, Link, Outgoing, Why};
+use super::link::{Ended, Link, Outgoing, Why, Wire};
 use super::sink_status::SinkStatus;
 use super::wire::{self, Unreadable};
+use super::xds;
+use crate::bounds::MCP_MESSAGE;
 use crate::client::ControlPlane;
 use crate::listen::Listening;
 use crate::server::BoxFuture;
@@ -31,6 +33,8 @@ pub struct SinkOptions {
     /// It asks for incremental updates. A source may send full states all the
     /// same (M6).
     pub incremental: bool,
+    /// What it speaks where it dials. Over xDS there are full states only.
+    pub wire: Wire,
     /// How it dials a source that it lost.
     pub backoff: BackoffConfig,
 }
@@ -46,6 +50,7 @@ impl SinkOptions {
             },
             collections: collections.into_iter().map(TypeUrl::new).collect(),
             incremental: true,
+            wire: Wire::Mcp,
             backoff: BackoffConfig::default(),
         }
     }
@@ -98,8 +103,10 @@ impl McpSink {
             node,
             collections,
             incremental,
+            wire,
             ..
         } = options.clone();
+        let incremental = incremental && wire == Wire::Mcp;
         let machine = Machine::new(node, collections, incremental);
         let status = Mutex::new(SinkStatus::of(&options.collections));
         Self {
@@ -151,14 +158,15 @@ impl McpSink {
         machine: &mut Machine,
         heard: &mut bool,
     ) -> Result<std::convert::Infallible, Why> {
+        let wire = link.wire;
         let (mut out, mut inbound) = link.halves();
         loop {
-            say(machine, &mut out).await?;
+            say(machine, &mut out, wire).await?;
             tokio::select! {
                 message = inbound.next() => {
                     let message = message?;
                     *heard = true;
-                    self.take(machine, message).await?;
+                    self.take(machine, wire, message).await?;
                 }
                 () = self.shared.again.notified() => machine.ask_again(),
             }
@@ -166,8 +174,12 @@ impl McpSink {
     }
 
     /// Takes a response, and the owner's verdict on it.
-    async fn take(&self, machine: &mut Machine, message: Bytes) -> Result<(), Why> {
-        let response = match wire::read_resources(message) {
+    async fn take(&self, machine: &mut Machine, wire: Wire, message: Bytes) -> Result<(), Why> {
+        let read = match wire {
+            Wire::Mcp => wire::read_resources(message),
+            Wire::Xds => xds::read_resources(message),
+        };
+        let response = match read {
             Ok(response) => response,
             Err(Unreadable::Malformed(collection, nonce, fault)) => {
                 let verdict = Verdict::Reject(vec![fault.clone()]);
@@ -210,10 +222,13 @@ impl McpSink {
 }
 
 /// Sends all that is to be said.
-async fn say(machine: &mut Machine, out: &mut Outgoing<'_>) -> Result<(), Why> {
+async fn say(machine: &mut Machine, out: &mut Outgoing<'_>, wire: Wire) -> Result<(), Why> {
     while let Some(request) = machine.poll_request() {
         out.ready().await?;
-        out.send(wire::write_request(request));
+        out.send(match wire {
+            Wire::Mcp => wire::write_request(request),
+            Wire::Xds => xds::write_request(request),
+        });
     }
     Ok(())
 }
@@ -223,8 +238,16 @@ fn refused(error: &impl fmt::Display) -> Why {
 }
 
 impl Role for McpSink {
-    const SERVED: &'static str = SINK_METHOD;
-    const DIALLED: &'static str = SOURCE_METHOD;
+    const SERVED: &'static [(&'static str, Wire)] = &[(SINK_METHOD, Wire::Mcp)];
+
+    const LONGEST: usize = MCP_MESSAGE;
+
+    fn dialled(&self) -> (&'static str, Wire) {
+        match self.shared.options.wire {
+            Wire::Mcp => (SOURCE_METHOD, Wire::Mcp),
+            Wire::Xds => (xds::METHOD, Wire::Xds),
+        }
+    }
 
     async fn run(self, link: &mut Link) -> Ended {
         let mut heard = false;

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use trunkline_core::Moment;
 use trunkline_core::change::{Change, Transaction};
-use trunkline_core::database::{ApplyError, Database, StreamId};
-use trunkline_core::mcp::{McpSource as Machine, Served};
+use trunkline_core::database::ApplyError;
+use trunkline_core::mcp::{Canaries, Publisher, PublisherStream, Served};
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::BackoffConfig;
 use trunkline_proto::mcp::{SINK_METHOD, SOURCE_METHOD};
 
 use super::accept::{Accept, Role};
 use super::dial;
-use super::link::{Ended, Link};
+use super::link::{Ended, Link, Wire};
 use super::source_status::SourceStatus;
 use super::source_stream;
-use super::{McpResource, wire};
+use super::{McpResource, wire, xds};
+use crate::bounds::MCP_REQUEST;
 use crate::client::ControlPlane;
 use crate::listen::Listening;
 
@@ -27,6 +31,9 @@ use crate::listen::Listening;
 pub struct SourceOptions {
     /// The collections that it serves.
     pub served: Served,
+    /// Sinks that get an update before others; `None` if all get it at once
+    /// (M14).
+    pub canaries: Option<Canaries>,
     /// How it dials sinks that it lost.
     pub backoff: BackoffConfig,
 }
@@ -35,6 +42,7 @@ impl Default for SourceOptions {
     fn default() -> Self {
         Self {
             served: Served::Any,
+            canaries: None,
             backoff: BackoffConfig::default(),
         }
     }
@@ -49,31 +57,95 @@ pub struct McpSource {
 
 /// What streams share.
 pub(super) struct Shared {
-    pub(super) options: SourceOptions,
+    options: SourceOptions,
     state: Mutex<State>,
+    /// When time begins for the machines.
+    start: Instant,
+    /// Told when the soak time of an update begins, or is over for another
+    /// reason.
+    soaking: Notify,
+    /// Whether a task brings updates to everyone.
+    is_promoting: AtomicBool,
 }
 
 /// Contents, and every open stream.
-#[derive(Default)]
 pub(super) struct State {
-    pub(super) db: Database,
-    pub(super) streams: BTreeMap<StreamId, Open>,
+    pub(super) publisher: Publisher,
+    pub(super) streams: BTreeMap<PublisherStream, Open>,
     /// Counters of streams that have ended.
     pub(super) past: SourceStatus,
 }
 
 /// An open stream.
 pub(super) struct Open {
-    pub(super) machine: Machine,
     pub(super) peer: String,
     /// Woken by changes that concern the stream.
     pub(super) woken: Arc<Notify>,
 }
 
+impl State {
+    /// Wakes streams.
+    fn wake(&self, streams: impl IntoIterator<Item = PublisherStream>) {
+        for stream in streams {
+            if let Some(open) = self.streams.get(&stream) {
+                open.woken.notify_one();
+            }
+        }
+    }
+
+    /// Wakes the streams that changes concern.
+    pub(super) fn wake_changed(&mut self) {
+        let woken = self.publisher.take_woken();
+        self.wake(woken);
+    }
+}
+
+/// How long the task of roll-outs sleeps at least and at most.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
 impl Shared {
     /// Locks contents and streams; nobody waits while they are locked.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        Moment::new(self.start.elapsed())
+    }
+
+    /// Has the soak time looked at again, of which there is none without
+    /// canaries.
+    pub(super) fn look_at_soak(self: &Arc<Self>) {
+        if self.options.canaries.is_none() {
+            return;
+        }
+        if !self.is_promoting.swap(true, Ordering::Relaxed) {
+            tokio::spawn(promote(Arc::downgrade(self)));
+        }
+        self.soaking.notify_one();
+    }
+}
+
+/// Brings updates to everyone when their soak time is over, as long as the
+/// source lives.
+async fn promote(source: Weak<Shared>) {
+    while let Some(shared) = source.upgrade() {
+        let deadline = {
+            let mut state = shared.lock();
+            let streams = state.publisher.promote(shared.now());
+            if !streams.is_empty() {
+                tracing::info!("an update goes to all sinks: canaries have taken it");
+            }
+            state.wake(streams);
+            state.publisher.deadline()
+        };
+        let wait = deadline.map_or(LONGEST_WAIT, |at| {
+            let left = at - shared.now();
+            left.clamp(SHORTEST_WAIT, LONGEST_WAIT)
+        });
+        // The time of a wait is bounded so that the task ends with the source.
+        let _ = tokio::time::timeout(wait, shared.soaking.notified()).await;
     }
 }
 
@@ -95,9 +167,20 @@ impl McpSource {
     /// A source without contents.
     #[must_use]
     pub fn new(options: SourceOptions) -> Self {
-        let state = Mutex::default();
+        let publisher = Publisher::new(options.served.clone(), options.canaries.clone());
+        let state = State {
+            publisher,
+            streams: BTreeMap::new(),
+            past: SourceStatus::default(),
+        };
         Self {
-            shared: Arc::new(Shared { options, state }),
+            shared: Arc::new(Shared {
+                options,
+                state: Mutex::new(state),
+                start: Instant::now(),
+                soaking: Notify::new(),
+                is_promoting: AtomicBool::new(false),
+            }),
         }
     }
 
@@ -136,12 +219,9 @@ impl McpSource {
     /// The contents cannot be; nothing has changed.
     pub fn apply(&self, changes: Transaction) -> Result<(), ApplyError> {
         let mut state = self.shared.lock();
-        state.db.apply(changes)?;
-        for stream in state.db.take_woken_streams() {
-            if let Some(open) = state.streams.get(&stream) {
-                open.woken.notify_one();
-            }
-        }
+        state.publisher.apply(changes, self.shared.now())?;
+        state.wake_changed();
+        self.shared.soaking.notify_one();
         Ok(())
     }
 
@@ -149,15 +229,16 @@ impl McpSource {
     #[must_use]
     pub fn collections(&self) -> BTreeMap<TypeUrl, usize> {
         let state = self.shared.lock();
-        let types = state.db.types();
-        let types = types.map(|(id, name)| (name.clone(), state.db.len(id)));
+        let db = state.publisher.contents();
+        let types = db.types();
+        let types = types.map(|(id, name)| (name.clone(), db.len(id)));
         types.filter(|(_, len)| *len > 0).collect()
     }
 
     /// What sinks hold, and what they rejected.
     #[must_use]
     pub fn status(&self) -> SourceStatus {
-        SourceStatus::of(&self.shared.lock())
+        SourceStatus::of(&self.shared.lock(), self.shared.now())
     }
 
     /// Serves `ResourceSource` to sinks that dial, as `listening` says, TLS
@@ -174,8 +255,14 @@ impl McpSource {
 }
 
 impl Role for McpSource {
-    const SERVED: &'static str = SOURCE_METHOD;
-    const DIALLED: &'static str = SINK_METHOD;
+    const SERVED: &'static [(&'static str, Wire)] =
+        &[(SOURCE_METHOD, Wire::Mcp), (xds::METHOD, Wire::Xds)];
+
+    const LONGEST: usize = MCP_REQUEST;
+
+    fn dialled(&self) -> (&'static str, Wire) {
+        (SINK_METHOD, Wire::Mcp)
+    }
 
     async fn run(self, link: &mut Link) -> Ended {
         source_stream::run(&self.shared, link).await

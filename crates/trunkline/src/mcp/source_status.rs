@@ -1,7 +1,9 @@
 //! What can be seen of a source: its sinks, and the alarms that they raised.
 
-use trunkline_core::mcp::McpSource as Machine;
-use trunkline_core::mcp::SinkNode;
+use std::time::Duration;
+
+use trunkline_core::Moment;
+use trunkline_core::mcp::{SinkNode, Stage};
 use trunkline_core::resource::TypeUrl;
 
 use super::source::State;
@@ -13,6 +15,8 @@ pub struct SourceStatus {
     pub nacks: u64,
     /// Requests that were ignored because of their nonce (M4).
     pub stale: u64,
+    /// How far the newest contents are; `None` without canaries.
+    pub rollout: Option<RolloutStatus>,
     /// The streams that are open.
     pub streams: Vec<SourceStreamStatus>,
 }
@@ -24,6 +28,8 @@ pub struct SourceStreamStatus {
     pub peer: String,
     /// Who the sink says it is.
     pub node: SinkNode,
+    /// Whether it gets updates before others.
+    pub is_canary: bool,
     /// Whether the sink has ACKed the newest state of all that it asked for.
     pub is_current: bool,
     /// Collections of which a response is not acknowledged.
@@ -33,30 +39,64 @@ pub struct SourceStreamStatus {
     pub rejected: Vec<(TypeUrl, String)>,
 }
 
+/// How far the newest contents are (M14).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RolloutStatus {
+    /// Every sink gets them.
+    Promoted,
+    /// Canaries get them. None may be connected: then nothing goes on.
+    OnCanaries {
+        /// The canaries that are connected.
+        canaries: usize,
+    },
+    /// All canaries have taken them; this time is left.
+    Soaking(Duration),
+    /// A canary has rejected them: an alarm. They go to no other sink.
+    Stopped {
+        /// The name of the canary.
+        canary: String,
+        /// The collection, and its words.
+        reason: String,
+    },
+}
+
 impl SourceStatus {
-    pub(super) fn of(state: &State) -> Self {
+    pub(super) fn of(state: &State, now: Moment) -> Self {
         let mut status = state.past.clone();
-        for open in state.streams.values() {
-            status.count(&open.machine);
+        let publisher = &state.publisher;
+        for (stream, open) in &state.streams {
+            // One that has not made a request is nobody yet.
+            let Some((machine, is_canary)) = publisher.stream(*stream) else {
+                continue;
+            };
+            let db = publisher.database(*stream);
+            status.nacks += machine.nacks();
+            status.stale += machine.stale();
+            let rejected = machine.rejected(db);
+            let rejected = rejected.map(|(name, why)| (name.clone(), why.to_owned()));
             status.streams.push(SourceStreamStatus {
                 peer: open.peer.clone(),
-                node: open.machine.node().clone(),
-                is_current: open.machine.is_current(&state.db),
-                pending: open.machine.pending().cloned().collect(),
-                rejected: {
-                    let rejected = open.machine.rejected(&state.db);
-                    rejected
-                        .map(|(name, why)| (name.clone(), why.to_owned()))
-                        .collect()
-                },
+                node: machine.node().clone(),
+                is_canary,
+                is_current: machine.is_current(db),
+                pending: machine.pending().cloned().collect(),
+                rejected: rejected.collect(),
             });
         }
+        status.rollout = publisher.stage().map(|stage| match stage {
+            Stage::Promoted => RolloutStatus::Promoted,
+            Stage::OnCanaries => RolloutStatus::OnCanaries {
+                canaries: status.streams.iter().filter(|one| one.is_canary).count(),
+            },
+            Stage::Soaking(until) => RolloutStatus::Soaking(*until - now),
+            Stage::Stopped { canary, reason } => RolloutStatus::Stopped {
+                canary: match publisher.stream(*canary) {
+                    Some((machine, _)) => machine.node().id.clone(),
+                    None => String::new(),
+                },
+                reason: reason.clone(),
+            },
+        });
         status
-    }
-
-    /// Adds the counters of a stream.
-    pub(super) fn count(&mut self, machine: &Machine) {
-        self.nacks += machine.nacks();
-        self.stale += machine.stale();
     }
 }

@@ -1,31 +1,31 @@
 //! One stream of a source: requests in, the newest state out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tonic::Status;
-use trunkline_core::database::StreamId;
 use trunkline_core::kind;
-use trunkline_core::mcp::{Handled, McpSource as Machine};
+use trunkline_core::mcp::{Handled, PublisherStream, RequestResources, Resources, Stage};
+use trunkline_core::resource::TypeUrl;
+use trunkline_proto::discovery::DecodeError;
 use trunkline_proto::mcp::Collection;
 
-use super::link::{Ended, Link, Why};
+use super::link::{Ended, Link, Why, Wire};
 use super::source::{Open, Shared};
-use super::wire;
+use super::{wire, xds};
 
 /// A stream in the list of all, for as long as it is served.
 struct Entry<'a> {
-    shared: &'a Shared,
-    stream: StreamId,
+    shared: &'a Arc<Shared>,
+    stream: PublisherStream,
 }
 
 impl<'a> Entry<'a> {
-    fn new(shared: &'a Shared, peer: &str, woken: &Arc<Notify>) -> Self {
+    fn new(shared: &'a Arc<Shared>, peer: &str, woken: &Arc<Notify>) -> Self {
         let mut state = shared.lock();
-        let machine = Machine::new(&mut state.db, shared.options.served.clone());
-        let stream = machine.stream();
+        let stream = state.publisher.open();
         let open = Open {
-            machine,
             peer: peer.to_owned(),
             woken: Arc::clone(woken),
         };
@@ -37,16 +37,17 @@ impl<'a> Entry<'a> {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        let state = &mut *state;
-        if let Some(open) = state.streams.remove(&self.stream) {
-            state.past.count(&open.machine);
-            open.machine.close(&mut state.db);
-        }
+        let (nacks, stale) = state.publisher.close(self.stream, self.shared.now());
+        state.past.nacks += nacks;
+        state.past.stale += stale;
+        state.streams.remove(&self.stream);
+        drop(state);
+        self.shared.look_at_soak();
     }
 }
 
 /// Serves a stream until it ends.
-pub(super) async fn run(shared: &Shared, link: &mut Link) -> Ended {
+pub(super) async fn run(shared: &Arc<Shared>, link: &mut Link) -> Ended {
     let woken = Arc::new(Notify::new());
     let entry = Entry::new(shared, &link.peer, &woken);
     let mut heard = false;
@@ -64,7 +65,11 @@ async fn serve(
     heard: &mut bool,
 ) -> Result<std::convert::Infallible, Why> {
     let peer = link.peer.clone();
-    let is_for_secrets = link.is_for_secrets;
+    let mut reader = Reader {
+        wire: link.wire,
+        is_for_secrets: link.is_for_secrets,
+        asked: BTreeMap::new(),
+    };
     let (mut out, mut inbound) = link.halves();
     let mut may_have_news = false;
     loop {
@@ -73,13 +78,13 @@ async fn serve(
             message = inbound.next() => {
                 let message = message?;
                 *heard = true;
-                handle(entry, &peer, is_for_secrets, message)?;
+                handle(entry, &peer, &mut reader, message)?;
                 may_have_news = true;
             }
             () = woken.notified() => may_have_news = true,
             ready = out.ready(), if may_have_news => {
                 ready?;
-                match poll(entry) {
+                match poll(entry, &reader) {
                     Some(message) => out.send(message),
                     None => may_have_news = false,
                 }
@@ -91,26 +96,35 @@ async fn serve(
 fn handle(
     entry: &Entry<'_>,
     peer: &str,
-    is_for_secrets: bool,
+    reader: &mut Reader,
     message: bytes::Bytes,
 ) -> Result<(), Why> {
-    let request = wire::read_request(message);
+    let request = reader.read(message);
     let request =
         request.map_err(|error| Why::Refused(Status::invalid_argument(error.to_string())))?;
     let collection = request.collection.clone();
-    if !is_for_secrets && holds_secrets(collection.as_str()) {
+    if !reader.is_for_secrets && holds_secrets(collection.as_str()) {
         // An empty answer would make the sink remove what it has.
         tracing::warn!(peer, %collection, "secrets are for sinks on this machine or behind TLS that show a certificate");
         return Ok(());
     }
     let handled = {
         let mut state = entry.shared.lock();
-        let state = &mut *state;
-        let Some(open) = state.streams.get_mut(&entry.stream) else {
-            return Err(Why::Lost("the stream is closed".to_owned()));
-        };
-        open.machine.handle_request(&mut state.db, request)
+        let now = entry.shared.now();
+        let before = state.publisher.stage().cloned();
+        let handled = state.publisher.handle_request(entry.stream, request, now);
+        if let Some(Stage::Stopped { reason, .. }) = state.publisher.stage()
+            && !matches!(before, Some(Stage::Stopped { .. }))
+        {
+            tracing::error!(
+                peer,
+                reason,
+                "a canary rejects an update, which goes to no other sink"
+            );
+        }
+        handled
     };
+    entry.shared.look_at_soak();
     // A source of one collection says what it serves (M10).
     match handled.map_err(|error| Why::Refused(Status::not_found(error.to_string())))? {
         Handled::Nack(error) => {
@@ -125,18 +139,50 @@ fn handle(
 }
 
 /// The next response, encoded. The lock is not held while it is encoded.
-fn poll(entry: &Entry<'_>) -> Option<bytes::Bytes> {
+fn poll(entry: &Entry<'_>, reader: &Reader) -> Option<bytes::Bytes> {
     let response = {
         let mut state = entry.shared.lock();
-        let state = &mut *state;
-        let open = state.streams.get_mut(&entry.stream)?;
-        open.machine.poll_resources(&mut state.db)
+        state.publisher.poll_resources(entry.stream)
     };
-    response.map(|response| wire::write_resources(&response))
+    response.map(|response| reader.write(&response))
 }
 
 /// Whether the resources of a collection are secrets: those of Envoy, or of
 /// Kubernetes.
 fn holds_secrets(collection: &str) -> bool {
     collection == Collection::of_type_url(kind::SDS) || collection == "k8s/v1/Secret"
+}
+
+/// Collections whose type URLs are remembered.
+const MOST_ASKED: usize = 1024;
+
+/// Reads and writes the messages of a stream.
+struct Reader {
+    wire: Wire,
+    is_for_secrets: bool,
+    /// Over xDS, the type URL by which each collection was asked for.
+    asked: BTreeMap<TypeUrl, String>,
+}
+
+impl Reader {
+    fn read(&mut self, message: bytes::Bytes) -> Result<RequestResources, DecodeError> {
+        match self.wire {
+            Wire::Mcp => wire::read_request(message),
+            Wire::Xds => {
+                let (request, asked) = xds::read_request(message)?;
+                // No more than a stream may ask for are answered.
+                if self.asked.len() < MOST_ASKED {
+                    self.asked.insert(request.collection.clone(), asked);
+                }
+                Ok(request)
+            }
+        }
+    }
+
+    fn write(&self, response: &Resources) -> bytes::Bytes {
+        match (self.wire, self.asked.get(&response.collection)) {
+            (Wire::Xds, Some(asked)) => xds::write_resources(response, asked),
+            _ => wire::write_resources(response),
+        }
+    }
 }

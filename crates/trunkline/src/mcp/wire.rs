@@ -14,6 +14,8 @@ use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 use trunkline_proto::discovery::{DecodeError, Inbound as _, Limits, Status};
 use trunkline_proto::mcp as wire;
 
+use crate::bounds::MCP_REQUEST;
+
 /// A response that cannot be used as a whole.
 #[derive(Debug)]
 pub(super) enum Unreadable {
@@ -77,7 +79,7 @@ pub(super) fn read_request(raw: Bytes) -> Result<RequestResources, DecodeError> 
 
 pub(super) fn write_request(request: RequestResources) -> Bytes {
     let versions = request.initial_versions.iter();
-    let message = wire::RequestResources {
+    let mut message = wire::RequestResources {
         sink_node: request.node.map(|node| wire::SinkNode {
             id: node.id,
             annotations: node.annotations,
@@ -94,6 +96,11 @@ pub(super) fn write_request(request: RequestResources) -> Bytes {
         }),
         incremental: request.incremental,
     };
+    if message.encoded_len() > MCP_REQUEST {
+        // A source would not take it. A full state needs no versions.
+        message.initial_resource_versions.clear();
+        message.incremental = false;
+    }
     message.encode_to_vec().into()
 }
 
@@ -138,7 +145,7 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
 }
 
 /// Reads an entry of `resources`; its bytes become the body.
-fn read_entry(index: usize, raw: Bytes) -> Result<Resource, Rejected> {
+pub(super) fn read_entry(index: usize, raw: Bytes) -> Result<Resource, Rejected> {
     let fault = |reason: String| Rejected { name: None, reason };
     let read = wire::Resource::decode_checked(raw.clone(), &Limits::DEFAULT);
     let read = read.map_err(|error| fault(format!("resources[{index}]: {error}")))?;

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use trunkline::checked;
-use trunkline::mcp::{McpSource, ServerCollections};
+use trunkline::mcp::{Canaries, McpSource, ServerCollections, SourceOptions};
 use trunkline::tls::Tls;
 use trunkline::{Builder, Server};
 
@@ -29,7 +29,7 @@ use crate::log;
 use crate::mcp::{self, Role};
 use crate::plaintext::PlaintextLog;
 use crate::running::{self, Apis};
-use crate::settings::{Address, LogFormat, LogLevel, Raw, Settings, resolve};
+use crate::settings::{Address, LogFormat, LogLevel, Raw, Settings, parse_pair, resolve};
 use crate::signals::Ends;
 
 /// How long the first load takes at most, unless something is wrong.
@@ -80,7 +80,10 @@ async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
         Some(listener) => Some(listener.local_addr().map_err(Failure::wrong)?),
         None => None,
     };
-    let source = McpSource::default();
+    let source = McpSource::new(SourceOptions {
+        canaries: canaries(args)?,
+        ..SourceOptions::default()
+    });
     let collections = ServerCollections::default();
     let hook = collections.clone();
     let more = |builder: Builder| builder.hooks(hook);
@@ -116,6 +119,20 @@ async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
     apis.finish().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The canaries of the flags.
+fn canaries(args: &cli::McpSource) -> Result<Option<Canaries>> {
+    let Some(text) = &args.canary else {
+        return Ok(None);
+    };
+    let pair = parse_pair(text).map_err(|bad| Failure::usage(format!("--canary: {bad}")));
+    let (key, value) = pair?;
+    Ok(Some(Canaries {
+        key,
+        value,
+        soak: args.soak,
+    }))
 }
 
 /// Binds the address for sinks. Without one, and without sinks to dial, it is

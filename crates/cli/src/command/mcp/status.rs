@@ -79,7 +79,31 @@ fn show_source(status: &Value) -> String {
         true => sinks.paint(str::to_owned),
         false => "no sinks are connected\n".to_owned(),
     };
-    format!("{}\n{sinks}", collections.paint(str::to_owned))
+    let rollout = show_rollout(&status["rollout"]);
+    format!("{}\n{rollout}{sinks}", collections.paint(str::to_owned))
+}
+
+/// Writes how far the newest contents are; nothing without canaries.
+fn show_rollout(rollout: &Value) -> String {
+    let line = match rollout["stage"].as_str() {
+        None => return String::new(),
+        Some("PROMOTED") => "promoted: every sink gets the newest contents".to_owned(),
+        Some("SOAKING") => format!(
+            "soaking: canaries have taken the newest contents, others get them in {}s",
+            rollout["left_seconds"]
+        ),
+        Some("STOPPED") => format!(
+            "stopped: {} rejects the newest contents, which go to no other sink: {}",
+            text(rollout, "canary"),
+            text(rollout, "error")
+        ),
+        Some(_) if rollout["canaries"] == 0 => {
+            "waiting for a canary: none is connected, so no other sink gets the newest contents"
+                .to_owned()
+        }
+        Some(_) => "on canaries: they have yet to take the newest contents".to_owned(),
+    };
+    format!("{line}\n\n")
 }
 
 fn show_sink(status: &Value) -> String {

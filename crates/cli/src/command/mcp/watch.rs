@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use trunkline::mcp::{
-    Delivery, McpResource, McpSink, Rejected, SinkNode, SinkOptions, Verdict, read_resource,
+    Delivery, McpResource, McpSink, Rejected, SinkNode, SinkOptions, Verdict, Wire, read_resource,
 };
 use trunkline::{Change, Name, TypeUrl, Version};
 use trunkline_proto::{redact, text};
@@ -33,6 +33,10 @@ pub(super) fn run(args: &cli::McpWatch) -> Result<()> {
             annotations: annotations.collect::<Result<_>>()?,
         },
         incremental: args.incremental,
+        wire: match args.xds {
+            true => Wire::Xds,
+            false => Wire::Mcp,
+        },
         ..SinkOptions::of("", collections)
     };
     super::super::run_request(watch(args, options))

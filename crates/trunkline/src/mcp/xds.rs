@@ -1,0 +1,212 @@
+//! The same exchange over xDS, as Istio has it: a stream of state of the world
+//! on ADS, whose type URLs are collections and whose resources are those of the
+//! protocol.
+//!
+//! | here | over xDS |
+//! |---|---|
+//! | the collection | the type URL: `networking.istio.io/v1/Gateway`, a message's, or the collection itself |
+//! | `RequestResources` | `DiscoveryRequest`; ACK and NACK are told apart by the error, here as there |
+//! | `Resources`, full state | `DiscoveryResponse`, each `Any` an `istio.mcp.v1alpha1.Resource` |
+//! | the node's annotations | texts in the metadata of the node |
+//!
+//! There are no incremental updates and no versions to resume with. Names in a
+//! request are not heeded: a collection is asked for as a whole.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message as _;
+use trunkline_core::mcp::{Rejected, RequestResources, Resources, ResourcesUpdate, SinkNode};
+use trunkline_core::message::{ErrorDetail, InitialVersions};
+use trunkline_core::resource::{Nonce, TypeUrl, Version};
+use trunkline_proto::discovery::{
+    Any, DecodeError, DiscoveryRequest, DiscoveryResponse, Inbound as _, Limits, Node, Status,
+};
+use trunkline_proto::envoy::google::protobuf::value::Kind;
+use trunkline_proto::envoy::google::protobuf::{Struct, Value};
+use trunkline_proto::mcp::{Collection, Resource};
+
+use super::wire::{Unreadable, read_entry};
+
+/// The method of both roles: the sink dials.
+pub(super) const METHOD: &str =
+    "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
+/// Reads a request, and the type URL by which it asks for its collection.
+pub(super) fn read_request(raw: Bytes) -> Result<(RequestResources, String), DecodeError> {
+    let read = DiscoveryRequest::decode_checked(raw, &Limits::DEFAULT)?.message;
+    let node = read.node.map(|raw| Node::parse(&raw, &Limits::DEFAULT));
+    let request = RequestResources {
+        node: node.transpose()?.map(|node| SinkNode {
+            annotations: texts(node.metadata.as_ref()),
+            id: node.id,
+        }),
+        collection: TypeUrl::new(Collection::of_type_url(&read.type_url)),
+        initial_versions: InitialVersions::default(),
+        nonce: Some(read.response_nonce)
+            .filter(|nonce| !nonce.is_empty())
+            .map(Nonce::new),
+        error: read.error_detail.map(|status| ErrorDetail {
+            code: status.code,
+            message: status.message,
+        }),
+        incremental: false,
+    };
+    Ok((request, read.type_url))
+}
+
+/// The texts of a node's metadata.
+fn texts(metadata: Option<&Bytes>) -> std::collections::BTreeMap<String, String> {
+    let read = metadata.and_then(|raw| Struct::decode(raw.clone()).ok());
+    let fields = read.unwrap_or_default().fields.into_iter();
+    let texts = fields.filter_map(|(key, value)| match value.kind? {
+        Kind::StringValue(text) => Some((key, text)),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Writes a response to a request that asked by this type URL.
+pub(super) fn write_resources(response: &Resources, type_url: &str) -> Bytes {
+    let resources = response.update.resources().iter().map(|resource| Any {
+        type_url: Resource::TYPE_URL.to_owned(),
+        value: resource.body.clone().unwrap_or_default(),
+    });
+    let message = DiscoveryResponse {
+        version_info: response.version.to_string(),
+        resources: resources.collect(),
+        type_url: type_url.to_owned(),
+        nonce: response.nonce.to_string(),
+        ..DiscoveryResponse::default()
+    };
+    message.encode_to_vec().into()
+}
+
+/// Writes a request. Its collection is the type URL, as it is.
+pub(super) fn write_request(request: RequestResources) -> Bytes {
+    let node = request.node.map(|node| {
+        let fields = node.annotations.into_iter().map(|(key, text)| {
+            let kind = Some(Kind::StringValue(text));
+            (key, Value { kind })
+        });
+        let metadata = Struct {
+            fields: fields.collect(),
+        };
+        let node = Node {
+            id: node.id,
+            metadata: Some(metadata.encode_to_vec().into()),
+            ..Node::default()
+        };
+        node.encode_to_vec().into()
+    });
+    let message = DiscoveryRequest {
+        node,
+        type_url: request.collection.to_string(),
+        response_nonce: request.nonce.map_or(String::new(), |n| n.to_string()),
+        error_detail: request.error.map(|error| Status {
+            code: error.code,
+            message: error.message,
+            details: Vec::new(),
+        }),
+        ..DiscoveryRequest::default()
+    };
+    message.encode_to_vec().into()
+}
+
+/// Reads a response, which is a full state.
+pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
+    let read = DiscoveryResponse::decode_checked(raw, &Limits::DEFAULT);
+    let message = read.map_err(Unreadable::Undecodable)?.message;
+    let (collection, nonce) = (TypeUrl::new(&message.type_url), Nonce::new(&message.nonce));
+    let malformed = |fault| Unreadable::Malformed(collection.clone(), nonce.clone(), fault);
+    let mut resources = Vec::with_capacity(message.resources.len());
+    for (index, any) in message.resources.into_iter().enumerate() {
+        if any.type_url != Resource::TYPE_URL {
+            return Err(malformed(Rejected {
+                name: None,
+                reason: format!(
+                    "resources[{index}]: expected {}, found {}",
+                    Resource::TYPE_URL,
+                    any.type_url
+                ),
+            }));
+        }
+        let entry = read_entry(index, any.value).map_err(malformed)?;
+        resources.push(Arc::new(entry));
+    }
+    Ok(Resources {
+        collection,
+        version: Version::new(&message.version_info),
+        nonce,
+        update: ResourcesUpdate::FullState(resources),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::{resource, wire::to_core};
+
+    #[test]
+    fn a_response_is_a_full_state_by_the_type_url_that_was_asked_for() {
+        let one = Arc::new(to_core(resource("ns/a", "t/T", "x")));
+        let response = Resources {
+            collection: "istio/networking/v1/gateways".into(),
+            version: "s".into(),
+            nonce: "1".into(),
+            update: ResourcesUpdate::FullState(vec![one]),
+        };
+        let raw = write_resources(&response, "networking.istio.io/v1/Gateway");
+        let read = read_resources(raw).unwrap();
+        assert_eq!(read.collection.as_str(), "networking.istio.io/v1/Gateway");
+        assert_eq!((read.update, read.nonce), (response.update, response.nonce));
+    }
+
+    #[test]
+    fn a_request_is_one_for_the_collection_of_its_type_url() {
+        let node = SinkNode {
+            id: "me".to_owned(),
+            annotations: [("env".to_owned(), "canary".to_owned())].into(),
+        };
+        let request = RequestResources {
+            node: Some(node.clone()),
+            collection: "networking.istio.io/v1/Gateway".into(),
+            initial_versions: InitialVersions::default(),
+            nonce: Some("7".into()),
+            error: Some(ErrorDetail {
+                code: 3,
+                message: "no".to_owned(),
+            }),
+            incremental: true,
+        };
+        let (read, asked) = read_request(write_request(request.clone())).unwrap();
+        assert_eq!(asked, "networking.istio.io/v1/Gateway");
+        assert_eq!(read.collection.as_str(), "istio/networking/v1/gateways");
+        assert_eq!(
+            (read.node, read.nonce, read.error),
+            (Some(node), request.nonce, request.error)
+        );
+        assert!(!read.incremental);
+    }
+
+    #[test]
+    fn a_resource_of_another_type_is_a_fault_of_its_response() {
+        let message = DiscoveryResponse {
+            type_url: "A".to_owned(),
+            resources: vec![Any {
+                type_url: "t/T".to_owned(),
+                value: Bytes::new(),
+            }],
+            ..DiscoveryResponse::default()
+        };
+        let read = read_resources(message.encode_to_vec().into()).unwrap_err();
+        let Unreadable::Malformed(_, _, fault) = read else {
+            panic!("{read:?}");
+        };
+        assert!(
+            fault.reason.starts_with("resources[0]: expected "),
+            "{}",
+            fault.reason
+        );
+    }
+}
