@@ -49,6 +49,7 @@ fuzz_target!(|input: Input<'_>| {
         unknown,
         limits,
         readable: None,
+        manifests: input.lenient,
     };
     if let Ok(documents) = text::parse(format, "file", &contents, &limits) {
         // A value costs this much at least, so that there are only so many.
