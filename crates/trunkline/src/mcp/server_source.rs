@@ -16,6 +16,7 @@ use prost::Message as _;
 use tokio::sync::Notify;
 use trunkline_core::change::{Change, Transaction};
 use trunkline_core::database::Database;
+use trunkline_core::facts::{Facts, RareFacts};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -132,7 +133,7 @@ fn to_collection(type_url: &TypeUrl, resource: &Resource) -> Resource {
     let constraints = resource.constraints.as_ref();
     let annotation = constraints.map(|text| (CONSTRAINTS.to_owned(), text.to_string()));
     let name = name_of(&resource.name, constraints);
-    wire::to_core(McpResource {
+    let mut made = wire::to_core(McpResource {
         metadata: Some(Metadata {
             name: name.as_str().to_owned(),
             annotations: annotation.into_iter().collect(),
@@ -142,5 +143,18 @@ fn to_collection(type_url: &TypeUrl, resource: &Resource) -> Resource {
             type_url: type_url.to_string(),
             value: body,
         }),
-    })
+    });
+    // Of the facts, only that the resource may not go to everybody concerns a
+    // collection.
+    if resource.facts().holds_keys() {
+        let rare = RareFacts {
+            holds_keys: true,
+            ..RareFacts::default()
+        };
+        made.facts = Some(Box::new(Facts {
+            rare: rare.boxed(),
+            ..Facts::default()
+        }));
+    }
+    made
 }

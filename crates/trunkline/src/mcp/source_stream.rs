@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tonic::Status;
 use trunkline_core::kind;
-use trunkline_core::mcp::{Handled, PublisherStream, RequestResources, Resources, Stage};
+use trunkline_core::mcp::{
+    Handled, PublisherStream, RequestResources, Resources, ResourcesUpdate, Stage,
+};
 use trunkline_core::resource::TypeUrl;
 use trunkline_proto::discovery::DecodeError;
 use trunkline_proto::mcp::Collection;
@@ -153,6 +155,25 @@ fn holds_secrets(collection: &str) -> bool {
     collection == Collection::of_type_url(kind::SDS) || collection == "k8s/v1/Secret"
 }
 
+/// Leaves out resources with a private key in them, as a server of xDS withholds
+/// them from such clients.
+fn withhold_keys(response: &Resources) -> Resources {
+    let mut response = response.clone();
+    let (ResourcesUpdate::FullState(resources) | ResourcesUpdate::Incremental { resources, .. }) =
+        &mut response.update;
+    let count = resources.len();
+    resources.retain(|resource| !resource.facts().holds_keys());
+    if resources.len() < count {
+        let withheld = count - resources.len();
+        tracing::warn!(
+            collection = %response.collection,
+            withheld,
+            "resources with private keys are for sinks on this machine or behind TLS that show a certificate"
+        );
+    }
+    response
+}
+
 /// Collections whose type URLs are remembered.
 const MOST_ASKED: usize = 1024;
 
@@ -180,9 +201,57 @@ impl Reader {
     }
 
     fn write(&self, response: &Resources) -> bytes::Bytes {
+        let without_keys;
+        let response = match self.is_for_secrets {
+            true => response,
+            false => {
+                without_keys = withhold_keys(response);
+                &without_keys
+            }
+        };
         match (self.wire, self.asked.get(&response.collection)) {
             (Wire::Xds, Some(asked)) => xds::write_resources(response, asked),
             _ => wire::write_resources(response),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use trunkline_core::facts::{Facts, RareFacts};
+    use trunkline_core::name::Name;
+    use trunkline_core::resource::{Nonce, Resource, Version};
+
+    use super::*;
+
+    #[test]
+    fn a_resource_with_a_key_is_left_out_and_its_removal_is_not() {
+        let resource = |name, holds_keys| {
+            let rare = RareFacts {
+                holds_keys,
+                ..RareFacts::default()
+            };
+            let mut resource = Resource::new(Name::new(name), Bytes::from_static(b"body"));
+            resource.facts = Some(Box::new(Facts {
+                rare: rare.boxed(),
+                ..Facts::default()
+            }));
+            Arc::new(resource)
+        };
+        let removed = vec![Name::new("gone")];
+        let response = |resources| Resources {
+            collection: TypeUrl::new("envoy/cluster/v3/clusters"),
+            version: Version::new("1"),
+            nonce: Nonce::new("1"),
+            update: ResourcesUpdate::Incremental {
+                resources,
+                removed: removed.clone(),
+            },
+        };
+
+        let (plain, with_key) = (resource("plain", false), resource("with-key", true));
+        let sent = withhold_keys(&response(vec![with_key, Arc::clone(&plain)]));
+        assert_eq!(sent, response(vec![plain]));
     }
 }
