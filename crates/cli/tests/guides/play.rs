@@ -181,13 +181,20 @@ impl Play {
         (ended, self.stage.ports.restore(&script.text()))
     }
 
-    /// Starts a command that goes on.
+    /// Starts a command that goes on, and waits for a text.
     fn start(&mut self, text: &str, ready: &str) {
+        self.start_until(text, &[ready]);
+    }
+
+    /// Starts a command that goes on, and waits for one of some texts.
+    fn start_until(&mut self, text: &str, ready: &[&str]) {
         let line = text.trim_end_matches(['&', ' ']);
         let line = self.stage.ports.replace(&format!("exec env {line}"));
         let script = Script::run("running", &mut self.stage.command(&line));
         self.running.push((text.to_owned(), script));
-        self.wait_for(text, |output| output.contains(ready));
+        self.wait_for(text, |output| {
+            ready.iter().any(|ready| output.contains(ready))
+        });
     }
 
     /// Stops the newest running command that begins like this.
@@ -264,7 +271,8 @@ impl Play {
                 self.stage.write("block.yaml", &block.text);
                 let serve = "\"$TESTED\" serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 \
                     --settings block.yaml";
-                self.start(serve, "waiting for the first contents");
+                // Ready, if the settings name where contents come from.
+                self.start_until(serve, &["waiting for the first contents", "ready"]);
                 self.stop(serve);
             }
             Some(How::Under(text)) => {

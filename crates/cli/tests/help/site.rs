@@ -212,7 +212,10 @@ impl Site {
         let envoy = EnvoyAdmin::start(self.proxy_dump());
         let line = self.command_line(example);
         let line = line.replace("127.0.0.1:9901", &envoy.address.to_string());
-        let mut running = Started::start(self, &line);
+        // What is imported comes into a server that does not have it yet.
+        let importing = (example.command == "import").then(|| Server::start(&[]));
+        let server = importing.as_ref().unwrap_or(&self.server);
+        let mut running = Started::start(self, &line, server.admin);
         let result = match example.is_endless() {
             true => running.stop_when_seen(example.expected(), |round| self.change(round)),
             false => running.wait(example),

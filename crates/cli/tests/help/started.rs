@@ -1,5 +1,6 @@
 //! An example that runs.
 
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -21,7 +22,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    pub(crate) fn start(site: &Site, line: &str) -> Self {
+    pub(crate) fn start(site: &Site, line: &str, admin: SocketAddr) -> Self {
         let dir = site.dir.path();
         let output = dir.join("output.txt");
         let file = std::fs::File::create(&output).unwrap();
@@ -31,7 +32,7 @@ impl Started {
             .current_dir(dir)
             .env("PATH", format!("{}/bin:{path}", dir.display()))
             .env("HOME", dir)
-            .env("TRUNKLINE_ADMIN", site.server.admin.to_string())
+            .env("TRUNKLINE_ADMIN", admin.to_string())
             .env_remove("VISUAL")
             .env_remove("EDITOR")
             .stdin(Stdio::null())

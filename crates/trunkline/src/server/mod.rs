@@ -103,6 +103,7 @@ pub use options::Options;
 pub use precondition::{Conflict, Precondition, RecentChange};
 pub use report::{Acknowledged, Oversized, Peer, Report, RequestDetails, Sent};
 pub use service::Service;
+#[cfg(feature = "mcp")]
 pub(crate) use set::Manner;
 pub use set::{Accepted, Rejected, ResourceMessage};
 pub use settle::{Applied, ChangeCounts};
