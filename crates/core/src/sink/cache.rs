@@ -258,12 +258,16 @@ impl Cache {
 
         let mut versions = Vec::new();
         for (name, entry) in &mut self.entries {
-            let version = entry.initial_version().filter(|_| is_listed(name));
-            // One version does not tell which variant of several it is of.
-            let is_plain = desired.params_covering(name).nth(1).is_none();
-            let carried = match version.is_some() && is_plain {
-                true => Carried::Told,
-                false => Carried::Untold,
+            // Of subscriptions with different parameters, one version does not
+            // tell which it is for: the server sends all variants of the name.
+            let mut params = desired.params_covering(name);
+            let first = params.next();
+            let is_plain = params.all(|other| Some(other) == first);
+            let version = entry.initial_version();
+            let version = version.filter(|_| is_plain && is_listed(name));
+            let carried = match version {
+                Some(_) => Carried::Told,
+                None => Carried::Untold,
             };
             versions.extend(version.map(|version| (name.clone(), version.clone())));
             entry.carried = carried;

@@ -293,3 +293,34 @@ fn e9_a_name_that_a_wildcard_covers_outlives_a_subscription_of_its_own() {
     bench.sink.handle_connected();
     assert_eq!(bench.requests(), ["node:n cds held=a@1"]);
 }
+
+/// A sink of a server with locators.
+fn located(wants: &[&str]) -> Bench {
+    Bench::new(Mode::Delta, |config| config.locators = true).up(wants)
+}
+
+#[test]
+fn e9_a_variant_that_the_server_was_told_of_stays_beside_a_new_one() {
+    let mut bench = located(&["cds *{env=prod}", "cds a{env=prod}"]);
+    bench.accept(delta("cds", "n1", &["a@1[env=prod]"], &[]));
+    bench.requests();
+    bench.down("gone");
+    bench.sink.handle_connected();
+    let requests = bench.requests();
+    assert!(requests[0].ends_with("held=a@1"), "{requests:?}");
+    bench.sub("cds a{env=test}");
+    bench.requests();
+    let effects = bench.accept(delta("cds", "n2", &["a@2[env=test]"], &[]));
+    assert_eq!(effects, ["+cds a@2[env=test]"]);
+}
+
+#[test]
+fn e9_a_version_is_not_told_where_several_parameters_cover_the_name() {
+    let mut bench = located(&["cds a{env=prod}", "cds a{env=test}"]);
+    bench.accept(delta("cds", "n1", &["a@1[env=prod]"], &[]));
+    bench.requests();
+    bench.down("gone");
+    bench.sink.handle_connected();
+    let request = "node:n cds +a{env=prod} +a{env=test}";
+    assert_eq!(bench.requests(), [request]);
+}
