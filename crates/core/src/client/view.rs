@@ -59,8 +59,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the state of a name. A name without a value has the error that
-    /// the servers cannot be reached, while that is so.
+    /// Returns the state of a name. While no server can be reached, that is its
+    /// error.
     pub(super) fn state(&mut self, key: &Key, params: &Params) -> State {
         if !self.subscriptions.covers(&key.0, &key.1) {
             return State::default();
@@ -72,7 +72,9 @@ impl<'a> View<'a> {
         state
     }
 
-    /// The state of a name, whether or not the servers can be reached.
+    /// Returns the state of a name, whether or not the servers can be reached:
+    /// that of the server in use, or a kept one while the server has not spoken
+    /// of the name.
     fn known_state(&mut self, key: &Key, params: &Params) -> State {
         let server_state = self.contents.state(&key.0, &key.1, params);
         let kept_state = self.kept.state(key, params);

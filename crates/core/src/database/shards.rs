@@ -112,7 +112,7 @@ impl<T> Shards<T> {
 /// Returns the table that a table is split from: its index without the highest
 /// bit.
 fn split_from(table: usize) -> usize {
-    new - (new + 1).next_power_of_two() / 2
+    table - (table + 1).next_power_of_two() / 2
 }
 
 /// Returns the index of the table of a hash among a number of tables. The

@@ -165,11 +165,11 @@ const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manag
 
 /// Decodes a body as the message `of`. The error names its `type_url`.
 pub(super) fn decode(
-    of: MessageDescriptor,
+    message: MessageDescriptor,
     type_url: &str,
     body: Bytes,
 ) -> Result<DynamicMessage, FactsError> {
-    DynamicMessage::decode(of, body).map_err(|source| {
+    DynamicMessage::decode(message, body).map_err(|source| {
         let type_url = type_url.to_owned();
         FactsError::Malformed { type_url, source }
     })

@@ -237,10 +237,10 @@ impl<'a> Reader<'a> {
     /// Adds the resource that `read` returns, unless it reported a mistake.
     pub(super) fn add_resource(
         &mut self,
-        at: Position,
+        position: Position,
         read: impl FnOnce(&mut Self) -> Option<Resource>,
     ) {
-        if self.walk.take(at, RESOURCE).is_none() {
+        if self.walk.take(position, RESOURCE).is_none() {
             return;
         }
         let mistakes_before = self.walk.total;
@@ -287,9 +287,13 @@ impl<'a> Reader<'a> {
 
     /// Reads a resource that does not state its type, because its place in the
     /// document tells it: `of`.
-    pub(super) fn read_untyped(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
-        let type_url = format!("{PREFIX}{}", of.full_name());
-        let message = self.walk.read_fields(&of, &node, &[])?;
+    pub(super) fn read_untyped(
+        &mut self,
+        descriptor: MessageDescriptor,
+        node: Node,
+    ) -> Option<Resource> {
+        let type_url = format!("{PREFIX}{}", descriptor.full_name());
+        let message = self.walk.read_fields(&descriptor, &node, &[])?;
         let body = self.walk.encode(&message, node.at)?;
         let wrapper = discovery::Resource::default();
         Some(self.build_resource(type_url, message, body, wrapper, node))
@@ -317,8 +321,12 @@ impl<'a> Reader<'a> {
 
     /// Reads the fields of a wrapper other than its resource, by way of its
     /// encoded message. `None` if it cannot be read, which was reported.
-    fn read_wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
-        let message = self.walk.read_fields(of, node, &[TYPE, BODY])?;
+    fn read_wrapper(
+        &mut self,
+        descriptor: &MessageDescriptor,
+        node: &Node,
+    ) -> Option<discovery::Resource> {
+        let message = self.walk.read_fields(descriptor, node, &[TYPE, BODY])?;
         let bytes = self.walk.encode(&message, node.at)?;
         match discovery::Resource::decode(Bytes::from(bytes)) {
             Ok(wrapper) => Some(wrapper),

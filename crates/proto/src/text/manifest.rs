@@ -196,11 +196,11 @@ impl Reader<'_> {
     /// Reads a body, and checks it by the rules of its message.
     fn read_body_of(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
         has_rules: bool,
     ) -> Option<Vec<u8>> {
-        let message = self.walk.read_message(of, node)?;
+        let message = self.walk.read_message(descriptor, node)?;
         if has_rules {
             for violation in validate::validate(&message) {
                 let at = super::locate::find_place(node, &violation.path.to_string());

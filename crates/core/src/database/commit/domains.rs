@@ -51,7 +51,7 @@ impl DomainCheck {
         let hosts: &[Edit] = if has_hosts { &edits.edits } else { &[] };
         let domains = hosts.iter().map(count_domains).sum();
         Self {
-            seen: HashTable::with_capacity(domains),
+            new_domains: HashTable::with_capacity(domains),
             groups: Groups::default(),
         }
     }

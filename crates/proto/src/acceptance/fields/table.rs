@@ -144,7 +144,7 @@ fn value_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
 
 impl Message {
     fn new(
-        of: &MessageDescriptor,
+        message: &MessageDescriptor,
         fields: &[FieldDescriptor],
         is_listed: bool,
         by_name: &HashMap<String, usize>,
@@ -154,7 +154,7 @@ impl Message {
         fields.sort_by_key(|field| field.number);
         fields.dedup_by_key(|field| field.number);
         Self {
-            name: of.full_name().to_owned(),
+            name: message.full_name().to_owned(),
             is_listed,
             fields,
         }
@@ -171,8 +171,8 @@ impl Message {
 }
 
 impl Field {
-    fn new(of: &FieldDescriptor, by_name: &HashMap<String, usize>) -> Self {
-        let inner = match value_message(of) {
+    fn new(field: &FieldDescriptor, by_name: &HashMap<String, usize>) -> Self {
+        let inner = match value_message(field) {
             Some(message) if message.full_name() == ANY => Inner::Any,
             Some(message) => {
                 let index = by_name.get(message.full_name());
@@ -181,13 +181,13 @@ impl Field {
             None => Inner::All,
         };
         let shape = match () {
-            () if of.is_map() => Shape::Map,
-            () if of.is_list() => Shape::List,
+            () if field.is_map() => Shape::Map,
+            () if field.is_list() => Shape::List,
             () => Shape::One,
         };
         Self {
-            number: of.number(),
-            name: of.name().to_owned(),
+            number: field.number(),
+            name: field.name().to_owned(),
             shape,
             inner,
         }

@@ -53,8 +53,8 @@ pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
 }
 
 /// Makes the mistake of a slip.
-fn slip(at: Position, slip: Slip) -> Fault {
-    (at, Problem::Slip(slip))
+fn slip(position: Position, slip: Slip) -> Fault {
+    (position, Problem::Slip(slip))
 }
 
 struct Reader<'a> {

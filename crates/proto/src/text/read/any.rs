@@ -26,10 +26,10 @@ impl Walk<'_> {
     /// an `Any` without a type, and a body of an unknown type passes as base64.
     pub(super) fn read_any(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        let mut any = DynamicMessage::new(of.clone());
+        let mut any = DynamicMessage::new(descriptor.clone());
         if matches!(&node.value, Tree::Map(entries) if entries.is_empty()) {
             return Some(any);
         }
@@ -117,14 +117,14 @@ impl Walk<'_> {
 
     /// Reports the keys of a mapping other than `keys` as unknown fields: a
     /// message with a form of its own has no fields there.
-    fn refuse_other_keys(&mut self, of: &MessageDescriptor, node: &Node, keys: &[&str]) {
+    fn refuse_other_keys(&mut self, message: &MessageDescriptor, node: &Node, keys: &[&str]) {
         let Tree::Map(entries) = &node.value else {
             return;
         };
         for entry in entries.iter().filter(|e| !keys.contains(&e.key.as_str())) {
             let problem = Problem::UnknownField {
                 name: entry.key.clone(),
-                message: of.name().to_owned(),
+                message: message.name().to_owned(),
                 near: Some(VALUE.to_owned()),
             };
             self.report_unknown(entry.at, problem);

@@ -24,16 +24,16 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Takes the lines of a text whose parser gave up at a place.
-    pub(super) fn new(text: &'a str, at: Position) -> Self {
+    pub(super) fn new(text: &'a str, position: Position) -> Self {
         let numbered = (1..).zip(text.lines());
         let mut lines = numbered
             .map(|(number, text)| Line { number, text })
-            .filter(|line| line.number == at.line || line.has_contents());
+            .filter(|line| line.number == position.line || line.has_contents());
         let mut before = Vec::new();
         let mut line = None;
         let mut after = None;
         for next in lines.by_ref() {
-            match next.number.cmp(&at.line) {
+            match next.number.cmp(&position.line) {
                 std::cmp::Ordering::Less => before.push(next),
                 std::cmp::Ordering::Equal => line = Some(next),
                 std::cmp::Ordering::Greater => {
@@ -44,7 +44,7 @@ impl<'a> Lines<'a> {
         }
         let line = line.filter(Line::has_contents);
         Self {
-            at,
+            at: position,
             line,
             before,
             after,
