@@ -62,10 +62,10 @@ pub enum CanonicalError {
 /// # Errors
 /// The bytes are not of the type, or nest deeper than [`MAX_DEPTH`].
 pub fn canonicalize(type_url: &str, body: &Bytes) -> Result<Bytes, CanonicalError> {
-    let Some(of) = descriptor::message(type_url) else {
+    let Some(descriptor) = descriptor::message(type_url) else {
         return Ok(body.clone());
     };
-    let message = DynamicMessage::decode(of, body.clone()).map_err(|source| {
+    let message = DynamicMessage::decode(descriptor, body.clone()).map_err(|source| {
         let type_url = type_url.to_owned();
         CanonicalError::Malformed { type_url, source }
     })?;
@@ -94,12 +94,12 @@ fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -
         return Err(CanonicalError::TooDeep);
     }
 
-    let of = message.descriptor();
-    if of.parent_file().syntax() != Syntax::Proto3 {
+    let descriptor = message.descriptor();
+    if descriptor.parent_file().syntax() != Syntax::Proto3 {
         output.extend(message.encode_to_vec());
         return Ok(());
     }
-    let any_body = match of.full_name() {
+    let any_body = match descriptor.full_name() {
         "google.protobuf.Any" => encode_any_body(message, depth)?,
         _ => None,
     };
@@ -129,11 +129,11 @@ fn encode_any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>
     let Some((url, body)) = any_parts(any) else {
         return Ok(None);
     };
-    let Some(of) = descriptor::message(&url) else {
+    let Some(descriptor) = descriptor::message(&url) else {
         return Ok(None);
     };
     // An unreadable body is for validation to refuse; here it stays as it is.
-    let Ok(message) = DynamicMessage::decode(of, body) else {
+    let Ok(message) = DynamicMessage::decode(descriptor, body) else {
         return Ok(None);
     };
     let mut bytes = Vec::new();
@@ -184,11 +184,11 @@ fn write_map(
     depth: usize,
     output: &mut Vec<u8>,
 ) -> Written {
-    let Kind::Message(of) = field.kind() else {
+    let Kind::Message(descriptor) = field.kind() else {
         return Ok(());
     };
-    let key_kind = of.map_entry_key_field().kind();
-    let value_kind = of.map_entry_value_field().kind();
+    let key_kind = descriptor.map_entry_key_field().kind();
+    let value_kind = descriptor.map_entry_value_field().kind();
 
     let mut pairs: Vec<_> = map.iter().collect();
     pairs.sort_by_key(|(key, _)| *key);

@@ -293,8 +293,8 @@ impl Contents {
         }
     }
 
-    /// Returns whether a complete wildcard or glob covers the name: if it is not
-    /// listed, it does not exist.
+    /// Returns whether a complete wildcard or glob covers the name: if it is
+    /// not listed, it does not exist.
     pub(super) fn is_listed_completely(&self, type_url: &TypeUrl, name: &Name) -> bool {
         self.subscribers_of(type_url).any(|subscriber| {
             let mut scopes = subscriber.scopes.iter();

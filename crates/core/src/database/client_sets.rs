@@ -89,8 +89,8 @@ pub(super) struct ClientSets {
 }
 
 impl ClientSets {
-    /// Stores a set in place of one with the same key, whose age it keeps. A set
-    /// that alone exceeds the limit is not stored; the old one stays.
+    /// Stores a set in place of one with the same key, whose age it keeps. A
+    /// set that alone exceeds the limit is not stored; the old one stays.
     fn insert(&mut self, key: (TypeId, Version), set: Arc<ClientSet>) {
         let bytes = bytes_of(&set);
         if bytes > MAX_BYTES {

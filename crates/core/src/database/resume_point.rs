@@ -75,8 +75,8 @@ impl Database {
     }
 
     /// Makes a point at the head of the cursor's view for a client with these
-    /// versions, and shares it with other clients. `differences` are the names whose
-    /// resource at the client is not the one that the view lists.
+    /// versions, and shares it with other clients. `differences` are the names
+    /// whose resource at the client is not the one that the view lists.
     pub(crate) fn add_resume_point(
         &mut self,
         id: CursorId,

@@ -21,8 +21,8 @@ pub(super) struct Slab<T> {
     len: usize,
 }
 
-/// Some slots. Every free slot is in `free_slots`, once. Slots beyond those that were
-/// used are free as well.
+/// Some slots. Every free slot is in `free_slots`, once. Slots beyond those
+/// that were used are free as well.
 #[derive(Debug)]
 struct Chunk<T> {
     slots: Vec<Option<T>>,

@@ -170,7 +170,8 @@ impl ParamsTable {
         projected
     }
 
-    /// How many sets of the usual size these are: a large one counts as several.
+    /// How many sets of the usual size these are: a large one counts as
+    /// several.
     pub(crate) fn weight(&self) -> usize {
         self.len() + self.excess
     }

@@ -29,8 +29,8 @@ pub struct NameListing {
 }
 
 impl Session {
-    /// Begins a list of the names of a type: those that the client is subscribed
-    /// to, holds, was sent or NACKed.
+    /// Begins a list of the names of a type: those that the client is
+    /// subscribed to, holds, was sent or NACKed.
     #[must_use]
     pub fn list_names(&self, type_url: &TypeUrl) -> NameListing {
         let type_stream = self.type_stream(type_url.as_str());

@@ -26,8 +26,8 @@ const IN_FLIGHT: Duration = Duration::from_secs(5);
 /// How far the server has sent a wildcard or a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server got the request. `is_first` if no earlier request of the stream can
-    /// have an answer on its way.
+    /// The server got the request. `is_first` if no earlier request of the
+    /// stream can have an answer on its way.
     Requested {
         is_first: bool,
     },

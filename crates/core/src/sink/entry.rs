@@ -17,7 +17,8 @@ pub enum CacheState {
     /// Requested, and without a response.
     #[default]
     Requested,
-    /// The server said that the name does not exist, or did not respond in time.
+    /// The server said that the name does not exist, or did not respond in
+    /// time.
     DoesNotExist,
     /// The last response was ACKed.
     Acked,

@@ -210,9 +210,9 @@ impl InterestState {
         names
     }
 
-    /// Writes subscriptions as a list of locators; `may_be_bare` allows an empty list
-    /// for the plain wildcard. A server without locators is sent each selector
-    /// once.
+    /// Writes subscriptions as a list of locators; `may_be_bare` allows an
+    /// empty list for the plain wildcard. A server without locators is sent
+    /// each selector once.
     pub(super) fn locators(&self, interest: &Interest, may_be_bare: bool) -> Vec<Locator> {
         let is_star_only = match self.locators {
             true => interest.is_plain_wildcard(),

@@ -120,9 +120,10 @@ impl TypeStream {
         }
     }
 
-    /// Adds to `replacements` the resources that an advance replaces. Those of an
-    /// open cursor are the same for all clients. Of a closed cursor's resources the
-    /// client may have dropped some, so only those that it still holds are added.
+    /// Adds to `replacements` the resources that an advance replaces. Those of
+    /// an open cursor are the same for all clients. Of a closed cursor's
+    /// resources the client may have dropped some, so only those that it still
+    /// holds are added.
     fn collect_advance_replacements(
         &self,
         db: &mut Database,
@@ -157,9 +158,9 @@ impl TypeStream {
         pending_ack.apply(cursor.map(|cursor| cursor.id), name, held_resources);
     }
 
-    /// Applies an ACKed response: records its answers, moves its cursors, and writes
-    /// its updates into the client cache as far as the client is still subscribed to
-    /// them. The client drops the other resources by itself.
+    /// Applies an ACKed response: records its answers, moves its cursors, and
+    /// writes its updates into the client cache as far as the client is still
+    /// subscribed to them. The client drops the other resources by itself.
     fn apply_acked(&mut self, db: &mut Database, pending_ack: PendingAck) {
         for answer in pending_ack.answers {
             self.record_answer(answer);
@@ -233,8 +234,9 @@ impl TypeStream {
     }
 
     /// Writes the items of an ACKed advance into the client cache where the
-    /// cursor's position does not cover them: names that became exceptions in the
-    /// meantime, and names of a closed cursor that the client subscribed to again.
+    /// cursor's position does not cover them: names that became exceptions in
+    /// the meantime, and names of a closed cursor that the client subscribed to
+    /// again.
     fn record_advance(&mut self, db: &mut Database, advance: &Advance) {
         let is_closed = advance.cursor.is_none();
         if !is_closed && self.client_cache.exceptions().is_empty() {

@@ -16,8 +16,9 @@ use crate::name::Name;
 use crate::order::Removal;
 
 impl TypeStream {
-    /// Adds the next advance of a cursor to a push, or as much of it as the budget
-    /// has room for (S44). Adds nothing if the cursor is at the head of its view.
+    /// Adds the next advance of a cursor to a push, or as much of it as the
+    /// budget has room for (S44). Adds nothing if the cursor is at the head of
+    /// its view.
     pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
@@ -36,9 +37,10 @@ impl TypeStream {
         push.advances.push(advance);
     }
 
-    /// Returns the next part of a cursor's advance, still without items: the part
-    /// after one that was sent, or the first part of a new advance. Returns `None`
-    /// if the cursor is at the head of its view, or the scope is not complete.
+    /// Returns the next part of a cursor's advance, still without items: the
+    /// part after one that was sent, or the first part of a new advance.
+    /// Returns `None` if the cursor is at the head of its view, or the scope is
+    /// not complete.
     fn next_advance(&mut self, db: &mut Database, id: CursorId) -> Option<Advance> {
         let cursor = self.client_cache.cursor_mut(id)?;
         let partial = cursor.partial_advances.back();
@@ -92,9 +94,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds items to an advance while the budget has room. The first item of a push
-    /// may exceed the budget. An item that the client cannot take as it is becomes
-    /// an exception, and its name dirty.
+    /// Adds items to an advance while the budget has room. The first item of a
+    /// push may exceed the budget. An item that the client cannot take as it is
+    /// becomes an exception, and its name dirty.
     fn fill_advance(
         &mut self,
         db: &mut Database,
@@ -136,8 +138,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether this cursor decides a name: it is the first of those that cover it
-    /// (S26).
+    /// Whether this cursor decides a name: it is the first of those that cover
+    /// it (S26).
     fn is_covered_by(&self, cursor: CursorId, name: &Name) -> bool {
         let covering = self.client_cache.covering_cursor(name);
         covering.is_some_and(|covering| covering.id == cursor)
@@ -145,7 +147,8 @@ impl TypeStream {
 
     /// Whether the client takes every item of an advance as it is: the advance
     /// leads to the head of the only view, and the client holds nothing from
-    /// elsewhere. This is so for most clients, and saves the check of each item.
+    /// elsewhere. This is so for most clients, and saves the check of each
+    /// item.
     fn takes_all_items(&self, db: &Database, advance: &Advance) -> bool {
         let [cursor] = self.client_cache.cursors() else {
             return false;
@@ -159,8 +162,8 @@ impl TypeStream {
     }
 
     /// Whether the client takes an item as it is: the name is no exception, the
-    /// item is still current, and all variants that it replaces are removed with
-    /// it.
+    /// item is still current, and all variants that it replaces are removed
+    /// with it.
     fn takes_item(&self, db: &mut Database, cursor: CursorId, (name, item): &Item) -> bool {
         let client_cache = &self.client_cache;
         if client_cache.exceptions().contains(name)

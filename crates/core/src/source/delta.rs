@@ -39,17 +39,17 @@ fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
 }
 
 impl TypeStream {
-    /// Updates the wildcard by a request. Returns whether the request subscribes to
-    /// the wildcard, for the first time or again.
+    /// Updates the wildcard by a request. Returns whether the request
+    /// subscribes to the wildcard, for the first time or again.
     pub(crate) fn update_wildcard(&mut self, change: DeltaWildcard) -> bool {
         let previous = self.wildcard;
         self.wildcard = previous.after_delta(change, self.kind.legacy_wildcard);
         self.wildcard.is_on() && (!previous.is_on() || change.subscribes_star)
     }
 
-    /// Writes a response from a push; returns `None` if it would be empty and the
-    /// client does not wait for one. A push that many streams send is written from
-    /// their shared list.
+    /// Writes a response from a push; returns `None` if it would be empty and
+    /// the client does not wait for one. A push that many streams send is
+    /// written from their shared list.
     pub(crate) fn write_delta(
         &self,
         db: &mut Database,
@@ -112,8 +112,8 @@ impl TypeStream {
         self.finish_delta(nonce, resources, response)
     }
 
-    /// Makes a response of these resources and the other parts of a draft; `None`
-    /// if it is empty and the client does not wait for one.
+    /// Makes a response of these resources and the other parts of a draft;
+    /// `None` if it is empty and the client does not wait for one.
     fn finish_delta(
         &self,
         nonce: Nonce,
@@ -167,8 +167,8 @@ impl TypeStream {
         }
     }
 
-    /// Writes an error, or that a name does not exist. The resource of an answer is
-    /// not written here: it is among the updates.
+    /// Writes an error, or that a name does not exist. The resource of an
+    /// answer is not written here: it is among the updates.
     fn write_answer(&self, db: &mut Database, answer: &Answer, response: &mut Draft) {
         let name = &answer.name;
         if let Some(error) = &answer.error {
@@ -196,8 +196,8 @@ impl TypeStream {
         }
     }
 
-    /// The name of the resource which says that a host does not exist: the host's,
-    /// unless the client may hold a virtual host of that name.
+    /// The name of the resource which says that a host does not exist: the
+    /// host's, unless the client may hold a virtual host of that name.
     fn negative_name(&self, db: &mut Database, answer: &Answer) -> Name {
         let name = &answer.name;
         if !self.kind.on_demand {

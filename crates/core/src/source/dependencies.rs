@@ -25,9 +25,9 @@ pub(crate) enum DependencyState {
 }
 
 impl TypeStream {
-    /// The state of a name at the client, by a plain subscription or else by the
-    /// cursor that covers the name. A resource counts as held only if no pending
-    /// response removes it.
+    /// The state of a name at the client, by a plain subscription or else by
+    /// the cursor that covers the name. A resource counts as held only if no
+    /// pending response removes it.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
         let entry = db.find(self.type_id, name);
@@ -84,9 +84,10 @@ impl TypeStream {
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
-    /// Visits each reference that is about to be dropped: a resource at the client
-    /// may have it, and the desired resources of that name have not. The cost
-    /// depends on the unsettled names, not on the size of the client cache.
+    /// Visits each reference that is about to be dropped: a resource at the
+    /// client may have it, and the desired resources of that name have not. The
+    /// cost depends on the unsettled names, not on the size of the client
+    /// cache.
     pub(crate) fn each_dropped_reference(
         &self,
         db: &mut Database,
@@ -122,8 +123,8 @@ impl TypeStream {
         self.all_desired_resources(db).iter().any(refers)
     }
 
-    /// All desired resources: those that cursors list, and those that subscriptions
-    /// resolve to. A resource may occur twice.
+    /// All desired resources: those that cursors list, and those that
+    /// subscriptions resolve to. A resource may occur twice.
     pub(super) fn all_desired_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let cursors = self.client_cache.cursors().iter();
         let mut desired: Vec<_> = cursors.flat_map(|cursor| db.list(cursor.id)).collect();
@@ -133,8 +134,9 @@ impl TypeStream {
         desired
     }
 
-    /// Visits each reference of the resources that the client will hold once it has
-    /// ACKed every response that was sent, as far as they are desired unchanged.
+    /// Visits each reference of the resources that the client will hold once it
+    /// has ACKed every response that was sent, as far as they are desired
+    /// unchanged.
     pub(crate) fn each_reference(&self, db: &mut Database, mut visit: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
             .subscriptions

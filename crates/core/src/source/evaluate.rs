@@ -8,30 +8,13 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Update, Variant, same_variant, variant_of};
+use super::matching::{MatchingSubscription, resolves_to};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
 use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
-
-/// A subscription that concerns a name: a subscription by name, or a cursor
-/// that covers the name.
-pub(super) struct MatchingSubscription {
-    /// `None` for a cursor.
-    pub(super) named: Option<(SubscriptionKey, Subscription)>,
-    pub(super) choice: Choice,
-    pub(super) resend: bool,
-}
-
-impl MatchingSubscription {
-    /// Whether the subscription is by name and was in the first request of a
-    /// client that reconnected.
-    pub(super) fn is_resumed(&self) -> bool {
-        let subscription = self.named.map(|(_, subscription)| subscription);
-        subscription.is_some_and(|subscription| subscription.is_resumed)
-    }
-}
 
 /// The result of evaluating one name.
 #[derive(Debug, Default)]
@@ -40,7 +23,8 @@ pub(super) struct Evaluation {
     pub(super) answers: Vec<Answer>,
     /// Why a part of the updates is not sent now.
     pub(super) deferral: Deferral,
-    /// Whether a part will be sent in a trial: the name is evaluated again then.
+    /// Whether a part will be sent in a trial: the name is evaluated again
+    /// then.
     pub(super) awaits_trial: bool,
 }
 
@@ -146,9 +130,9 @@ impl TypeStream {
     }
 
     /// Evaluates a name of which the database does not know whether it exists:
-    /// nothing is sent. A view that turns out not to list the name gives no answer
-    /// about it, so the name's resources at the client are evaluated again once
-    /// that is known (S51).
+    /// nothing is sent. A view that turns out not to list the name gives no
+    /// answer about it, so the name's resources at the client are evaluated
+    /// again once that is known (S51).
     fn evaluate_unknown(matching: &[MatchingSubscription]) -> Evaluation {
         let only_cursor = matching
             .iter()
@@ -163,8 +147,8 @@ impl TypeStream {
         }
     }
 
-    /// Records a cluster that the client resumed with as one of unknown body, if
-    /// the cluster left the contents before the first push (S82).
+    /// Records a cluster that the client resumed with as one of unknown body,
+    /// if the cluster left the contents before the first push (S82).
     fn record_resumed_cluster(
         &mut self,
         db: &mut Database,
@@ -186,52 +170,10 @@ impl TypeStream {
         }
     }
 
-    /// The subscriptions of a name, and the cursor that covers it. The cursor
-    /// is left out beside a plain name, which matches the same resource.
-    fn matching_subscriptions(&self, db: &mut Database, name: &Name) -> Vec<MatchingSubscription> {
-        let mut matching = Vec::new();
-        for (key, subscription) in self.subscriptions_of(db, name) {
-            matching.push(MatchingSubscription {
-                named: Some((key, subscription)),
-                choice: self.choice_without_error(db, key),
-                resend: subscription.resend,
-            });
-        }
-        if let Some(choice) = self.cursor_choice(db, name) {
-            let mut keys = matching
-                .iter()
-                .filter_map(|subscription| Some(subscription.named?.0));
-            let has_plain = keys.any(|key| key.params == self.params);
-            if !has_plain {
-                matching.push(MatchingSubscription {
-                    named: None,
-                    choice,
-                    resend: self.resend_names.contains(name),
-                });
-            }
-        }
-        matching
-    }
-
-    /// The choice of the database for a subscription. An error stays an error only
-    /// for a client that reads errors. For another client a transient error leaves
-    /// its resource unchanged, and a lasting one means that there is none (S61).
-    fn choice_without_error(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
-        match self.resolve(db, key) {
-            Choice::Failed(error, None) if !self.supports_resource_errors => {
-                match error.code.is_data_error() {
-                    true => Choice::Absent,
-                    false => Choice::Unknown,
-                }
-            }
-            choice => choice,
-        }
-    }
-
-    /// Evaluates one desired resource: adds its upsert and the answers, or defers
-    /// it. Returns whether the resource cannot be delivered, because the client
-    /// NACKed it or may not have it: the resource that it would replace has to
-    /// stay then.
+    /// Evaluates one desired resource: adds its upsert and the answers, or
+    /// defers it. Returns whether the resource cannot be delivered, because the
+    /// client NACKed it or may not have it: the resource that it would replace
+    /// has to stay then.
     fn evaluate_resource(
         &self,
         db: &mut Database,
@@ -278,9 +220,9 @@ impl TypeStream {
         false
     }
 
-    /// Whether a subscription has to be answered with a resource even if the client
-    /// holds it: a client waits for the answer to a host, to a name other than the
-    /// resource's, and after an error.
+    /// Whether a subscription has to be answered with a resource even if the
+    /// client holds it: a client waits for the answer to a host, to a name
+    /// other than the resource's, and after an error.
     fn lacks_answer(
         &self,
         matching: &MatchingSubscription,
@@ -294,8 +236,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds the answers to subscriptions that resolve to a resource. A subscription
-    /// by the resource's own name that had no other answer needs none.
+    /// Adds the answers to subscriptions that resolve to a resource. A
+    /// subscription by the resource's own name that had no other answer needs
+    /// none.
     fn answer_with_resource(
         &self,
         name: &Name,
@@ -323,9 +266,9 @@ impl TypeStream {
     }
 
     /// Whether a SotW list has a locator that matches no variant and was not
-    /// answered. The answer consists of all other variants of the name (S30, TP2),
-    /// because the client may still hold one that it unsubscribed from with the
-    /// same request.
+    /// answered. The answer consists of all other variants of the name (S30,
+    /// TP2), because the client may still hold one that it unsubscribed from
+    /// with the same request.
     fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
         let is_unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
             subscription.acked_answer == AnswerKind::Unanswered
@@ -338,9 +281,9 @@ impl TypeStream {
         self.mode == Mode::Sotw && !self.kind.on_demand && absent.any(is_unanswered)
     }
 
-    /// Whether a subscription was answered, or is about to be, with the resource
-    /// named `resolved_name`, or `None` for the requested name. Always true of a
-    /// cursor, which needs no answer.
+    /// Whether a subscription was answered, or is about to be, with the
+    /// resource named `resolved_name`, or `None` for the requested name. Always
+    /// true of a cursor, which needs no answer.
     fn was_answered_with(
         &self,
         matching: &MatchingSubscription,
@@ -413,9 +356,10 @@ impl TypeStream {
         has_error
     }
 
-    /// Separates answers that the client must NACK from everything else. If a NACK
-    /// is expected the evaluation keeps the former, else the latter. A part that is
-    /// left out is marked in the evaluation, for a separate response.
+    /// Separates answers that the client must NACK from everything else. If a
+    /// NACK is expected the evaluation keeps the former, else the latter. A
+    /// part that is left out is marked in the evaluation, for a separate
+    /// response.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
@@ -458,12 +402,6 @@ pub(super) fn absent_answer(
         error: None,
         is_implicit,
     }
-}
-
-/// Whether a subscription, or a cursor, resolves to this resource.
-pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
-    let chosen = matching.choice.resource();
-    chosen.is_some_and(|chosen| same_variant(chosen, resource))
 }
 
 /// The desired resources, each variant once.

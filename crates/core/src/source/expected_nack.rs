@@ -27,8 +27,9 @@ impl TypeStream {
         self.negative_form(false) == NegativeForm::Unreadable
     }
 
-    /// Selects the answers of a response whose NACK is expected, if there are any.
-    /// A push that has other contents is not changed: it must not be NACKed.
+    /// Selects the answers of a response whose NACK is expected, if there are
+    /// any. A push that has other contents is not changed: it must not be
+    /// NACKed.
     pub(super) fn select_unreadable(
         &mut self,
         db: &mut Database,
@@ -52,9 +53,9 @@ impl TypeStream {
         pending_ack.is_some_and(|pending_ack| pending_ack.expects_nack) && !self.acks_unreadable
     }
 
-    /// Whether the text of a NACK names a resource of the response and none of its
-    /// invalid clusters: then the invalid clusters are not the reason, or not the
-    /// only one.
+    /// Whether the text of a NACK names a resource of the response and none of
+    /// its invalid clusters: then the invalid clusters are not the reason, or
+    /// not the only one.
     pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
         let Some(pending_ack) = self
             .client_cache

@@ -57,8 +57,9 @@ impl TypeStream {
         self.defer_names(db, requested_names);
     }
 
-    /// Returns updates that represent the deferred names when groups are formed:
-    /// each name takes part with the resources that the client holds of it.
+    /// Returns updates that represent the deferred names when groups are
+    /// formed: each name takes part with the resources that the client holds of
+    /// it.
     fn deferred_updates(&self, db: &Database) -> Vec<Update> {
         let mut updates = Vec::new();
         for name in self.addition_deadlines.keys() {
@@ -71,7 +72,8 @@ impl TypeStream {
         updates
     }
 
-    /// Defers names whose updates were taken out of a push; they are resent later.
+    /// Defers names whose updates were taken out of a push; they are resent
+    /// later.
     fn defer_names(&mut self, db: &Database, requested_names: Vec<Name>) {
         for requested_name in requested_names {
             self.resend_subscriptions(db, &requested_name);
@@ -79,8 +81,9 @@ impl TypeStream {
         }
     }
 
-    /// Divides updates into groups: two updates are in one group if they share a
-    /// key, directly or by way of others. A group is a list of indexes of updates.
+    /// Divides updates into groups: two updates are in one group if they share
+    /// a key, directly or by way of others. A group is a list of indexes of
+    /// updates.
     pub(super) fn group_updates(&self, db: &mut Database, updates: &[Update]) -> Vec<Vec<usize>> {
         let mut groups = Groups::default();
         for (index, update) in updates.iter().enumerate() {
@@ -90,9 +93,9 @@ impl TypeStream {
         groups.members
     }
 
-    /// The keys of an update: its name, and for virtual hosts also the requested
-    /// name and all domains, both of the new resource and of those that the client
-    /// holds.
+    /// The keys of an update: its name, and for virtual hosts also the
+    /// requested name and all domains, both of the new resource and of those
+    /// that the client holds.
     fn group_keys(&self, db: &mut Database, update: &Update) -> Vec<GroupKey> {
         if !self.kind.on_demand {
             return vec![("".into(), update.name().as_str().into())];

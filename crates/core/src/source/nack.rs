@@ -167,8 +167,8 @@ impl TypeStream {
         }
     }
 
-    /// Handles a removal of a NACKed response. It is repeated if the response had
-    /// resources, since the client may not have applied it (S17). Without
+    /// Handles a removal of a NACKed response. It is repeated if the response
+    /// had resources, since the client may not have applied it (S17). Without
     /// resources it counts as ACKed, or it would be repeated for ever.
     fn handle_nacked_removal(&mut self, db: &mut Database, update: Update, has_upserts: bool) {
         if has_upserts {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::vec::IntoIter;
 
 use super::client_cache::{CachedResource, Certainty, Variant};
-use super::evaluate::MatchingSubscription;
+use super::matching::MatchingSubscription;
 use super::{Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Database, name_weight};
 use crate::name::Name;

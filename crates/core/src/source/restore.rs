@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Certainty, Update, same_variant, variant_of};
-use super::evaluate::{Evaluation, MatchingSubscription, absent_answer};
+use super::evaluate::{Evaluation, absent_answer};
+use super::matching::MatchingSubscription;
 use super::params::resource_matches;
 use super::{AnswerKind, TypeStream};
 use crate::database::Database;

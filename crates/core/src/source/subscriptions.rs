@@ -56,8 +56,8 @@ pub(crate) struct Subscription {
 pub(crate) struct Subscriptions {
     /// The parameters of plain names.
     plain_params: ParamsId,
-    /// The parameters that plain names had before, while they are changed one by
-    /// one.
+    /// The parameters that plain names had before, while they are changed one
+    /// by one.
     former_params: Option<ParamsId>,
     by_key: HashMap<SubscriptionKey, Subscription>,
     /// Names that are subscribed to with other parameters than `plain_params`

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Update, same_variant, variant_of};
-use super::evaluate::{Deferral, Evaluation, MatchingSubscription, absent_answer, resolves_to};
+use super::evaluate::{Deferral, Evaluation, absent_answer};
+use super::matching::{MatchingSubscription, resolves_to};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream, Variant};
 use crate::database::Database;
 use crate::name::Name;

@@ -13,7 +13,8 @@ use super::node::Node;
 use super::part::MAX_LEVELS;
 use super::{Action, NodeId, RootId, Tree};
 
-/// The references of a version: those that are followed, and those that are not.
+/// The references of a version: those that are followed, and those that are
+/// not.
 pub(super) type Links<S> = (BTreeSet<NodeId>, Vec<Arc<Key<S>>>);
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {

@@ -8,7 +8,8 @@ use super::children::Children;
 use super::part::{Part, Snapshot};
 use super::{Action, Change, NodeId, RootId, Tree};
 
-/// The nodes whose parts are to be made, each with the children whose parts are.
+/// The nodes whose parts are to be made, each with the children whose parts
+/// are.
 type Affected = BTreeMap<NodeId, BTreeSet<NodeId>>;
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {

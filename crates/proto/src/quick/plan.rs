@@ -26,7 +26,8 @@ pub(super) struct Plan {
     pub(super) fields: Box<[Field]>,
     /// Groups of which one must be set, as bits.
     pub(super) required: u64,
-    /// Whether Envoy can build what a body describes, as far as that is certain.
+    /// Whether Envoy can build what a body describes, as far as that is
+    /// certain.
     pub(super) is_constructible: Option<fn(&[u8]) -> bool>,
     /// Whether a body may hold a secret, by a name in it: then it is left to
     /// the descriptors.
@@ -244,8 +245,8 @@ impl Of {
     /// plan.
     fn new(kind: Kind, by_name: &HashMap<String, usize>) -> Option<Self> {
         match kind {
-            Kind::Message(of) => Some(Self::Message(*by_name.get(of.full_name())?)),
-            Kind::Enum(of) => Some(Self::Enum(of)),
+            Kind::Message(descriptor) => Some(Self::Message(*by_name.get(descriptor.full_name())?)),
+            Kind::Enum(descriptor) => Some(Self::Enum(descriptor)),
             scalar => Some(Self::Scalar(scalar)),
         }
     }

@@ -113,10 +113,12 @@ fn hide_in_fields(
 /// all of its value, if its type is not known.
 fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
     let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
-    let of = url.and_then(|url| descriptor::message(&url));
-    each_entry(message, |key, value| match (key, &of) {
-        (VALUE, Some(of)) => {
-            change_struct(value, |inner| hide_in_struct(hider, of, inner, depth + 1));
+    let descriptor = url.and_then(|url| descriptor::message(&url));
+    each_entry(message, |key, value| match (key, &descriptor) {
+        (VALUE, Some(descriptor)) => {
+            change_struct(value, |inner| {
+                hide_in_struct(hider, descriptor, inner, depth + 1)
+            });
         }
         (VALUE, None) => hide(hider, value),
         _ => {}
@@ -197,10 +199,10 @@ fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut Dy
 }
 
 /// Returns the text at a key of a `Struct`; `None` if it has no such key.
-fn text_at(message: &mut DynamicMessage, wanted: &str) -> Option<String> {
+fn text_at(message: &mut DynamicMessage, expected: &str) -> Option<String> {
     let mut found = None;
     each_entry(message, |key, value| {
-        if key == wanted {
+        if key == expected {
             found = text_of(value);
         }
     });

@@ -49,7 +49,8 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
         Ok(parsed) => {
             let mut reader = Reader::new(file, options, parsed.taken);
             let octals = parsed.octals.into_iter();
-            let octals = octals.map(|(at, problem)| TextError::without_path(file, at, problem));
+            let octals =
+                octals.map(|(position, problem)| TextError::without_path(file, position, problem));
             reader.walk.warnings.extend(octals);
             let is_empty = parsed
                 .documents
@@ -155,8 +156,8 @@ impl<'a> Reader<'a> {
             Value::Map(_) if root.get(RESOURCES).is_some() => self.read_response(root),
             Value::Map(_) if bootstrap::has_resources(&root) => self.read_bootstrap(root),
             _ => {
-                let (at, problem) = stranger::explain(&root);
-                self.walk.report::<()>(at, problem);
+                let (position, problem) = stranger::explain(&root);
+                self.walk.report::<()>(position, problem);
             }
         }
     }
@@ -191,8 +192,8 @@ impl<'a> Reader<'a> {
     /// used.
     fn read_response(&mut self, root: Node) {
         let response = descriptor::message("envoy.service.discovery.v3.DiscoveryResponse");
-        if let Some(of) = response {
-            self.walk.read_fields(&of, &root, &[RESOURCES]);
+        if let Some(descriptor) = response {
+            self.walk.read_fields(&descriptor, &root, &[RESOURCES]);
         }
 
         let Value::Map(entries) = root.value else {
@@ -213,7 +214,11 @@ impl<'a> Reader<'a> {
         list: Option<Node>,
         read: impl Fn(&mut Self, Node) -> Option<Resource>,
     ) {
-        let Some(Node { at, value }) = list else {
+        let Some(Node {
+            at: position,
+            value,
+        }) = list
+        else {
             return;
         };
         match value {
@@ -227,9 +232,13 @@ impl<'a> Reader<'a> {
             Value::Null => {}
             value => {
                 let expected = "a list of resources".to_owned();
-                let found = Node { at, value }.describe();
+                let found = Node {
+                    at: position,
+                    value,
+                }
+                .describe();
                 let problem = Problem::WrongKind { expected, found };
-                self.walk.report::<()>(at, problem);
+                self.walk.report::<()>(position, problem);
             }
         }
     }
@@ -258,8 +267,8 @@ impl<'a> Reader<'a> {
             return self.read_body(node, discovery::Resource::default());
         }
 
-        let of = descriptor::message(url)?;
-        let wrapper = self.read_wrapper(&of, &node)?;
+        let descriptor = descriptor::message(url)?;
+        let wrapper = self.read_wrapper(&descriptor, &node)?;
         let Some(entry) = node.get(BODY) else {
             return self.walk.report(node.at, Problem::MissingBody);
         };

@@ -45,8 +45,8 @@ impl Walk {
             (Check::Bytes(_), Value::Bytes(bytes)) if bytes.is_empty() && ignore_empty => {}
             (Check::Bytes(rules), Value::Bytes(bytes)) => self.check_bytes(bytes, rules),
             (Check::Enum(rules), Value::EnumNumber(number)) => {
-                if let Kind::Enum(of) = kind {
-                    self.check_enum(*number, of, rules);
+                if let Kind::Enum(descriptor) = kind {
+                    self.check_enum(*number, descriptor, rules);
                 }
             }
             _ => {}

@@ -195,8 +195,8 @@ impl Session {
 
 /// Replaces the version of a name by an unknown one where it does not tell of
 /// which variant it is: a client names one version of a name, even if it
-/// subscribes to several variants. All of them are sent then (TP2). `plain_params`
-/// are the parameters of names without their own.
+/// subscribes to several variants. All of them are sent then (TP2).
+/// `plain_params` are the parameters of names without their own.
 fn ignore_ambiguous_versions(
     names: &[Locator],
     plain_params: &Params,

@@ -86,8 +86,8 @@ impl Advance {
         })
     }
 
-    /// The variants of the advance's items that are removed, or that other variants
-    /// replace (TP2).
+    /// The variants of the advance's items that are removed, or that other
+    /// variants replace (TP2).
     pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = Variant> {
         let replaced = self.all_replaced_variants();
         let included = replaced.filter(|(name, _)| self.item(name).is_some());
@@ -110,9 +110,9 @@ impl Advance {
         changes.flat_map(|changes| &changes.replaced_variants)
     }
 
-    /// The variant that the client loses by an item, or `None` if the item is an
-    /// upsert that replaces no other variant. A removal removes the variant without
-    /// constraints, unless another one is known.
+    /// The variant that the client loses by an item, or `None` if the item is
+    /// an upsert that replaces no other variant. A removal removes the variant
+    /// without constraints, unless another one is known.
     pub(crate) fn removed_variant(
         &self,
         name: &Name,

@@ -25,7 +25,8 @@ pub(crate) fn same_variant(first: &Resource, second: &Resource) -> bool {
 pub(crate) enum Certainty {
     /// The client ACKed the resource on this stream, or named its version.
     Accepted,
-    /// The client has the resource from an earlier stream. Its body may not be known.
+    /// The client has the resource from an earlier stream. Its body may not be
+    /// known.
     Resumed,
     /// The client accepted the resource and may have dropped it: it NACKed a
     /// response that removes it (S17), or changed its parameters so that no

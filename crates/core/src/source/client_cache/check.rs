@@ -5,8 +5,8 @@ use crate::name::Name;
 
 impl ClientCache {
     /// Proves the invariants that stand beside the fields; the error says which
-    /// one is broken. `is_expected` tells whether a name that no cursor covers may
-    /// have records.
+    /// one is broken. `is_expected` tells whether a name that no cursor covers
+    /// may have records.
     pub(crate) fn check(&self, is_expected: impl Fn(&Name) -> bool) -> Result<(), String> {
         self.check_records(is_expected)?;
         self.check_totals()?;
@@ -26,9 +26,9 @@ impl ClientCache {
         Ok(())
     }
 
-    /// Proves that no variant is recorded twice with one certainty, except as maybe
-    /// taken in different versions; and that no name is recorded that a cursor
-    /// decides, or that nobody expects.
+    /// Proves that no variant is recorded twice with one certainty, except as
+    /// maybe taken in different versions; and that no name is recorded that a
+    /// cursor decides, or that nobody expects.
     fn check_records(&self, is_expected: impl Fn(&Name) -> bool) -> Result<(), String> {
         for record in &self.records {
             let name = &record.resource.name;

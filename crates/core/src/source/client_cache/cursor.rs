@@ -14,7 +14,8 @@ use crate::resource::Resource;
 pub(crate) struct Cursor {
     pub(crate) scope: Scope,
     pub(crate) id: CursorId,
-    /// The client holds the view as it was at this position, but for the exceptions.
+    /// The client holds the view as it was at this position, but for the
+    /// exceptions.
     pub(crate) position: Position,
     /// The client reconnected: until it has ACKed the first advance, it holds
     /// the resources of this point where they differ from the view.
@@ -30,7 +31,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Returns a cursor at the beginning of its view: the client holds nothing by it.
+    /// Returns a cursor at the beginning of its view: the client holds nothing
+    /// by it.
     pub(crate) fn new(scope: Scope, id: CursorId) -> Self {
         Self {
             scope,
@@ -44,9 +46,9 @@ impl Cursor {
     }
 
     /// The resource that the client holds of a name by this cursor: from the
-    /// acknowledged part of an advance, else from the resume point, else from the
-    /// view at the cursor's position. `None` if it holds none. Exceptions are the
-    /// caller's affair.
+    /// acknowledged part of an advance, else from the resume point, else from
+    /// the view at the cursor's position. `None` if it holds none. Exceptions
+    /// are the caller's affair.
     pub(crate) fn held_resource(
         &self,
         db: &mut Database,
@@ -84,8 +86,8 @@ impl Cursor {
         }
     }
 
-    /// Moves the cursor and its pin to the head of the view: the client holds all
-    /// that the view lists.
+    /// Moves the cursor and its pin to the head of the view: the client holds
+    /// all that the view lists.
     pub(crate) fn move_to_head(&mut self, db: &mut Database) {
         let head = db.head(self.id);
         db.pin(self.id, head);
@@ -94,8 +96,8 @@ impl Cursor {
         self.resume_point = None;
     }
 
-    /// Moves the cursor to the head of the view, and keeps the differences that the
-    /// client resumed with.
+    /// Moves the cursor to the head of the view, and keeps the differences that
+    /// the client resumed with.
     pub(crate) fn resume_at(&mut self, db: &mut Database, point: Arc<ResumePoint>) {
         self.move_to_head(db);
         self.resume_point = Some(point).filter(|point| point.len() > 0);
@@ -120,9 +122,9 @@ impl Cursor {
         changes.saturating_add(unsent_items)
     }
 
-    /// Moves the cursor to the end of an advance that the client has acknowledged,
-    /// or need not acknowledge. The resume point and the partial advances up to
-    /// there are dropped.
+    /// Moves the cursor to the end of an advance that the client has
+    /// acknowledged, or need not acknowledge. The resume point and the partial
+    /// advances up to there are dropped.
     pub(super) fn move_to(&mut self, position: Position) {
         self.position = position;
         self.resume_point = None;

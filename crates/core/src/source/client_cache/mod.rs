@@ -84,8 +84,8 @@ impl ClientCache {
     // Queries.
 
     /// The resources that the client holds, or may hold, of a name by its last
-    /// acknowledgement: at most one if a cursor decides the name, else those of the
-    /// records.
+    /// acknowledgement: at most one if a cursor decides the name, else those of
+    /// the records.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(cursor) => {
@@ -96,8 +96,8 @@ impl ClientCache {
         }
     }
 
-    /// The resources that the client will hold of a name once it has ACKed every
-    /// response that was sent.
+    /// The resources that the client will hold of a name once it has ACKed
+    /// every response that was sent.
     pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         let mut held_resources = self.held(db, name);
         let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
@@ -107,8 +107,8 @@ impl ClientCache {
         held_resources
     }
 
-    /// The resources that the client will hold of a name once it has ACKed every
-    /// response that was sent, and a push besides.
+    /// The resources that the client will hold of a name once it has ACKed
+    /// every response that was sent, and a push besides.
     pub(crate) fn held_after_push(
         &self,
         db: &mut Database,
@@ -121,8 +121,8 @@ impl ClientCache {
         held_resources
     }
 
-    /// All resources of known body that the client may hold of a name, whichever
-    /// of the pending responses it ACKs.
+    /// All resources of known body that the client may hold of a name,
+    /// whichever of the pending responses it ACKs.
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let held_records = self.held(db, name).into_iter();
         let known_records = held_records.filter(|record| !record.has_unknown_body());
@@ -140,9 +140,9 @@ impl ClientCache {
         maybe_held
     }
 
-    /// Whether a pending advance removes another variant of the name than that of
-    /// `new`: the client keeps the other variant if it NACKs. `new` is `None` for a
-    /// removal, for which any variant counts as another.
+    /// Whether a pending advance removes another variant of the name than that
+    /// of `new`: the client keeps the other variant if it NACKs. `new` is
+    /// `None` for a removal, for which any variant counts as another.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
         let pending_acks = self.pending_acks.iter();
         let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
@@ -248,9 +248,9 @@ impl ClientCache {
         })
     }
 
-    /// Takes all updates and answers out of the pending ACK that the response with
-    /// this nonce was merged into, since it is not recorded which response had
-    /// which. `None` if the response was not merged.
+    /// Takes all updates and answers out of the pending ACK that the response
+    /// with this nonce was merged into, since it is not recorded which response
+    /// had which. `None` if the response was not merged.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut pending_acks = self.pending_acks.iter_mut();
         let pending_ack =
@@ -287,9 +287,10 @@ impl ClientCache {
         uncovered
     }
 
-    /// Moves a cursor along an advance that the client has acknowledged, or need
-    /// not acknowledge. Of a partial advance only the progress is recorded: the
-    /// cursor moves with its last part. A closed cursor is not moved.
+    /// Moves a cursor along an advance that the client has acknowledged, or
+    /// need not acknowledge. Of a partial advance only the progress is
+    /// recorded: the cursor moves with its last part. A closed cursor is not
+    /// moved.
     pub(super) fn advance_cursor(&mut self, db: &mut Database, advance: &Advance) {
         let Some(cursor) = advance.cursor.and_then(|id| self.cursor_mut(id)) else {
             return;
@@ -304,10 +305,10 @@ impl ClientCache {
 
     // Pending ACKs.
 
-    /// Adds the pending ACK of a response that is sent. Each response has its own,
-    /// since an acknowledgement covers the responses before it and not those after
-    /// it. If the client is silent for so long that a limit is exceeded, the oldest
-    /// ones are merged.
+    /// Adds the pending ACK of a response that is sent. Each response has its
+    /// own, since an acknowledgement covers the responses before it and not
+    /// those after it. If the client is silent for so long that a limit is
+    /// exceeded, the oldest ones are merged.
     pub(super) fn add_pending_ack(&mut self, db: &mut Database, pending_ack: PendingAck) {
         // Mostly it is the only one.
         self.pending_acks.reserve_exact(1);
@@ -346,9 +347,9 @@ impl ClientCache {
     }
 
     /// SotW: adds updates of a NACKed response to the later pending responses,
-    /// which contain the same resources, up to the first that changes the variant
-    /// itself. A `whole` set contains every name, another response only the names
-    /// of its updates.
+    /// which contain the same resources, up to the first that changes the
+    /// variant itself. A `whole` set contains every name, another response only
+    /// the names of its updates.
     pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], whole: bool) {
         for update in updates {
             for pending_ack in &mut self.pending_acks {
@@ -372,9 +373,9 @@ impl ClientCache {
     }
 
     /// Removes and returns the oldest response without an acknowledgement, or
-    /// `None` if there is none. The queue's memory is released with the last one:
-    /// most streams wait for nothing most of the time, and their next response
-    /// finds memory that is in the processor's cache.
+    /// `None` if there is none. The queue's memory is released with the last
+    /// one: most streams wait for nothing most of the time, and their next
+    /// response finds memory that is in the processor's cache.
     pub(super) fn take_oldest_pending(&mut self) -> Option<PendingAck> {
         let oldest = self.pending_acks.pop_front();
         if self.pending_acks.is_empty() {

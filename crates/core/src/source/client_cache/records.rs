@@ -38,8 +38,9 @@ impl ClientCache {
         });
     }
 
-    /// Drops the records of a name for which `keep` is false, subtracts them from
-    /// the totals, and releases the memory of a table that is mostly empty.
+    /// Drops the records of a name for which `keep` is false, subtracts them
+    /// from the totals, and releases the memory of a table that is mostly
+    /// empty.
     fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&CachedResource) -> bool) {
         let hash = self.hash(name);
         loop {
@@ -68,8 +69,8 @@ impl ClientCache {
         records.into_iter().for_each(|record| self.insert(record));
     }
 
-    /// Turns a name that a cursor decides into an exception, with records of what
-    /// the client holds by the cursor. Has no effect on other names.
+    /// Turns a name that a cursor decides into an exception, with records of
+    /// what the client holds by the cursor. Has no effect on other names.
     pub(in crate::source) fn make_exception(&mut self, db: &mut Database, name: &Name) {
         if self.deciding_cursor(name).is_some() {
             let held_resources = self.held(db, name);
@@ -88,8 +89,8 @@ impl ClientCache {
 
     /// Records a resource that the client holds, or may hold, in place of the
     /// record of the same variant and certainty. A client may have taken any of
-    /// several NACKed versions, and use its references (S17, S81), so all of these
-    /// are recorded, up to a limit.
+    /// several NACKed versions, and use its references (S17, S81), so all of
+    /// these are recorded, up to a limit.
     pub(in crate::source) fn record(&mut self, db: &mut Database, record: CachedResource) {
         let name = record.resource.name.clone();
         self.make_exception(db, &name);
@@ -150,8 +151,8 @@ impl ClientCache {
         }
     }
 
-    /// Whether the records of a name agree with what the client would hold by the
-    /// covering cursor.
+    /// Whether the records of a name agree with what the client would hold by
+    /// the covering cursor.
     fn agrees_with_cursor(&self, db: &mut Database, name: &Name) -> bool {
         let cursor = self.covering_cursor(name);
         let cursor_resource =

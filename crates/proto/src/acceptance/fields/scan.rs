@@ -116,8 +116,8 @@ impl Counts {
 /// Reports a field, by its name or, if the descriptors do not know it, by its
 /// number.
 fn report(message: &Message, number: u32, place: &Place<'_>, findings: &mut Findings<'_>) {
-    let of = descriptor::message(&message.name);
-    let field = of.and_then(|of| of.get_field(number));
+    let descriptor = descriptor::message(&message.name);
+    let field = descriptor.and_then(|descriptor| descriptor.get_field(number));
     match field {
         Some(field) => findings.unsupported(&place.field(field.name())),
         None => findings.unsupported(&place.field(&format!("[{number}]"))),

@@ -97,13 +97,17 @@ fn reach(list: &List) -> HashMap<String, MessageDescriptor> {
     let mut reached = HashMap::new();
     let fields = list.messages.iter().flat_map(|(_, fields)| fields);
     let mut left: Vec<_> = fields.filter_map(value_message).collect();
-    while let Some(of) = left.pop() {
-        let name = of.full_name();
+    while let Some(descriptor) = left.pop() {
+        let name = descriptor.full_name();
         if name == ANY || list.by_name.contains_key(name) || reached.contains_key(name) {
             continue;
         }
-        left.extend(of.fields().filter_map(|field| value_message(&field)));
-        reached.insert(name.to_owned(), of);
+        left.extend(
+            descriptor
+                .fields()
+                .filter_map(|field| value_message(&field)),
+        );
+        reached.insert(name.to_owned(), descriptor);
     }
     reached
 }

@@ -171,7 +171,9 @@ pub(in crate::acceptance) fn check_session_per_route(
 ) {
     let message = "envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute";
     let per_route = decode_body::<StatefulSessionPerRoute>(message, body, place, findings);
-    if let Some(Override::StatefulSession(session)) = per_route.and_then(|of| of.r#override) {
+    if let Some(Override::StatefulSession(session)) =
+        per_route.and_then(|descriptor| descriptor.r#override)
+    {
         check_state(&session, &place.field("stateful_session"), findings);
     }
 }

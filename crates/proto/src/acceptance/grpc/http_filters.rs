@@ -134,8 +134,8 @@ fn check_filter(
 }
 
 /// Checks the overrides of a virtual host, a route or a weighted cluster, which
-/// is at `place`. Their filter need not exist, nor run on this side: a route does
-/// not know its listener (A39).
+/// is at `place`. Their filter need not exist, nor run on this side: a route
+/// does not know its listener (A39).
 pub(super) fn check_overrides(
     overrides: &HashMap<String, Any>,
     place: &Place<'_>,

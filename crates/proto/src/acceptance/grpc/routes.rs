@@ -84,21 +84,21 @@ fn check_host(
 
 /// Checks a route, unless it is skipped.
 fn check_route(
-    of: &Route,
+    descriptor: &Route,
     plugins: Option<&Plugins<'_>>,
     place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let match_place = place.field("match");
-    match &of.r#match {
+    match &descriptor.r#match {
         None => findings.reject(&match_place, Problem::Missing),
         // C58: the route is skipped, whatever else it has.
-        Some(of) if !of.query_parameters.is_empty() => {
+        Some(descriptor) if !descriptor.query_parameters.is_empty() => {
             return findings.ignore(place, IgnoreReason::QueryParameters);
         }
-        Some(of) => route_match::check(of, &match_place, findings),
+        Some(descriptor) => route_match::check(descriptor, &match_place, findings),
     }
-    match &of.action {
+    match &descriptor.action {
         Some(Action::Route(action)) => {
             let is_used = route_action::check(action, plugins, &place.field("route"), findings);
             if !is_used {
@@ -119,7 +119,7 @@ fn check_route(
             findings.ignore(place, IgnoreReason::Action);
         }
     }
-    http_filters::check_overrides(&of.typed_per_filter_config, place, findings);
+    http_filters::check_overrides(&descriptor.typed_per_filter_config, place, findings);
 }
 
 fn unsupported_action(field: &str, place: &Place<'_>, findings: &mut Findings<'_>) {

@@ -79,29 +79,29 @@ impl Walk<'_> {
         url: &str,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        let Some(of) = descriptor::message(url) else {
+        let Some(descriptor) = descriptor::message(url) else {
             return self.report_unknown_type(url, node);
         };
         let value = node.get(VALUE).map(|entry| &entry.node);
 
         // `Empty` is written with and without its value.
         let is_empty_value = value.is_some_and(|node| node.value == Tree::Map(Vec::new()));
-        if of.full_name() == "google.protobuf.Empty" && is_empty_value {
-            self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
-            return Some(DynamicMessage::new(of));
+        if descriptor.full_name() == "google.protobuf.Empty" && is_empty_value {
+            self.refuse_other_keys(&descriptor, node, &[TYPE, VALUE]);
+            return Some(DynamicMessage::new(descriptor));
         }
 
-        if !has_own_form(&of) {
-            return self.read_fields(&of, node, &[TYPE]);
+        if !has_own_form(&descriptor) {
+            return self.read_fields(&descriptor, node, &[TYPE]);
         }
         match value {
             Some(value) => {
-                self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
-                self.read_message(&of, value)
+                self.refuse_other_keys(&descriptor, node, &[TYPE, VALUE]);
+                self.read_message(&descriptor, value)
             }
             None => {
-                self.refuse_other_keys(&of, node, &[TYPE]);
-                Some(DynamicMessage::new(of))
+                self.refuse_other_keys(&descriptor, node, &[TYPE]);
+                Some(DynamicMessage::new(descriptor))
             }
         }
     }
@@ -109,10 +109,16 @@ impl Walk<'_> {
     /// Reports a type that is not known, at the place where it stands, with the
     /// nearest known one. Always `None`, for the caller to return.
     fn report_unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
-        let at = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
+        let position = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
         let name = descriptor::full_name(url).to_owned();
-        let near = nearest_type(&name);
-        self.report(at, Problem::UnknownType { name, near })
+        let nearest_name = nearest_type(&name);
+        self.report(
+            position,
+            Problem::UnknownType {
+                name,
+                near: nearest_name,
+            },
+        )
     }
 
     /// Reports the keys of a mapping other than `keys` as unknown fields: a

@@ -39,7 +39,7 @@ impl Walk<'_> {
                 _ => None,
             };
             return match slip {
-                Some((at, slip)) => self.report(at, slip),
+                Some((position, slip)) => self.report(position, slip),
                 None => self.report_wrong_kind(node, format!("a mapping ({})", descriptor.name())),
             };
         };
@@ -88,7 +88,7 @@ impl Walk<'_> {
             self.total += usize::from(self.options.unknown == Unknown::Refuse);
         } else if found.is_none() {
             match missing_space(message, entry.at, name) {
-                Some((at, slip)) => drop(self.report::<()>(at, slip)),
+                Some((position, slip)) => drop(self.report::<()>(position, slip)),
                 None => {
                     let problem = empty.and_then(|above| not_indented(above, name));
                     let problem = problem.unwrap_or_else(|| unknown_field(message, name));
@@ -217,7 +217,7 @@ impl Walk<'_> {
             return Some(Value::default_value(kind));
         }
         match kind {
-            Kind::Message(of) => self.read_message(of, node).map(Value::Message),
+            Kind::Message(descriptor) => self.read_message(descriptor, node).map(Value::Message),
             _ => self.read_scalar(kind, node),
         }
     }
@@ -259,8 +259,9 @@ fn unknown_field(message: &MessageDescriptor, name: &str) -> Problem {
     }
 }
 
-/// Makes the mistake of a key that is a field of the message which the key above
-/// stands for, and that has nothing below it. `None` if it is no such field.
+/// Makes the mistake of a key that is a field of the message which the key
+/// above stands for, and that has nothing below it. `None` if it is no such
+/// field.
 fn not_indented(above: &FieldDescriptor, name: &str) -> Option<Problem> {
     let kind = above.kind();
     field_by_name(kind.as_message()?, name)?;
@@ -295,11 +296,11 @@ fn is_absent(field: &FieldDescriptor, node: &Node) -> bool {
 
 /// Returns whether null is a value of a kind.
 fn takes_null(kind: &Kind) -> bool {
-    matches!(kind, Kind::Message(of) if of.full_name() == "google.protobuf.Value")
+    matches!(kind, Kind::Message(descriptor) if descriptor.full_name() == "google.protobuf.Value")
 }
 
 /// Returns whether a list is a value of a kind.
 fn takes_list(kind: &Kind) -> bool {
     let names = ["google.protobuf.Value", "google.protobuf.ListValue"];
-    matches!(kind, Kind::Message(of) if names.contains(&of.full_name()))
+    matches!(kind, Kind::Message(descriptor) if names.contains(&descriptor.full_name()))
 }

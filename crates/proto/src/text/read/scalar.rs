@@ -30,7 +30,7 @@ impl Walk<'_> {
             Kind::Bool => self.read_bool(node),
             Kind::String => self.read_string(node),
             Kind::Bytes => self.read_bytes(node),
-            Kind::Enum(of) => self.read_enum(of, node),
+            Kind::Enum(descriptor) => self.read_enum(descriptor, node),
             Kind::Float => self
                 .read_float(node, "float")
                 .and_then(|v| self.narrow_to_f32(node, v)),
@@ -47,8 +47,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a boolean, which may be in quotes: then also `yes` and `1`, but not
-    /// `on`.
+    /// Reads a boolean, which may be in quotes: then also `yes` and `1`, but
+    /// not `on`.
     fn read_bool(&mut self, node: &Node) -> Option<Value> {
         let value = match &node.value {
             Tree::Bool(value) => Some(*value),
@@ -61,8 +61,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a text. A number or a boolean is none: `010` and `yes` could not be
-    /// restored.
+    /// Reads a text. A number or a boolean is none: `010` and `yes` could not
+    /// be restored.
     fn read_string(&mut self, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::String(text) => Some(Value::String(text.clone())),
@@ -187,13 +187,13 @@ fn find_enum_number(enum_descriptor: &EnumDescriptor, text: &str) -> Option<i32>
 /// Makes the mistake of a name that an enum does not have: with the nearest
 /// one, or else with all, if they are few.
 fn unknown_enum_value(enum_descriptor: &EnumDescriptor, name: &str) -> Problem {
-    let near = nearest(name, enum_descriptor.values().map(|v| v.name().to_owned()));
-    let is_listed = near.is_none() && enum_descriptor.values().len() <= LISTED;
+    let nearest_name = nearest(name, enum_descriptor.values().map(|v| v.name().to_owned()));
+    let is_listed = nearest_name.is_none() && enum_descriptor.values().len() <= LISTED;
     let all = enum_descriptor.values().filter(|_| is_listed);
     Problem::UnknownEnumValue {
         name: name.to_owned(),
         of: enum_descriptor.name().to_owned(),
-        near,
+        near: nearest_name,
         all: all.map(|v| v.name().to_owned()).collect(),
     }
 }

@@ -201,11 +201,11 @@ impl Walk<'_> {
 /// Turns a path such as `displayName` into `display_name`.
 fn to_snake_case(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len());
-    for c in camel.chars() {
-        if c.is_ascii_uppercase() {
+    for character in camel.chars() {
+        if character.is_ascii_uppercase() {
             snake.push('_');
         }
-        snake.push(c.to_ascii_lowercase());
+        snake.push(character.to_ascii_lowercase());
     }
     snake
 }

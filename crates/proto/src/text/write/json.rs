@@ -57,18 +57,21 @@ fn put_items<T>(
 /// is also a double-quoted scalar of YAML.
 pub(super) fn put_string(text: &str, output: &mut String) {
     output.push('"');
-    for c in text.chars() {
-        match c {
+    for character in text.chars() {
+        match character {
             '"' => output.push_str("\\\""),
             '\\' => output.push_str("\\\\"),
             '\n' => output.push_str("\\n"),
             '\r' => output.push_str("\\r"),
             '\t' => output.push_str("\\t"),
             // Control characters, and what YAML takes for a line break or a mark.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                output.push_str(&format!("\\u{:04x}", u32::from(c)));
+            character
+                if character.is_control()
+                    || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') =>
+            {
+                output.push_str(&format!("\\u{:04x}", u32::from(character)));
             }
-            c => output.push(c),
+            character => output.push(character),
         }
     }
     output.push('"');

@@ -60,18 +60,20 @@ pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parse
 /// Makes the mistake of a text that is no YAML: a slip at its place, or else
 /// the words of the parser.
 fn explain(text: &str, error: &ScanError) -> Fault {
-    let at = position(error.marker());
-    match slip::find(text, at) {
-        Some((at, slip)) => (at, Problem::Slip(slip)),
-        None => (at, Problem::Syntax(error.info().to_owned())),
+    let position = position(error.marker());
+    match slip::find(text, position) {
+        Some((position, slip)) => (position, Problem::Slip(slip)),
+        None => (position, Problem::Syntax(error.info().to_owned())),
     }
 }
 
 /// Explains a key that is a mapping: it may be a template.
-fn explain_key(text: &str, (at, problem): Fault) -> Fault {
-    match slip::find_template(text, at) {
-        Some((at, slip)) if matches!(problem, Problem::BadKey(_)) => (at, Problem::Slip(slip)),
-        _ => (at, problem),
+fn explain_key(text: &str, (position, problem): Fault) -> Fault {
+    match slip::find_template(text, position) {
+        Some((position, slip)) if matches!(problem, Problem::BadKey(_)) => {
+            (position, Problem::Slip(slip))
+        }
+        _ => (position, problem),
     }
 }
 
@@ -253,7 +255,12 @@ impl<'a> Builder<'a> {
     /// Ends the innermost collection, and adds it to the one around it. Merge
     /// keys of a mapping are resolved then.
     fn close_collection(&mut self, end: Position) -> Result<(), Fault> {
-        let Some(Level { at, anchor, open }) = self.levels.pop() else {
+        let Some(Level {
+            at: position,
+            anchor,
+            open,
+        }) = self.levels.pop()
+        else {
             let problem = Problem::Syntax("a collection ends that never began".into());
             return Err((end, problem));
         };
@@ -264,8 +271,14 @@ impl<'a> Builder<'a> {
                 entries, merges, ..
             } => Value::Map(merge_entries(entries, merges)?),
         };
-        self.add_value(Node { at, value }, anchor)
-            .map_err(|problem| (at, problem))
+        self.add_value(
+            Node {
+                at: position,
+                value,
+            },
+            anchor,
+        )
+        .map_err(|problem| (position, problem))
     }
 
     /// Returns a copy of the value that an alias stands for. One that passes
@@ -308,7 +321,15 @@ impl<'a> Builder<'a> {
                 }
                 Some(key) if key.is_ignored => {}
                 Some(key) if key.text == MERGE => merges.push(node),
-                Some(Key { at, text: key, .. }) => entries.push(Entry { at, key, node }),
+                Some(Key {
+                    at: position,
+                    text: key,
+                    ..
+                }) => entries.push(Entry {
+                    at: position,
+                    key,
+                    node,
+                }),
             },
         }
         Ok(())
