@@ -37,9 +37,10 @@ pub struct Limits {
     pub all_types: usize,
     /// Sets of parameters one stream may send with its names (TP2).
     pub params: usize,
-    /// Sets of parameters that the database keeps, from all streams together; one
-    /// of more than 512 bytes counts as several. A stream may bring another set while it has no more than what is left of
-    /// this. The sets of nodes are always kept.
+    /// Sets of parameters that the database keeps, from all streams together;
+    /// one of more than 512 bytes counts as several. A stream may bring another
+    /// set while it has no more than are left. The sets of nodes are always
+    /// kept.
     pub all_params: usize,
     /// Bytes of a NACK's text that are kept.
     pub error_bytes: usize,

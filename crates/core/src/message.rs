@@ -57,8 +57,8 @@ impl From<&str> for Locator {
     }
 }
 
-/// What a client subscribes to. Each state-of-the-world request of a type
-/// repeats it, and most do without a change: clones share one list.
+/// The subscriptions of a client. Each state-of-the-world request of a type
+/// repeats them, and most do without a change: clones share one list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Locators(Arc<Vec<Locator>>);
 

@@ -263,15 +263,15 @@ impl<'a> Order<'a> {
     /// of the listeners that it may have had has inline routes.
     fn names_all_routes(&self, db: &mut Database) -> bool {
         let listeners = self.others.find(kind::LDS);
-        let resumed = listeners.and_then(|listeners| listeners.resumption.as_ref());
-        if resumed.is_some_and(|resumed| resumed.had_inline_routes) {
+        let resumption = listeners.and_then(|listeners| listeners.resumption.as_ref());
+        if resumption.is_some_and(|resumption| resumption.had_inline_routes) {
             return false;
         }
 
         let listener_count = listeners.map_or(0, |listeners| listeners.listed_count(db));
         let routes = self.others.find(kind::RDS);
-        let resumed = routes.and_then(|routes| routes.resumption.as_ref());
-        resumed.is_some_and(|resumed| resumed.named_count >= listener_count)
+        let resumption = routes.and_then(|routes| routes.resumption.as_ref());
+        resumption.is_some_and(|resumption| resumption.named_count >= listener_count)
     }
 
     /// Whether a reconnected client has yet to subscribe to a type that may

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Moment;
 
-/// The earliest of many deadlines that are after a moment. It is asked for with
-/// every message of a stream, so it keeps no list.
+/// The earliest of the deadlines that are added and are after a moment. It is
+/// computed with every message of a stream, so it keeps no list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EarliestDeadline {
     after: Moment,

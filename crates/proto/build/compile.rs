@@ -34,9 +34,9 @@ pub(crate) fn descriptor_set(dir: &Path) -> Result<Vec<u8>, String> {
     println!("cargo::rerun-if-changed={}", dir.display());
     let mut files = Files::new();
     for root in ROOTS.iter().map(|root| dir.join(root)) {
-        let mut found = Vec::new();
-        collect(&root, &mut found).map_err(|e| format!("{}: {e}", root.display()))?;
-        for path in found {
+        let mut paths = Vec::new();
+        collect(&root, &mut paths).map_err(|e| format!("{}: {e}", root.display()))?;
+        for path in paths {
             let file = parse(&root, &path).map_err(|e| format!("{}: {e}", path.display()))?;
             files.insert(file.name().to_owned(), file);
         }

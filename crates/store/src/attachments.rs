@@ -62,24 +62,25 @@ impl Attachments {
         !paths.is_empty() && self.paths().any(|path| paths.contains(&absolute(path)))
     }
 
-    /// Returns the time of the last change of one that the system told of.
+    /// Returns the time of the last change of an attachment that the system
+    /// told of; `None` if it told of none.
     pub(crate) fn last_told(&self, touched: &Touched) -> Option<Instant> {
-        let told = self.paths().filter_map(|path| touched.get(&absolute(path)));
-        told.max().copied()
+        let moments = self.paths().filter_map(|path| touched.get(&absolute(path)));
+        moments.max().copied()
     }
 
-    /// Returns the hash of a file with its attachments, from the hash of its own
-    /// bytes.
-    pub(crate) fn hash_with(&self, own: u128) -> u128 {
+    /// Returns the hash of a file with its attachments, from the hash of its
+    /// own bytes.
+    pub(crate) fn hash_with(&self, file_hash: u128) -> u128 {
         let hashes = self.0.iter().map(|(path, file)| (path, file.hash));
-        hash_all(own, hashes)
+        hash_all(file_hash, hashes)
     }
 
     /// Returns the hash of a file with its attachments as they are now, from
     /// the hash of its own bytes as they are now.
-    pub(crate) fn hash_now(&self, own: u128) -> u128 {
+    pub(crate) fn hash_now(&self, file_hash: u128) -> u128 {
         let hashes = self.paths().map(|path| (path, hash_of(&read_file(path))));
-        hash_all(own, hashes)
+        hash_all(file_hash, hashes)
     }
 }
 
@@ -93,9 +94,9 @@ impl Files {
 }
 
 /// Hashes a file with its attachments. A file without any has its own hash.
-fn hash_all<'a>(own: u128, attachments: impl Iterator<Item = (&'a PathBuf, u128)>) -> u128 {
+fn hash_all<'a>(file_hash: u128, attachments: impl Iterator<Item = (&'a PathBuf, u128)>) -> u128 {
     let mut hash = XxHash3_128::new();
-    hash.write(&own.to_le_bytes());
+    hash.write(&file_hash.to_le_bytes());
     let mut has_any = false;
     for (path, hash_of_file) in attachments {
         has_any = true;
@@ -106,7 +107,7 @@ fn hash_all<'a>(own: u128, attachments: impl Iterator<Item = (&'a PathBuf, u128)
     }
     match has_any {
         true => hash.finish_128(),
-        false => own,
+        false => file_hash,
     }
 }
 
@@ -184,8 +185,8 @@ impl SecretFiles for AttachmentReader<'_> {
     }
 }
 
-/// Reads a file of a secret. One that is empty is a mistake, because it is about
-/// to be written.
+/// Reads a file of a secret. An empty file is a mistake, because it is about to
+/// be written.
 fn read_file(path: &Path) -> Result<Bytes, SecretFault> {
     let contents = read_up_to_limit(path);
     let contents = contents.map_err(|error| SecretFault::of_file(path, &error))?;
@@ -201,8 +202,8 @@ fn read_file(path: &Path) -> Result<Bytes, SecretFault> {
     }
 }
 
-/// Reads a file, but no more than one byte beyond [`MAX_BYTES`]. `None` if it is
-/// none: to open a pipe would wait for its other end.
+/// Reads a file, but no more than one byte beyond [`MAX_BYTES`]. `None` if it
+/// is none: to open a pipe would wait for its other end.
 fn read_up_to_limit(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !fs::metadata(path)?.is_file() {
         return Ok(None);

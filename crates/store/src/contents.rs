@@ -89,7 +89,7 @@ impl Contents for FileContents {
         })
     }
 
-    /// Has the thread propose again what was held.
+    /// Makes the thread propose the changes again that were held.
     fn confirmed(&self) {
         self.mailbox.add_unknown_change();
     }

@@ -20,7 +20,7 @@ pub(crate) struct FileKey {
 
 pub(crate) type FileId = Arc<FileKey>;
 
-/// One file.
+/// The state of one file.
 #[derive(Default)]
 pub(crate) struct File {
     pub(crate) stamp: Option<Stamp>,
@@ -74,16 +74,16 @@ pub(crate) enum NewState {
 }
 
 impl File {
-    /// Forgets what was read of the file, which has changed meanwhile, unless
-    /// that is served already.
+    /// Forgets the contents that were read of the file, because it has changed
+    /// since, unless they are served already.
     pub(crate) fn forget_read(&mut self) {
         if self.new_state.take().is_some() {
             self.hash = None;
         }
     }
 
-    /// Returns what was last read of it; `None` if it has to be read in any
-    /// case.
+    /// Returns the contents that were last read of the file; `None` if it has
+    /// to be read in any case.
     pub(crate) fn known(&self) -> Option<Known> {
         let attachments = self.attachments.clone();
         self.hash.map(|hash| Known { hash, attachments })

@@ -32,7 +32,7 @@ pub struct Files {
     put_off_since: Option<Instant>,
 }
 
-/// How often files are scanned again because one changes meanwhile.
+/// The most scans that follow because a file changes during one.
 const MOST_RESCANS: usize = 4;
 
 /// The result of reading the files that changed by one scan.
@@ -110,17 +110,17 @@ impl Files {
             self.put_off_since = None;
             return false;
         }
-        let since = *self.put_off_since.get_or_insert_with(Instant::now);
-        let puts_off = since.elapsed() < self.options.patience;
+        let start = *self.put_off_since.get_or_insert_with(Instant::now);
+        let puts_off = start.elapsed() < self.options.patience;
         if !puts_off {
             self.put_off_since = None;
         }
         puts_off
     }
 
-    /// Scans and reads the files until none changes meanwhile, so that a swap
-    /// of several files is seen as one change and not in parts. After
-    /// [`MOST_RESCANS`] it goes on all the same.
+    /// Scans and reads the files until none changes in between, so that a swap
+    /// of several files is seen as one change and not in parts. Gives up
+    /// waiting after [`MOST_RESCANS`], and uses what was read.
     pub(crate) fn scan_until_stable(
         &mut self,
         scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
@@ -312,9 +312,9 @@ impl Files {
     /// time of one that failed before stays.
     fn note_failed(&mut self, scan: &Scan) {
         let now = SystemTime::now();
-        let mut before = std::mem::take(&mut self.failed);
+        let mut earlier = std::mem::take(&mut self.failed);
         for (path, fault) in &scan.failed {
-            let since = before.remove(path).map_or(now, |(_, since)| since);
+            let since = earlier.remove(path).map_or(now, |(_, since)| since);
             let name = path.display().to_string().into();
             let problem = Finding::whole(&name, fault.clone());
             self.failed.insert(path.clone(), (problem, since));
@@ -328,7 +328,7 @@ impl Files {
     /// unless this is the last try. Returns whether that time is not over for
     /// one.
     fn note_missing(&mut self, scan: &Scan, last_try: bool) -> bool {
-        let found: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
+        let found_files: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
         let may_exist = |id: &FileKey| {
             let hides_it = |(path, fault): &(PathBuf, Fault)| {
                 id.path.starts_with(path) || matches!(fault, Fault::TooManyFiles { .. })
@@ -338,12 +338,12 @@ impl Files {
 
         let mut any_waits = false;
         for (id, file) in &mut self.files {
-            if found.contains(&(id.root, &id.path)) || may_exist(id) {
+            if found_files.contains(&(id.root, &id.path)) || may_exist(id) {
                 file.missing_since = None;
                 continue;
             }
-            let since = *file.missing_since.get_or_insert_with(Instant::now);
-            match last_try || since.elapsed() >= self.options.retry {
+            let missing_since = *file.missing_since.get_or_insert_with(Instant::now);
+            match last_try || missing_since.elapsed() >= self.options.retry {
                 true => file.new_state = Some(NewState::Removed),
                 false => any_waits = true,
             }

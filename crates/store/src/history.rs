@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trunkline::checked::{Row, RowChange, RowKey};
 use trunkline::{Store, StoreError, TransactionInfo};
 
-/// Why two revisions cannot be compared.
+/// The reasons why two revisions cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// Nothing is known of a revision, or nothing any more.
@@ -36,10 +36,10 @@ const PAGE: usize = 100;
 /// A revision is not known, or the store cannot be read.
 pub fn changes_between(
     store: &dyn Store,
-    from: u64,
-    to: u64,
+    start: u64,
+    end: u64,
 ) -> Result<Vec<RowChange>, HistoryError> {
-    let (first, last) = (from.min(to), from.max(to));
+    let (first, last) = (start.min(end), start.max(end));
     let revisions = revisions_between(store, first, last)?;
     let mut net: BTreeMap<RowKey, (Option<Row>, Option<Row>)> = BTreeMap::new();
     for revision in revisions {
@@ -53,7 +53,7 @@ pub fn changes_between(
         .into_iter()
         .map(|(key, (before, after))| RowChange { key, before, after });
     let changes = changes.filter(|change| change.before != change.after);
-    Ok(match from <= to {
+    Ok(match start <= end {
         true => changes.collect(),
         false => changes.map(|change| change.inverse()).collect(),
     })
@@ -61,18 +61,20 @@ pub fn changes_between(
 
 /// Lists the revisions after `first`, up to `last`, oldest first.
 fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64>, HistoryError> {
-    let mut all: Vec<TransactionInfo> = Vec::new();
+    let mut transactions: Vec<TransactionInfo> = Vec::new();
     loop {
-        let before = all.last().map(|info| info.revision);
-        let page = store.transactions(before, PAGE)?;
+        let last_revision = transactions.last().map(|info| info.revision);
+        let page = store.transactions(last_revision, PAGE)?;
         let is_last = page.len() < PAGE;
-        all.extend(page);
-        let reaches = all.last().is_some_and(|info| info.revision <= first);
+        transactions.extend(page);
+        let reaches = transactions
+            .last()
+            .is_some_and(|info| info.revision <= first);
         if is_last || reaches {
             break;
         }
     }
-    let (Some(newest), Some(oldest)) = (all.first(), all.last()) else {
+    let (Some(newest), Some(oldest)) = (transactions.first(), transactions.last()) else {
         return Err(HistoryError::Empty);
     };
     let unknown = |revision| HistoryError::Unknown {
@@ -86,9 +88,9 @@ fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64
     if last > newest.revision {
         return Err(unknown(last));
     }
-    let revisions = all.iter().rev().map(|info| info.revision);
+    let revisions = transactions.iter().rev().map(|info| info.revision);
     Ok(revisions
-        .filter(|it| (first + 1..=last).contains(it))
+        .filter(|revision| (first + 1..=last).contains(revision))
         .collect())
 }
 

@@ -49,12 +49,12 @@ impl Links {
     /// Follows a path from a directory that has no link in its own path, and
     /// adds each link on the way. Returns where it leads; `None` if it breaks
     /// off, at an entry that is added too.
-    fn follow(&mut self, from: PathBuf, path: &Path) -> Option<PathBuf> {
+    fn follow(&mut self, dir: PathBuf, path: &Path) -> Option<PathBuf> {
         let mut links = 0;
-        let mut real = from;
-        let mut rest = steps_reversed(path);
-        while let Some(step) = rest.pop() {
-            let here = match step {
+        let mut real = dir;
+        let mut steps = steps_reversed(path);
+        while let Some(step) = steps.pop() {
+            let entry = match step {
                 Step::Root(root) => {
                     real = root;
                     continue;
@@ -65,17 +65,17 @@ impl Links {
                 }
                 Step::Down(name) => real.join(name),
             };
-            let is_link = fs::symlink_metadata(&here).map(|meta| meta.is_symlink());
+            let is_link = fs::symlink_metadata(&entry).map(|meta| meta.is_symlink());
             match is_link {
-                Ok(false) => real = here,
+                Ok(false) => real = entry,
                 Ok(true) if links < MOST_LINKS => {
                     links += 1;
-                    let target = fs::read_link(&here);
-                    self.entries.insert(here);
-                    rest.extend(steps_reversed(&target.ok()?));
+                    let target = fs::read_link(&entry);
+                    self.entries.insert(entry);
+                    steps.extend(steps_reversed(&target.ok()?));
                 }
                 _ => {
-                    self.entries.insert(here);
+                    self.entries.insert(entry);
                     return None;
                 }
             }

@@ -37,37 +37,37 @@ impl Default for Locator {
 }
 
 impl Locator {
-    /// Returns findings of a file with the places of their references. `hash` is
-    /// that of the file, and `before` has the last result.
+    /// Returns findings of a file with the places of their references. `hash`
+    /// is that of the file, and `last_result` has the last result.
     pub(crate) fn locate(
         &mut self,
         id: &FileId,
         hash: Option<u128>,
         raw: Vec<Finding>,
-        before: &mut Located,
+        last_result: &mut Located,
     ) -> Vec<Finding> {
         if !has_references(&raw) {
-            *before = Located::default();
+            *last_result = Located::default();
             return raw;
         }
-        let is_same = before.raw == raw || before.findings == raw;
-        let is_known = before.hash == hash && hash.is_some() && is_same;
+        let is_same = last_result.raw == raw || last_result.findings == raw;
+        let is_known = last_result.hash == hash && hash.is_some() && is_same;
         if !is_known {
             let mut findings = raw.clone();
             if let Some(text) = self.read(&id.path, &id.name) {
                 locate_references(Format::of(&id.name), &text, &mut findings);
             }
-            *before = Located {
+            *last_result = Located {
                 hash,
                 raw,
                 findings,
             };
         }
-        before.findings.clone()
+        last_result.findings.clone()
     }
 
-    /// Reads a text again; `None` if it is none, or too long for what is left of
-    /// the budget.
+    /// Reads a text again; `None` if the file is no text, or is too long for
+    /// the budget that is left.
     fn read(&mut self, path: &Path, name: &str) -> Option<String> {
         let metadata = std::fs::metadata(path).ok()?;
         if is_binary(name) || !metadata.is_file() || metadata.len() > self.bytes_left {

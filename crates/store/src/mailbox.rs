@@ -148,23 +148,23 @@ impl Mailbox {
         Ok(std::mem::take(&mut *mail))
     }
 
-    /// Sleeps until a time or until the contents are dropped; if `wake_on_event`,
-    /// not longer than until there is an event, and not at all if there is one.
-    /// The mail is unlocked meanwhile.
+    /// Sleeps until a time or until the contents are dropped. If
+    /// `wake_on_event` is set, an event ends the sleep, and one that is there
+    /// already prevents it. The mail is unlocked during the sleep.
     fn sleep<'a>(
         &'a self,
         mut mail: MutexGuard<'a, Mail>,
-        until: Instant,
+        end: Instant,
         wake_on_event: bool,
     ) -> MutexGuard<'a, Mail> {
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let remaining = end.saturating_duration_since(Instant::now());
             let woken = wake_on_event && mail.count > 0;
-            if left.is_zero() || woken || mail.stop {
+            if remaining.is_zero() || woken || mail.stop {
                 return mail;
             }
-            let slept = self.bell.wait_timeout(mail, left);
-            mail = slept.unwrap_or_else(PoisonError::into_inner).0;
+            let result = self.bell.wait_timeout(mail, remaining);
+            mail = result.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

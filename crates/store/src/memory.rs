@@ -42,6 +42,7 @@ impl MemoryStore {
 }
 
 impl State {
+    /// Adds a transaction, and changes the contents by it.
     fn add(&mut self, transaction: &StoredTransaction) {
         let info = &transaction.info;
         for change in &transaction.changes {
@@ -56,16 +57,17 @@ impl State {
             LeaseChange::Ends => _ = self.leases.remove(info.origin.as_str()),
         }
         if let Some((key, request)) = &transaction.repeatable {
-            let made = Repeatable {
+            let repeatable = Repeatable {
                 revision: info.revision,
                 request: *request,
             };
-            self.keys.insert(key.clone(), made);
+            self.keys.insert(key.clone(), repeatable);
         }
         self.revision = info.revision;
         self.transactions.push_back(transaction.clone());
     }
 
+    /// Forgets the oldest transaction, and its idempotency key.
     fn forget_oldest(&mut self) {
         let oldest = self.transactions.pop_front();
         if let Some((key, _)) = oldest.and_then(|oldest| oldest.repeatable) {
@@ -106,7 +108,11 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<TransactionInfo>, StoreError> {
         let state = self.lock();
-        let infos = state.transactions.iter().rev().map(|it| &it.info);
+        let infos = state
+            .transactions
+            .iter()
+            .rev()
+            .map(|transaction| &transaction.info);
         let infos = infos.filter(|info| before.is_none_or(|before| info.revision < before));
         Ok(infos.take(limit).cloned().collect())
     }
@@ -114,8 +120,8 @@ impl Store for MemoryStore {
     fn changes(&self, revision: u64) -> Result<Option<Vec<RowChange>>, StoreError> {
         let state = self.lock();
         let mut transactions = state.transactions.iter();
-        let found = transactions.find(|it| it.info.revision == revision);
-        Ok(found.map(|transaction| transaction.changes.clone()))
+        let transaction = transactions.find(|transaction| transaction.info.revision == revision);
+        Ok(transaction.map(|transaction| transaction.changes.clone()))
     }
 
     fn find_key(&self, key: &str) -> Result<Option<Repeatable>, StoreError> {

@@ -24,7 +24,7 @@ pub(crate) struct Outcome {
     pub(crate) attachments: Attachments,
 }
 
-/// What was read of a file before.
+/// The state of a file as it was last read.
 pub(crate) struct Known {
     pub(crate) hash: u128,
     pub(crate) attachments: Attachments,
@@ -54,8 +54,8 @@ pub(crate) fn read(
     read.unwrap_or_else(|error| Some(failed_outcome(file, Fault::of_path(&error))))
 }
 
-/// Decodes a text that is in no file; `name` is its name in findings. Files that
-/// its secrets name are looked for in the current directory.
+/// Decodes a text that is in no file; `name` is its name in findings. Files
+/// that its secrets name are looked for in the current directory.
 pub(crate) fn read_text(name: &Arc<str>, text: &[u8], options: &text::Options) -> Outcome {
     let reader = AttachmentReader::new(Path::new(""));
     let form = Form::Text(text::Format::Yaml);

@@ -117,8 +117,8 @@ impl Places {
     }
 
     /// Adds the directories of attachments, and of the links on their way. The
-    /// system knows one watch of a directory, whatever paths lead to it: one that
-    /// is watched by another path notifies by that path.
+    /// system knows one watch of a directory, whatever paths lead to it: one
+    /// that is watched by another path notifies by that path.
     pub(crate) fn add_attachments<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) {
         let mut links = Links::default();
         paths.for_each(|path| links.add(path));
@@ -146,8 +146,8 @@ impl Places {
 
     /// Returns whether a change at this path can concern a file. It can if the
     /// path is a directory with files or lies in one, or if a configured path,
-    /// of `roots`, or an attachment, or a link to one, is the path or lies below
-    /// it.
+    /// of `roots`, or an attachment, or a link to one, is the path or lies
+    /// below it.
     pub(crate) fn concerns_file(&self, path: &Path, roots: &[PathBuf]) -> bool {
         let has_files = |dir: &Path| self.within.contains(dir);
         let leads_to = |root: &PathBuf| absolute(root).starts_with(path);
@@ -179,20 +179,20 @@ pub(crate) struct Scan {
 pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     let mut scan = Scan::default();
     for (root, path) in roots.iter().enumerate() {
-        let above = existing_parent(path);
+        let parent = existing_parent(path);
 
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
-                scan.places.add_above(&above);
+                scan.places.add_above(&parent);
                 scan.add_directory(root, path, 0);
             }
             Ok(meta) => {
                 // Any link in a chain of links may change.
-                scan.places.add_within(&above);
+                scan.places.add_within(&parent);
                 scan.add_file(root, path.clone(), &meta);
             }
             Err(error) => {
-                scan.places.add_above(&above);
+                scan.places.add_above(&parent);
                 scan.add_failure(path, &error);
             }
         }
@@ -320,8 +320,8 @@ fn has_extension(path: &Path) -> bool {
     let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else {
         return false;
     };
-    let mut known = EXTENSIONS.iter();
-    known.any(|known| extension.eq_ignore_ascii_case(known))
+    let mut extensions = EXTENSIONS.iter();
+    extensions.any(|extensions| extension.eq_ignore_ascii_case(extensions))
 }
 
 /// Finds the nearest existing directory above a path: there the path, or one
@@ -329,13 +329,13 @@ fn has_extension(path: &Path) -> bool {
 /// directory.
 fn existing_parent(path: &Path) -> PathBuf {
     let current = Path::new(".");
-    let above = path.ancestors().skip(1);
+    let ancestors = path.ancestors().skip(1);
     // The last ancestor of a relative path is empty.
-    let mut above = above.map(|dir| match dir.as_os_str().is_empty() {
+    let mut ancestors = ancestors.map(|dir| match dir.as_os_str().is_empty() {
         true => current,
         false => dir,
     });
-    let existing = above.find(|dir| dir.is_dir());
+    let existing = ancestors.find(|dir| dir.is_dir());
     existing.unwrap_or(current).to_owned()
 }
 

@@ -17,17 +17,17 @@ pub struct FilesStatus {
     /// In the order of the configured paths, then by path. Configured paths
     /// that do not exist, and directories that cannot be read, are included.
     pub files: Vec<FileStatus>,
-    /// Why changes are not seen at once.
+    /// The reasons why changes are not seen at once.
     pub unwatched: Vec<Finding>,
 }
 
-/// One file.
+/// The status of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
     /// Its path, as configured or found.
     pub path: Arc<str>,
-    /// For a bad file, since when; for a good one, when its contents were last
-    /// taken.
+    /// The moment since which a bad file is bad, or at which the contents of a
+    /// good file were last taken.
     pub since: SystemTime,
     /// How many of its resources are served; of a bad file, those that were
     /// last good.
@@ -75,8 +75,8 @@ impl FilesStatus {
     /// Returns the warnings of all files, then those about changes that are not
     /// seen at once.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
-        let own = self.files.iter().flat_map(|file| file.warnings.iter());
-        own.chain(&self.unwatched)
+        let file_warnings = self.files.iter().flat_map(|file| file.warnings.iter());
+        file_warnings.chain(&self.unwatched)
     }
 
     /// Returns the number of resources that are served, or will be once all

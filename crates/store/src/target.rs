@@ -56,10 +56,10 @@ impl Target {
 /// Names files as the author of a change: all of a few; of many, the first
 /// [`MOST_NAMED`] and the number of the others.
 fn author(files: &[&Arc<str>]) -> String {
-    let named = files.iter().take(MOST_NAMED).map(|name| &***name);
-    let named: Vec<&str> = named.collect();
-    match files.len() - named.len() {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
+    let names = files.iter().take(MOST_NAMED).map(|name| &***name);
+    let names: Vec<&str> = names.collect();
+    match files.len() - names.len() {
+        0 => names.join(", "),
+        others => format!("{} and {others} more", names.join(", ")),
     }
 }

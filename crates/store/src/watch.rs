@@ -50,8 +50,9 @@ impl Watching {
     }
 
     /// Settles the files in the server of `writer` at the start and at each
-    /// event of the file system, until the [`FileContents`](crate::FileContents)
-    /// of these files are dropped, which closes the mailbox.
+    /// event of the file system, until the
+    /// [`FileContents`](crate::FileContents) of these files are dropped, which
+    /// closes the mailbox.
     pub(crate) fn run(mut self, writer: Writer) {
         self.files.target = Target::Server(writer);
         // At the start a file that looks half written is reported at once:
@@ -96,23 +97,23 @@ impl Watching {
 
         let mut scan_and_watch = |attachments: &[PathBuf]| {
             let scan_all = || {
-                let mut found = scan(&roots);
-                found.places.add_attachments(attachments.iter());
-                found
+                let mut scanned = scan(&roots);
+                scanned.places.add_attachments(attachments.iter());
+                scanned
             };
-            let mut found = scan_all();
+            let mut scanned = scan_all();
             // A change in a directory before it was watched is seen by another
             // scan.
             for _ in 0..MOST_RESCANS {
-                let any_new = notifications.watch_only(found.places.all());
+                let any_new = notifications.watch_only(scanned.places.all());
                 if !any_new {
                     break;
                 }
-                found = scan_all();
+                scanned = scan_all();
             }
-            *places = std::mem::take(&mut found.places);
-            found.open = mailbox.open_files();
-            found
+            *places = std::mem::take(&mut scanned.places);
+            scanned.open = mailbox.open_files();
+            scanned
         };
         self.files.refresh(&mut scan_and_watch, touched, last_try)
     }

@@ -18,8 +18,8 @@ impl Range {
         let address: IpAddr = message.address_prefix.parse().ok()?;
         let length = message.prefix_len.map_or(0, |length| length.value);
         let length = u8::try_from(length).ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        (length <= most).then(|| Self::of(address, length))
+        let max_length = if address.is_ipv4() { 32 } else { 128 };
+        (length <= max_length).then(|| Self::of(address, length))
     }
 
     /// The range of a length that an address is in.
@@ -28,9 +28,9 @@ impl Range {
             IpAddr::V4(address) => (true, u128::from(address.to_bits()), 32),
             IpAddr::V6(address) => (false, address.to_bits(), 128),
         };
-        let free = u32::from(width - length.min(width));
+        let host_bits = u32::from(width - length.min(width));
         // A shift by all bits is none that the hardware knows.
-        let mask = u128::MAX.checked_shl(free).unwrap_or(0);
+        let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
         Self {
             is_v4,
             bits: bits & mask,

@@ -16,8 +16,8 @@ pub fn xxh64_seeded(text: &[u8], seed: u64) -> u64 {
 
 /// Adds the hash of one policy to that of those before it.
 #[must_use]
-pub fn combine(before: Option<u64>, new: u64) -> u64 {
-    before.map_or(new, |before| before.rotate_left(1) ^ new)
+pub fn combine(hash: Option<u64>, new: u64) -> u64 {
+    hash.map_or(new, |hash| hash.rotate_left(1) ^ new)
 }
 
 /// MurmurHash64A, as libstdc++ has it.

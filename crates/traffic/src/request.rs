@@ -60,7 +60,8 @@ impl<'r> Request<'r> {
             .is_some_and(|rest| rest.is_empty() || rest[0] == b'+')
     }
 
-    /// Returns whether an earlier filter found the client to be inside the mesh.
+    /// Returns whether an earlier filter found the client to be inside the
+    /// mesh.
     #[must_use]
     pub fn is_internal(&self) -> bool {
         self.headers.get("x-envoy-internal") == Some(b"true")
@@ -70,7 +71,7 @@ impl<'r> Request<'r> {
 /// Splits a path at its `?`.
 pub(crate) fn split_query(path: &str) -> (&str, Option<&str>) {
     match memchr::memchr(b'?', path.as_bytes()) {
-        Some(at) => (&path[..at], Some(&path[at + 1..])),
+        Some(question_mark) => (&path[..question_mark], Some(&path[question_mark + 1..])),
         None => (path, None),
     }
 }

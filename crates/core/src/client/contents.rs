@@ -229,7 +229,7 @@ impl Contents {
 
     /// Takes the names whose contents have changed for any subscription.
     pub(super) fn take_changed(&mut self) -> BTreeSet<Key> {
-        let mut changed = BTreeSet::new();
+        let mut changed_keys = BTreeSet::new();
         for stream in self.database.take_woken_streams() {
             let Some(key) = self.by_stream.get(&stream) else {
                 continue;
@@ -239,18 +239,18 @@ impl Contents {
             };
             for (entry, _) in self.database.take_dirty(subscriber.id, usize::MAX) {
                 let name = self.database.name(subscriber.type_id, entry).clone();
-                changed.insert((key.0.clone(), name));
+                changed_keys.insert((key.0.clone(), name));
             }
             for (cursor, position) in subscriber.scopes.values_mut() {
                 let names = self.database.changed_names(*cursor, *position);
-                changed.extend(names.into_iter().map(|name| (key.0.clone(), name)));
+                changed_keys.extend(names.into_iter().map(|name| (key.0.clone(), name)));
                 let head = self.database.head(*cursor);
                 self.database.pin(*cursor, head);
                 self.database.unpin(*cursor, *position);
                 *position = head;
             }
         }
-        changed
+        changed_keys
     }
 
     /// Returns the state of a name for these parameters, without its origin,

@@ -67,6 +67,7 @@ impl Client {
         }
     }
 
+    /// Works out the state of a name for one watch.
     pub(super) fn evaluate(&mut self, id: WatchId, key: &Key) {
         let Some(watch) = self.watches.get(id) else {
             return;

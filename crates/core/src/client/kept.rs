@@ -119,13 +119,13 @@ impl Kept {
     /// Drops everything that is not subscribed to (C25).
     pub(super) fn drop_unsubscribed(&mut self, subscriptions: &Subscriptions) {
         let is_unsubscribed = |key: &Key| !subscriptions.covers(&key.0, &key.1);
-        let unsubscribed: Vec<_> = self
+        let unsubscribed_keys: Vec<_> = self
             .names
             .keys()
             .filter(|key| is_unsubscribed(key))
             .collect();
-        let unsubscribed: Vec<Key> = unsubscribed.into_iter().cloned().collect();
-        unsubscribed.iter().for_each(|key| self.drop_name(key));
+        let unsubscribed_keys: Vec<Key> = unsubscribed_keys.into_iter().cloned().collect();
+        unsubscribed_keys.iter().for_each(|key| self.drop_name(key));
         self.complete.retain(|scope| {
             subscriptions
                 .iter()

@@ -444,8 +444,8 @@ impl Client {
     /// The sources that have the server in their lists.
     fn sources_of(&self, id: ServerId) -> Vec<SourceId> {
         let sources = self.sources.iter();
-        let using = sources.filter(|(_, source)| source.place_of(id).is_some());
-        using.map(|(id, _)| *id).collect()
+        let users = sources.filter(|(_, source)| source.place_of(id).is_some());
+        users.map(|(id, _)| *id).collect()
     }
 
     fn absorb_all(&mut self, ids: &[ServerId], now: Moment) {

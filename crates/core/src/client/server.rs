@@ -92,12 +92,12 @@ impl Server {
         if !self.subscriptions.add(key) {
             return Ok(());
         }
-        let added = self.sink.subscribe(&key.0, key.1.clone(), now);
-        match added {
+        let result = self.sink.subscribe(&key.0, key.1.clone(), now);
+        match result {
             Ok(()) => self.contents.subscribe(&key.0, &key.1),
             Err(_) => _ = self.subscriptions.remove(key),
         }
-        added
+        result
     }
 
     /// Removes the subscription of one source. The contents of a server that
@@ -162,8 +162,8 @@ impl Server {
     pub(super) fn start_anew(&mut self, now: Moment) {
         self.forget_all();
         for (type_url, subscription) in self.subscriptions.iter() {
-            let added = self.sink.subscribe(type_url, subscription.clone(), now);
-            debug_assert!(added.is_ok(), "it was accepted before");
+            let result = self.sink.subscribe(type_url, subscription.clone(), now);
+            debug_assert!(result.is_ok(), "it was accepted before");
             self.contents.subscribe(type_url, subscription);
         }
     }

@@ -176,6 +176,8 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Drops the kept states of those names that the server in use has spoken
+    /// of.
     fn supersede<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
         for key in keys {
             if self.is_superseded(key) {

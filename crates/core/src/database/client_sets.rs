@@ -162,16 +162,16 @@ impl Database {
         let Some(set) = self.client_sets.sets.get_mut(&key) else {
             return;
         };
-        let unlisted = sent.filter(|(name, _)| !set.lists(name));
-        let unlisted: Vec<_> = unlisted.collect();
-        if unlisted.is_empty() {
+        let unlisted_resources = sent.filter(|(name, _)| !set.lists(name));
+        let unlisted_resources: Vec<_> = unlisted_resources.collect();
+        if unlisted_resources.is_empty() {
             // A set that others use need not be copied.
             return;
         }
 
         let unacked = &mut Arc::make_mut(set).unacked;
         let room = MAX_UNACKED.saturating_sub(unacked.len());
-        unacked.extend(unlisted.into_iter().take(room));
+        unacked.extend(unlisted_resources.into_iter().take(room));
     }
 
     /// Remembers the references of listeners that drain when their client
@@ -202,14 +202,14 @@ impl Database {
 
     /// The types of which a client that reconnects may still use any resource.
     pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
-        let draining = self.client_sets.draining_types.iter();
-        draining.map(|(url, end)| (*url, *end))
+        let draining_types = self.client_sets.draining_types.iter();
+        draining_types.map(|(url, end)| (*url, *end))
     }
 
     /// The references that a client that reconnects may still use.
     pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
-        let draining = self.client_sets.draining.iter();
-        draining.map(|(reference, end)| (reference, *end))
+        let references = self.client_sets.draining.iter();
+        references.map(|(reference, end)| (reference, *end))
     }
 
     /// The set of a client that resumes with this version.

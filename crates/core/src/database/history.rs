@@ -72,9 +72,10 @@ pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> V
     let is_variant = |old: &Resource| old.constraints.is_some();
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
 
-    let replaced = old.resources().iter();
-    let replaced = replaced.filter(|old| may_refer(old) && !is_variant(old) && !stays(old));
-    replaced.cloned().collect()
+    let old_resources = old.resources().iter();
+    let old_resources =
+        old_resources.filter(|old| may_refer(old) && !is_variant(old) && !stays(old));
+    old_resources.cloned().collect()
 }
 
 impl Database {

@@ -193,11 +193,14 @@ impl Database {
         };
 
         let staying_category = self.category_of(*first);
-        let mut leaving: BTreeMap<ParamsId, Vec<SubscriberId>> = BTreeMap::new();
+        let mut leaving_subscribers: BTreeMap<ParamsId, Vec<SubscriberId>> = BTreeMap::new();
         for subscriber in subscribers {
             let category = self.category_of(subscriber);
             if category != staying_category {
-                leaving.entry(category).or_default().push(subscriber);
+                leaving_subscribers
+                    .entry(category)
+                    .or_default()
+                    .push(subscriber);
             }
         }
 
@@ -205,9 +208,9 @@ impl Database {
         view.params = staying_category;
         // Not in slices: no change may be recorded until every subscriber is in
         // its own view. A key is new once in the life of a type.
-        let copied_items = leaving.len() * view.items();
+        let copied_items = leaving_subscribers.len() * view.items();
         self.work.entries += copied_items as u64;
-        for (category, subscribers) in leaving {
+        for (category, subscribers) in leaving_subscribers {
             self.move_to_new_view(type_id, id, category, &subscribers);
         }
     }
@@ -254,8 +257,8 @@ impl Table {
         let new = &self.entry(id).content;
         let existed = !old.resources().is_empty();
         let exists = !new.resources().is_empty();
-        let replaced = replaced_resources(&self.kind, &old, new);
-        self.history.remember_all(replaced);
+        let replaced_resources = replaced_resources(&self.kind, &old, new);
+        self.history.remember_all(replaced_resources);
 
         if exists && !existed {
             self.len += 1;

@@ -43,8 +43,8 @@ impl Tombstones {
 
     /// Returns the remembered names that a glob matches, sorted.
     pub(super) fn matching(&self, glob: &Glob) -> Vec<Name> {
-        let matching = self.ages.keys().filter(|name| glob.matches(name));
-        let mut names: Vec<_> = matching.cloned().collect();
+        let matching_names = self.ages.keys().filter(|name| glob.matches(name));
+        let mut names: Vec<_> = matching_names.cloned().collect();
         names.sort();
         names
     }

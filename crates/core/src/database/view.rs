@@ -279,11 +279,11 @@ impl View {
     /// now, so that each pays for itself.
     fn sweep(&mut self) -> Vec<EntryId> {
         let pins = &self.pins;
-        let mut freed = Vec::new();
+        let mut freed_names = Vec::new();
         self.history.retain(|entry, versions| {
             versions.retain(|version| has_pin(pins, version.from..version.to));
             if versions.is_empty() {
-                freed.push(*entry);
+                freed_names.push(*entry);
             }
             !versions.is_empty()
         });
@@ -291,7 +291,7 @@ impl View {
         self.history.shrink_to_fit();
         self.retired_count = self.history.values().map(Vec::len).sum();
         self.sweep_at = 2 * self.retired_count + SWEEP_AT;
-        freed
+        freed_names
     }
 
     /// Drops a removed name from the log, once no cursor may return to a

@@ -31,6 +31,8 @@ where
     best.map(|(_, virtual_host)| virtual_host)
 }
 
+/// Returns how a domain matches a host, which is in lower case; `None` if it
+/// does not.
 fn match_of(text: &str, host: &str) -> Option<Match> {
     let text = text.to_lowercase();
     let domain = Domain::of(&text);

@@ -20,6 +20,7 @@ pub(super) enum ParamSets {
 }
 
 impl ParamSets {
+    /// Makes the sets of a first subscription with these parameters.
     pub(super) fn of(params: Params) -> Self {
         match params.is_empty() {
             true => Self::Plain,
@@ -54,6 +55,7 @@ impl ParamSets {
         }
     }
 
+    /// Returns whether this set of parameters is among the sets.
     pub(super) fn contains(&self, params: &Params) -> bool {
         match self {
             Self::Plain => params.is_empty(),

@@ -77,6 +77,8 @@ impl Interest {
         self.sets_of(selector).is_some()
     }
 
+    /// Returns the sets of parameters of a selector; `None` if it is not in the
+    /// interest.
     fn sets_of(&self, selector: &Selector) -> Option<&ParamSets> {
         match selector {
             Selector::Wildcard => self.wildcard.as_ref(),

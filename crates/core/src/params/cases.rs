@@ -53,16 +53,16 @@ impl Constraints {
         }
 
         for (index, condition) in conditions.iter().enumerate() {
-            let mut divided = Vec::with_capacity(2 * cases.len());
+            let mut parts = Vec::with_capacity(2 * cases.len());
             for case in cases {
-                divided.extend(case.divide(condition)?);
+                parts.extend(case.divide(condition)?);
             }
-            if divided.len() > limit {
+            if parts.len() > limit {
                 let evaluated = conditions[..=index].iter();
                 let conditions = evaluated.map(Self::to_string).collect();
                 return Err(CasesError::TooMany { limit, conditions });
             }
-            cases = divided;
+            cases = parts;
         }
         Ok(cases)
     }
@@ -115,12 +115,12 @@ impl Case {
     fn divide(self, condition: &Constraints) -> Result<Vec<Self>, ConstraintError> {
         let clients = self.constraints.expr();
         let condition = condition.expr();
-        let holding = Expr::and(vec![clients.clone(), condition.clone()])?;
-        let negated = Expr::not(condition.clone())?;
-        let failing = Expr::and(vec![clients.clone(), negated])?;
+        let fulfilling = Expr::and(vec![clients.clone(), condition.clone()])?;
+        let negation = Expr::not(condition.clone())?;
+        let failing = Expr::and(vec![clients.clone(), negation])?;
 
         let mut parts = Vec::with_capacity(2);
-        for (expr, holds) in [(holding, true), (failing, false)] {
+        for (expr, holds) in [(fulfilling, true), (failing, false)] {
             let constraints = Constraints::new(&expr)?;
             if !constraints.is_never() {
                 let holds = self.holds.iter().copied().chain([holds]).collect();

@@ -14,14 +14,14 @@ impl Constraints {
     #[must_use]
     pub fn values(&self) -> Vec<(&str, &str)> {
         let diagram = self.diagram();
-        let mut sorted = BTreeSet::new();
+        let mut pairs = BTreeSet::new();
         for node in &diagram.nodes {
             let key = diagram.keys.at(node.key);
             for (value, _) in &node.values {
-                sorted.insert((key, diagram.value(*value)));
+                pairs.insert((key, diagram.value(*value)));
             }
         }
-        sorted.into_iter().collect()
+        pairs.into_iter().collect()
     }
 
     /// Returns whether some client with this value of a key matches.
@@ -60,16 +60,16 @@ impl Constraints {
         I: IntoIterator<Item = &'k str>,
     {
         let served = Self::any(variants.iter().copied())?;
-        let mut unserved = Vec::new();
+        let mut unserved_values = Vec::new();
         // Mostly every client is served, and then no key is checked.
         for key in served.keys().iter() {
             for value in known(key).into_iter().take(Self::MAX_KNOWN) {
                 if !served.serves(key, value)? {
-                    unserved.push((key.to_owned(), value));
+                    unserved_values.push((key.to_owned(), value));
                 }
             }
         }
-        Ok(unserved)
+        Ok(unserved_values)
     }
 }
 

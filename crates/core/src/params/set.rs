@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use super::text::word;
 use super::{Keys, ParamsError};
 
-/// What a pair takes beside its texts: where they are, and what an allocation
-/// rounds up.
+/// The bytes that a pair takes in addition to its texts: the places of these,
+/// and the rounding of an allocation.
 const PAIR_BYTES: usize = 64;
 
 /// Keys with values, sorted by key; cheap to clone.

@@ -112,9 +112,9 @@ impl ParamsTable {
     /// An epoch ends when many numbers wait to be reused.
     fn forget(&mut self, id: ParamsId) {
         let by_keys = self.projections.values_mut();
-        let projected: Vec<ParamsId> = by_keys.filter_map(|ids| ids.remove(&id)).collect();
+        let projections: Vec<ParamsId> = by_keys.filter_map(|ids| ids.remove(&id)).collect();
         // A set that is its own projection does not hold itself.
-        for target in projected.into_iter().filter(|target| *target != id) {
+        for target in projections.into_iter().filter(|target| *target != id) {
             self.release(target);
         }
 
@@ -184,7 +184,7 @@ impl ParamsTable {
     }
 }
 
-/// What a set counts beyond one.
+/// The number of sets that a set counts as, beyond one.
 fn excess(set: &Params) -> usize {
     set.bytes() / SET_BYTES
 }

@@ -202,10 +202,13 @@ impl Session {
             return;
         };
         let subscriptions = endpoints.subscriptions.iter();
-        let resumed = subscriptions.filter(|(_, subscription)| subscription.is_resumed);
+        let resumed_subscriptions =
+            subscriptions.filter(|(_, subscription)| subscription.is_resumed);
         let name = |entry| db.name(endpoints.type_id, entry).clone();
-        let resumed = resumed.take(MOST_RESUMED);
-        let names: Vec<Name> = resumed.map(|(key, _)| name(key.entry)).collect();
+        let resumed_subscriptions = resumed_subscriptions.take(MOST_RESUMED);
+        let names: Vec<Name> = resumed_subscriptions
+            .map(|(key, _)| name(key.entry))
+            .collect();
         if let Some(clusters) = self.type_stream_mut(kind::CDS) {
             clusters.record_clusters_of_endpoints(db, names);
         }
@@ -220,8 +223,8 @@ impl Session {
         // A listener with inline routes refers to clusters itself.
         let is_due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
         let has_inline_routes = is_due && listeners.desires_reference_to(db, kind::CDS);
-        if let Some(resumed) = &mut listeners.resumption {
-            resumed.had_inline_routes |= has_inline_routes;
+        if let Some(resumption) = &mut listeners.resumption {
+            resumption.had_inline_routes |= has_inline_routes;
         }
     }
 
@@ -234,11 +237,11 @@ impl Session {
         let is_sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
         let type_stream = &mut self.type_streams[index];
         let is_routes = type_stream.type_url.as_str() == kind::RDS;
-        if let Some(resumed) = &mut type_stream.resumption
+        if let Some(resumption) = &mut type_stream.resumption
             && is_routes
             && is_sent
         {
-            resumed.named_count = 0;
+            resumption.named_count = 0;
         }
     }
 
@@ -310,9 +313,9 @@ impl Session {
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let type_stream = &self.type_streams[index];
         let refers_to = type_stream.kind.refers_to;
-        let held_count = |resumed: &TypeStream| {
-            let resumed = resumed.resumption.as_ref();
-            resumed.map_or(0, |resumed| resumed.held_count)
+        let held_count = |resumption: &TypeStream| {
+            let resumption = resumption.resumption.as_ref();
+            resumption.map_or(0, |resumption| resumption.held_count)
         };
         let listener_count = held_count(type_stream);
         let route_count = self.type_stream(kind::RDS).map_or(0, held_count);

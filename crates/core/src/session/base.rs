@@ -55,8 +55,8 @@ impl Session {
         // it subscribes to or holds say which.
         let names = names.iter().map(|locator| locator.name.as_str());
         let names = names.chain(initial.iter().map(|(name, _)| name.as_str()));
-        let named = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
-        routes.extend(named.take(self.config.limits.types));
+        let named_routes = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
+        routes.extend(named_routes.take(self.config.limits.types));
 
         let hosts_of = |route: &String| self.base_hosts_of_route(db, type_stream.type_id, route);
         routes.iter().flat_map(hosts_of).collect()

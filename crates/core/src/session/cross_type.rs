@@ -20,12 +20,12 @@ impl Session {
         let type_stream = &self.type_streams[index];
         match type_stream.type_url.as_str() {
             kind::CDS => self.resend_endpoints(db, index, |clusters| {
-                let relisted = clusters.relisted_after_nack();
-                push.resources().chain(relisted)
+                let relisted_clusters = clusters.relisted_after_nack();
+                push.resources().chain(relisted_clusters)
             }),
             kind::RDS => {
-                let changed = routes_with_changed_vhds(db, type_stream, push);
-                self.restart_virtual_hosts(db, &changed);
+                let changed_routes = routes_with_changed_vhds(db, type_stream, push);
+                self.restart_virtual_hosts(db, &changed_routes);
             }
             // A new listener starts over, with everything inline in it.
             kind::LDS => {

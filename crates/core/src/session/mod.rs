@@ -323,8 +323,9 @@ impl Session {
         self.has_more
     }
 
-    /// When to poll again although nothing happens; `None` if there is no need.
-    /// The last poll has handled the moments before it.
+    /// Returns the moment at which to poll again although nothing happens;
+    /// `None` if there is no need. The last poll has handled the moments before
+    /// it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let timeouts = Timeouts {

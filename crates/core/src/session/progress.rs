@@ -105,10 +105,10 @@ impl<'s> TypeProgress<'s> {
     pub fn listed_counts(&self, db: &Database) -> ListedCounts {
         let type_stream = self.type_stream;
         let cursors = type_stream.client_cache.cursors().iter();
-        let unsent: usize = cursors.map(|cursor| cursor.unsent_count(db)).sum();
+        let unsent_count: usize = cursors.map(|cursor| cursor.unsent_count(db)).sum();
         ListedCounts {
             listed: type_stream.listed_count(db),
-            unsent: unsent + db.dirty(type_stream.subscriber).count(),
+            unsent: unsent_count + db.dirty(type_stream.subscriber).count(),
         }
     }
 
@@ -124,11 +124,11 @@ impl<'s> TypeProgress<'s> {
         let named_subscriptions = type_stream.subscriptions.iter().filter(|_| !has_all);
         let named_subscriptions = named_subscriptions
             .filter(|(_, subscription)| subscription.acked_answer != AnswerKind::Absent);
-        let desired = named_subscriptions.count() + counts.listed;
-        let outstanding = self.outstanding_names().len() + counts.unsent;
+        let desired_count = named_subscriptions.count() + counts.listed;
+        let outstanding_count = self.outstanding_names().len() + counts.unsent;
         ResourceCounts {
-            current: desired.saturating_sub(outstanding),
-            desired,
+            current: desired_count.saturating_sub(outstanding_count),
+            desired: desired_count,
         }
     }
 
@@ -139,12 +139,12 @@ impl<'s> TypeProgress<'s> {
         let type_stream = self.type_stream;
         let pending_acks = type_stream.client_cache.pending_acks().iter();
         let sent = pending_acks.flat_map(|pending_ack| pending_ack.resources());
-        let nacked = type_stream
+        let nacked_variants = type_stream
             .quarantine
             .keys()
             .chain(type_stream.suspects.keys());
         let mut names: HashSet<Name> = sent.map(|resource| resource.name.clone()).collect();
-        names.extend(nacked.map(|(name, _)| name.clone()));
+        names.extend(nacked_variants.map(|(name, _)| name.clone()));
         names.extend(type_stream.withheld.names().cloned());
         names.extend(type_stream.dirty.iter().cloned());
         names.extend(type_stream.deferred_additions().cloned());
@@ -183,8 +183,8 @@ impl<'s> TypeProgress<'s> {
                 && type_stream.desired_resources(db, name).is_empty()
         };
         // Hosts are deferred for other reasons; their removal never is.
-        let deferred = type_stream.deferred.iter();
-        let deferred = deferred.filter(|_| !type_stream.kind.on_demand);
-        deferred.filter(is_withheld).collect()
+        let deferred_names = type_stream.deferred.iter();
+        let deferred_names = deferred_names.filter(|_| !type_stream.kind.on_demand);
+        deferred_names.filter(is_withheld).collect()
     }
 }

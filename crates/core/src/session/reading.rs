@@ -106,6 +106,7 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, context)
     }
 
+    /// Makes a request that is read from its first stage.
     fn new(
         url: TypeUrl,
         first: bool,
@@ -312,6 +313,7 @@ impl Session {
 }
 
 impl UnfinishedRequest {
+    /// Returns the stage after the present one, which depends on the protocol.
     fn next_stage(&self) -> Stage {
         let is_delta = matches!(self.list, NameList::Delta(_));
         match self.stage {

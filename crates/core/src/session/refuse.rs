@@ -147,6 +147,6 @@ pub(super) fn limit_versions(versions: InitialVersions, limits: &Limits) -> Init
     }
 
     let fits = |(name, _): &&(Name, Version)| name.as_str().len() <= length_limit;
-    let counted = versions.iter().take(count_limit);
-    counted.filter(fits).cloned().collect()
+    let first_versions = versions.iter().take(count_limit);
+    first_versions.filter(fits).cloned().collect()
 }

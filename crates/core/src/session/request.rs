@@ -182,15 +182,15 @@ impl Session {
             params: self.params_of(url),
         };
         let type_id = self.type_id_for(db, url);
-        let mut opened = TypeStream::new(db, self.stream, url, type_id, config);
-        opened.kind.legacy_wildcard &= self.allows_legacy_wildcard(url);
+        let mut type_stream = TypeStream::new(db, self.stream, url, type_id, config);
+        type_stream.kind.legacy_wildcard &= self.allows_legacy_wildcard(url);
 
         let rank = |type_stream: &TypeStream| (type_stream.kind.rank, type_stream.type_url.clone());
-        let new_rank = rank(&opened);
+        let new_rank = rank(&type_stream);
         let position = self.type_streams.binary_search_by_key(&new_rank, rank);
         let index = position.unwrap_or_else(|index| index);
         self.type_streams.reserve_exact(1);
-        self.type_streams.insert(index, opened);
+        self.type_streams.insert(index, type_stream);
         Some((index, true))
     }
 

@@ -137,8 +137,8 @@ impl Session {
     pub fn check(&self, db: &mut Database) -> Result<(), String> {
         let mut type_streams = self.type_streams.iter();
         type_streams.try_for_each(|type_stream| {
-            let checked = type_stream.check(db);
-            checked.map_err(|fault| format!("{}: {fault}", type_stream.type_url))
+            let result = type_stream.check(db);
+            result.map_err(|fault| format!("{}: {fault}", type_stream.type_url))
         })
     }
 

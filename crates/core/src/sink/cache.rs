@@ -95,8 +95,8 @@ impl Cache {
                 is_failed.then(|| name.clone()).into_iter().collect()
             }
             Selector::Wildcard | Selector::Glob(_) => {
-                let failed = self.entries.iter().filter(|(_, entry)| has_error(entry));
-                failed.map(|(name, _)| name.clone()).collect()
+                let failed_entries = self.entries.iter().filter(|(_, entry)| has_error(entry));
+                failed_entries.map(|(name, _)| name.clone()).collect()
             }
         }
     }
@@ -130,8 +130,8 @@ impl Cache {
         constraints: Option<&Constraints>,
         interest: &InterestState,
     ) {
-        for interested in [interest.desired(), interest.sent()] {
-            for params in interested.params_of_name(name) {
+        for interest_set in [interest.desired(), interest.sent()] {
+            for params in interest_set.params_of_name(name) {
                 let answered_clients = constraints.filter(|_| interest.has_locators());
                 if answered_clients
                     .is_none_or(|clients| clients.matches(interest.effective(params)))
@@ -254,19 +254,19 @@ impl Cache {
         interest: &InterestState,
         with_globs: bool,
     ) -> Vec<(Name, Version)> {
-        let desired = interest.desired();
+        let desired_interest = interest.desired();
         let is_listed = |name: &Name| {
             with_globs
-                || desired.has_wildcard()
-                || desired.names_exactly(name)
-                || !desired.matches_glob(name)
+                || desired_interest.has_wildcard()
+                || desired_interest.names_exactly(name)
+                || !desired_interest.matches_glob(name)
         };
 
         let mut versions = Vec::new();
         for (name, entry) in &mut self.entries {
             // Of subscriptions with different parameters, one version does not
             // tell which it is for: the server sends all variants of the name.
-            let mut params = desired.params_covering(name);
+            let mut params = desired_interest.params_covering(name);
             let first = params.next();
             let is_plain = params.all(|other| Some(other) == first);
             let version = entry.initial_version();

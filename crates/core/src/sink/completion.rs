@@ -70,8 +70,9 @@ impl Completion {
         }
     }
 
-    /// Forgets what was asked for on a stream that has ended. What is complete
-    /// stays so, and is complete again when the next stream has sent all.
+    /// Forgets the requests of a stream that has ended. A complete subscription
+    /// stays complete, and is reported again when the next stream has sent all
+    /// of it.
     pub(super) fn restart(&mut self) {
         let stages = std::mem::take(&mut self.stages).into_iter();
         let complete = stages.filter(|(_, stage)| *stage == Stage::Complete);
@@ -85,8 +86,8 @@ impl Completion {
         self.formerly_complete.remove(subscription);
     }
 
-    /// Adds a subscription that the server is asked for already, with other
-    /// parameters of its selector. Returns whether it is complete.
+    /// Adds a subscription whose selector the server has a request for already,
+    /// with other parameters. Returns whether it is complete.
     pub(super) fn share(&mut self, subscription: &Subscription) -> bool {
         let mut stages = self.stages.iter();
         let has_selector =

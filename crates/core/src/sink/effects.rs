@@ -88,8 +88,8 @@ impl<'a> EffectCollector<'a> {
     /// Adds that the subscriptions to a name are answered: those that a variant
     /// is for, or all.
     pub(super) fn complete_name(&mut self, name: &Name, constraints: Option<&Constraints>) {
-        let answered = self.interest.answered_by(name, constraints);
-        self.complete(answered);
+        let subscriptions = self.interest.answered_by(name, constraints);
+        self.complete(subscriptions);
     }
 
     /// Adds subscriptions that are complete.

@@ -51,6 +51,7 @@ impl Held {
         &self.aliases
     }
 
+    /// Makes the record of a resource, without its body.
     pub(super) fn of(resource: &Resource) -> Self {
         Self {
             constraints: resource.constraints.clone(),
@@ -128,6 +129,7 @@ impl Contents {
         }
     }
 
+    /// Returns the variants as a list; an alias has none.
     fn into_variants(self) -> Vec<Held> {
         match self {
             Self::Nothing | Self::Alias(_) => Vec::new(),
@@ -136,6 +138,8 @@ impl Contents {
         }
     }
 
+    /// Makes the contents of a list of variants, which is sorted by
+    /// constraints.
     fn of(mut variants: Vec<Held>) -> Self {
         match variants.len() {
             0 => Self::Nothing,

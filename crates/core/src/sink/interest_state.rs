@@ -49,6 +49,7 @@ pub(super) struct InterestState {
 }
 
 impl InterestState {
+    /// Makes the state of a type without subscriptions.
     pub(super) fn new(config: &SinkConfig) -> Self {
         Self {
             locators: config.locators,
@@ -288,6 +289,8 @@ impl InterestState {
         self.matches(&self.ended, name, aliases, resource.constraints.as_ref())
     }
 
+    /// Returns whether a subscription of an interest covers one of a resource's
+    /// names, with parameters that the constraints match.
     fn matches(
         &self,
         interest: &Interest,

@@ -260,10 +260,10 @@ impl Sink {
 
         let first_event = self.effects.events.len();
         let (type_state, effects) = (&mut self.types[index], &mut self.effects);
-        let acked = type_state.apply_verdict(pending, verdict, &self.config, now, effects);
+        let is_acked = type_state.apply_verdict(pending, verdict, &self.config, now, effects);
         self.recover(first_event);
         self.due_acks.push_back(index);
-        Ok(acked)
+        Ok(is_acked)
     }
 
     /// Builds the next request, for a transport that can send one:

@@ -44,9 +44,9 @@ impl VariantFilter<'_> {
     /// reasons. A variant of a subscription that has just ended is left out
     /// without one: the server may not know yet.
     pub(super) fn refuse(&self, resources: &mut Vec<Arc<Resource>>) -> Vec<Rejection> {
-        let mut rejected = Vec::new();
+        let mut rejections = Vec::new();
         if self.interest.has_locators() {
-            resources.retain(|resource| self.is_for_subscription(resource, &mut rejected));
+            resources.retain(|resource| self.is_for_subscription(resource, &mut rejections));
         }
 
         // Only one of several resources of a name can be without constraints.
@@ -64,35 +64,40 @@ impl VariantFilter<'_> {
             is_several || self.others_held(resource).next().is_some()
         };
         if !resources.iter().any(|resource| is_contested(resource)) {
-            return rejected;
+            return rejections;
         }
 
-        let mut accepted: BTreeMap<Name, Vec<Option<Constraints>>> = BTreeMap::new();
+        let mut accepted_variants: BTreeMap<Name, Vec<Option<Constraints>>> = BTreeMap::new();
         // Those that are held go first, so that they stay.
         for is_first in [true, false] {
             for resource in resources
                 .iter()
                 .filter(|resource| self.is_held(resource) == is_first)
             {
-                if is_contested(resource) && self.find_rival(resource, &accepted).is_none() {
-                    let accepted = accepted.entry(resource.name.clone()).or_default();
-                    accepted.push(resource.constraints.clone());
+                if is_contested(resource) && self.find_rival(resource, &accepted_variants).is_none()
+                {
+                    let accepted_variants =
+                        accepted_variants.entry(resource.name.clone()).or_default();
+                    accepted_variants.push(resource.constraints.clone());
                 }
             }
         }
         resources.retain(|resource| {
             let constraints = resource.constraints.as_ref();
-            let rivals = accepted.get(&resource.name);
-            let is_taken = rivals
-                .is_some_and(|accepted| accepted.iter().any(|other| other.as_ref() == constraints));
+            let rivals = accepted_variants.get(&resource.name);
+            let is_taken = rivals.is_some_and(|accepted_variants| {
+                accepted_variants
+                    .iter()
+                    .any(|other| other.as_ref() == constraints)
+            });
             if is_taken || !is_contested(resource) {
                 return true;
             }
-            let rival = self.find_rival(resource, &accepted);
-            rejected.push(ambiguous(resource, rival.flatten().as_ref()));
+            let rival = self.find_rival(resource, &accepted_variants);
+            rejections.push(ambiguous(resource, rival.flatten().as_ref()));
             false
         });
-        rejected
+        rejections
     }
 
     /// Returns whether a variant is for a subscription. One that is for none is
@@ -139,21 +144,21 @@ impl VariantFilter<'_> {
     }
 
     /// Returns the constraints of a variant that excludes another: a held one,
-    /// or one of `accepted` from the same response. `None` if there is none.
+    /// or one of `accepted_variants` from the same response. `None` if there is none.
     fn find_rival(
         &self,
         resource: &Resource,
-        accepted: &BTreeMap<Name, Vec<Option<Constraints>>>,
+        accepted_variants: &BTreeMap<Name, Vec<Option<Constraints>>>,
     ) -> Option<Option<Constraints>> {
         let constraints = resource.constraints.as_ref();
         let locators = self.interest.has_locators();
         let held_constraints = self.others_held(resource);
         let held_constraints = held_constraints.map(|variant| variant.constraints.as_ref());
-        let accepted = accepted.get(&resource.name).into_iter().flatten();
-        let accepted = accepted
+        let accepted_variants = accepted_variants.get(&resource.name).into_iter().flatten();
+        let accepted_variants = accepted_variants
             .map(Option::as_ref)
-            .filter(|accepted| *accepted != constraints);
-        let mut candidates = held_constraints.chain(accepted);
+            .filter(|accepted_variants| *accepted_variants != constraints);
+        let mut candidates = held_constraints.chain(accepted_variants);
         let rival = candidates.find(|other| is_ambiguous(*other, constraints, locators))?;
         Some(rival.cloned())
     }

@@ -157,11 +157,11 @@ pub(super) fn filter_response(
     }
     pending.delivery.retain_relevant(interest, cache, limits);
     let mut resources = std::mem::take(&mut pending.delivery.resources);
-    let removed = pending.delivery.removed_variants.iter();
+    let removed_variants = pending.delivery.removed_variants.iter();
     let filter = VariantFilter {
         interest,
         cache,
-        removed: removed
+        removed: removed_variants
             .map(|(name, constraints)| (name, constraints.as_ref()))
             .collect(),
         lists_all: pending.version.is_some(),

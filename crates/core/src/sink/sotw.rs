@@ -52,8 +52,9 @@ pub(super) fn build_request(
 /// before is no change: the server would see no difference.
 pub(super) fn has_changes(interest: &InterestState) -> bool {
     let sent = interest.sent();
-    let mut added = interest.added().iter();
-    !interest.removed().is_empty() || added.any(|subscription| !sent.has(&subscription))
+    let mut added_subscriptions = interest.added().iter();
+    !interest.removed().is_empty()
+        || added_subscriptions.any(|subscription| !sent.has(&subscription))
 }
 
 /// Returns the selectors of the last request. An acknowledgement has no

@@ -85,18 +85,18 @@ impl TypeState {
     /// version are kept (C19), but for names whose unsubscription was not sent
     /// yet: no new stream asks for them.
     pub(super) fn restart(&mut self, config: &SinkConfig, effects: &mut Effects) {
-        let unsent = self.interest.removed().clone();
+        let unsent_removals = self.interest.removed().clone();
         self.interest.restart();
-        unsent
+        unsent_removals
             .scopes()
             .for_each(|scope| self.completion.remove(&scope));
         self.completion.restart();
         self.cache.timers.cancel(&Deadline::Silence);
-        self.evict(&unsent, config, effects);
+        self.evict(&unsent_removals, config, effects);
         // A version stands for the whole set: on a new stream, after a part was
         // dropped, it would keep the server from sending that part.
         let was_version_void = std::mem::take(&mut self.version_is_void);
-        if was_version_void || !unsent.is_empty() {
+        if was_version_void || !unsent_removals.is_empty() {
             self.version = None;
         }
         self.nonce = None;
@@ -119,11 +119,11 @@ impl TypeState {
         config: &SinkConfig,
         effects: &mut Effects,
     ) {
-        let unreported = self.cache.failed_names(&subscription.selector);
-        let unreported = unreported
+        let failed_names = self.cache.failed_names(&subscription.selector);
+        let failed_names = failed_names
             .into_iter()
             .filter(|name| !self.interest.is_desired(name));
-        let unreported: Vec<Name> = unreported.collect();
+        let failed_names: Vec<Name> = failed_names.collect();
 
         if let Selector::Name(name) = &subscription.selector {
             self.cache.add_entry(name);
@@ -131,7 +131,7 @@ impl TypeState {
         self.interest.subscribe(subscription.clone());
         let is_answered = self.is_answered(&subscription);
         let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
-        for name in &unreported {
+        for name in &failed_names {
             self.cache.report_error(name, &mut collector);
         }
         if is_answered {
@@ -206,8 +206,8 @@ impl TypeState {
         self.nonce = Some(nonce.clone()).filter(|nonce| !nonce.as_str().is_empty());
 
         if let Some(fault) = response::find_fault(&incoming) {
-            let rejected = [Rejection::of_response(fault.to_string())];
-            self.ack_state = AckState::Due(nack_detail(&rejected, config));
+            let rejections = [Rejection::of_response(fault.to_string())];
+            self.ack_state = AckState::Due(nack_detail(&rejections, config));
             return Err(SinkError::Protocol {
                 type_url: self.type_url.clone(),
                 nonce,
@@ -245,15 +245,15 @@ impl TypeState {
         now: Moment,
         effects: &mut Effects,
     ) -> bool {
-        let mut rejected = std::mem::take(&mut pending.over_limits);
-        rejected.extend(verdict.rejected);
-        let (complete, silence) = self.complete_scopes(&pending, &rejected, config);
+        let mut rejections = std::mem::take(&mut pending.over_limits);
+        rejections.extend(verdict.rejected);
+        let (complete, silence) = self.complete_scopes(&pending, &rejections, config);
         if let Some(silence) = silence {
             self.cache.timers.set(Deadline::Silence, now + silence);
         }
         let applier = VerdictApplier {
             pending: &pending,
-            rejected: &rejected,
+            rejected: &rejections,
             longest_error: config.limits.error_bytes,
             now,
         };
@@ -262,15 +262,15 @@ impl TypeState {
         self.cache.drop_unlisted(&complete, &mut collector);
         collector.complete(self.completion.take_news(&complete));
 
-        rejected.append(&mut pending.refused);
-        let acked = rejected.is_empty();
-        if acked && pending.version.is_some() {
+        rejections.append(&mut pending.refused);
+        let is_acked = rejections.is_empty();
+        if is_acked && pending.version.is_some() {
             // C18: only a response without an error changes the version.
             self.version = pending.version;
             self.version_is_void = self.interest.desired().is_empty() || pending.is_partial;
         }
-        self.ack_state = AckState::Due(nack_detail(&rejected, config));
-        acked
+        self.ack_state = AckState::Due(nack_detail(&rejections, config));
+        is_acked
     }
 
     /// Returns the wildcards and globs that are complete with a response, and

@@ -57,13 +57,14 @@ impl Rejection {
 }
 
 impl Verdict {
-    /// Everything is good.
+    /// Returns a verdict that accepts the whole delivery.
     #[must_use]
     pub fn accept() -> Self {
         Self::default()
     }
 
-    /// These parts are bad, the rest is good.
+    /// Returns a verdict that rejects these parts of a delivery and accepts the
+    /// others.
     #[must_use]
     pub fn reject(rejected: Vec<Rejection>) -> Self {
         Self { rejected }
@@ -147,9 +148,9 @@ impl VerdictApplier<'_> {
 
     /// Returns the resources that no rejection names.
     fn accepted(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let rejected = self.rejected_names();
+        let rejected_names = self.rejected_names();
         let resources = self.pending.delivery.resources.iter();
-        resources.filter(move |resource| !rejected.contains(&resource.name))
+        resources.filter(move |resource| !rejected_names.contains(&resource.name))
     }
 
     fn rejected_names(&self) -> BTreeSet<&Name> {
@@ -229,12 +230,13 @@ impl VerdictApplier<'_> {
     }
 
     /// Deletes variants that a SotW response leaves out: it has all variants of
-    /// each name that it lists. Names with one variant, and names that it does
-    /// not list, are left alone.
+    /// each name that it lists. Names with one variant, and names that the
+    /// response does not list, keep theirs.
     fn drop_unlisted_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
-        let accepted = self.accepted();
-        let variants = accepted.map(|resource| (&resource.name, resource.constraints.as_ref()));
+        let accepted_resources = self.accepted();
+        let variants =
+            accepted_resources.map(|resource| (&resource.name, resource.constraints.as_ref()));
         let listed_variants: BTreeSet<Variant<'_>> = variants.collect();
 
         for (name, _) in &listed_variants {
@@ -244,9 +246,9 @@ impl VerdictApplier<'_> {
                 continue;
             }
             let constraints = variants.iter().map(|variant| variant.constraints.clone());
-            let unlisted =
+            let unlisted_constraints =
                 constraints.filter(|own| !listed_variants.contains(&(*name, own.as_ref())));
-            for constraints in unlisted.collect::<Vec<_>>() {
+            for constraints in unlisted_constraints.collect::<Vec<_>>() {
                 cache.delete_variant(name, constraints.as_ref(), collector);
             }
         }

@@ -46,8 +46,8 @@ impl TypeStream {
         }
 
         self.forget_named_set();
-        if let Some(resumed) = &mut self.resumption {
-            effects.replaced_unknown |= std::mem::take(&mut resumed.unknown_set);
+        if let Some(resumption) = &mut self.resumption {
+            effects.replaced_unknown |= std::mem::take(&mut resumption.unknown_set);
         }
         self.consecutive_nacks = 0;
         self.trial_turn = !self.trial_turn;
@@ -198,10 +198,10 @@ impl TypeStream {
     /// list it: it was sent along a cursor that was closed and opened again
     /// since.
     fn mark_if_outdated(&mut self, db: &mut Database, update: &Update) {
-        let Some(listed) = self.cursor_choice(db, update.name()) else {
+        let Some(choice) = self.cursor_choice(db, update.name()) else {
             return;
         };
-        if !update.is_removal() && listed.resource().is_none() {
+        if !update.is_removal() && choice.resource().is_none() {
             self.dirty.insert(update.name().clone());
         }
     }
@@ -307,9 +307,10 @@ impl TypeStream {
             return;
         }
 
-        let nacked = self.quarantine.values().chain(self.suspects.values());
-        let nacked: hashbrown::HashSet<&Name> =
-            nacked.map(|(_, requested_name)| requested_name).collect();
+        let nacked_names = self.quarantine.values().chain(self.suspects.values());
+        let nacked_names: hashbrown::HashSet<&Name> = nacked_names
+            .map(|(_, requested_name)| requested_name)
+            .collect();
         let (dirty, deferred) = (&self.dirty, &self.deferred);
         let (subscriptions, type_id) = (&self.subscriptions, self.type_id);
         let withheld = &self.withheld;
@@ -318,7 +319,7 @@ impl TypeStream {
             let entry = db.find(type_id, name);
             dirty.contains(name)
                 || deferred.contains(name)
-                || nacked.contains(name)
+                || nacked_names.contains(name)
                 || withheld.contains(name)
                 || entry.is_some_and(is_subscribed)
         });

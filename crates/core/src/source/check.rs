@@ -14,8 +14,8 @@ impl TypeStream {
 
         for (key, _) in self.subscriptions.iter() {
             let name = db.name(self.type_id, key.entry).clone();
-            let covered = self.client_cache.covering_cursor(&name).is_some();
-            if covered && !self.client_cache.exceptions().contains(&name) {
+            let is_covered = self.client_cache.covering_cursor(&name).is_some();
+            if is_covered && !self.client_cache.exceptions().contains(&name) {
                 return Err(format!(
                     "{name} is subscribed to by name, and is no exception of its cursor"
                 ));
@@ -37,8 +37,8 @@ impl TypeStream {
     /// Whether a name will be evaluated, is NACKed, or has a pending ACK.
     fn is_in_progress(&self, name: &Name) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
-        let mut nacked = self.quarantine.keys().chain(self.suspects.keys());
-        nacked.any(|(nacked_name, _)| nacked_name == name)
+        let mut nacked_variants = self.quarantine.keys().chain(self.suspects.keys());
+        nacked_variants.any(|(nacked_name, _)| nacked_name == name)
             || self.dirty.contains(name)
             || self.sorted.contains(name)
             || self.deferred.contains(name)

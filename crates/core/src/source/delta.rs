@@ -102,9 +102,9 @@ impl TypeStream {
         nonce: Nonce,
     ) -> Option<DeltaResponse> {
         let items = changes.items[range.clone()].iter();
-        let removed = items.filter(|(_, item)| item.is_none());
+        let removals = items.filter(|(_, item)| item.is_none());
         let mut response = Draft {
-            removed: removed.map(|(name, _)| name.clone()).collect(),
+            removed: removals.map(|(name, _)| name.clone()).collect(),
             ..Draft::default()
         };
         response.removed.sort();
@@ -225,8 +225,8 @@ impl TypeStream {
 
 /// Writes the items of an advance, and the variants that they replace.
 fn write_advance(advance: &Advance, response: &mut Draft) {
-    let replaced = advance.replaced_variants();
-    response.removed_variants.extend(replaced);
+    let replaced_variants = advance.replaced_variants();
+    response.removed_variants.extend(replaced_variants);
     for (name, item) in advance.items() {
         match item {
             Some(resource) => response

@@ -69,8 +69,10 @@ impl TypeStream {
     fn is_unverified(&self, name: &Name) -> bool {
         // The variants of a name follow one another, the one without
         // constraints first.
-        let mut following = self.unverified.range((name.clone(), None)..);
-        let is_listed = following.next().is_some_and(|((next, _), _)| next == name);
+        let mut later_variants = self.unverified.range((name.clone(), None)..);
+        let is_listed = later_variants
+            .next()
+            .is_some_and(|((next, _), _)| next == name);
         is_listed && !self.client_cache.pending_acks().is_empty()
     }
 
@@ -127,11 +129,11 @@ impl TypeStream {
     /// subscriptions resolve to. A resource may occur twice.
     pub(super) fn all_desired_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let cursors = self.client_cache.cursors().iter();
-        let mut desired: Vec<_> = cursors.flat_map(|cursor| db.list(cursor.id)).collect();
+        let mut resources: Vec<_> = cursors.flat_map(|cursor| db.list(cursor.id)).collect();
         for key in self.subscriptions.keys() {
-            desired.extend(self.resolve(db, key).resource().cloned());
+            resources.extend(self.resolve(db, key).resource().cloned());
         }
-        desired
+        resources
     }
 
     /// Visits each reference of the resources that the client will hold once it
@@ -169,12 +171,12 @@ impl TypeStream {
     /// covered by the position of a cursor; and the names that they resolve to.
     fn unsettled_names(&self, db: &Database) -> BTreeSet<Name> {
         let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
-        let nacked = self.suspects.keys().chain(self.quarantine.keys());
-        names.extend(nacked.map(|(name, _)| name.clone()));
+        let nacked_variants = self.suspects.keys().chain(self.quarantine.keys());
+        names.extend(nacked_variants.map(|(name, _)| name.clone()));
 
         for pending_ack in self.client_cache.pending_acks() {
-            let updated = pending_ack.updates.iter().map(Update::name);
-            names.extend(updated.cloned());
+            let updated_names = pending_ack.updates.iter().map(Update::name);
+            names.extend(updated_names.cloned());
             let items = pending_ack.advances.iter().flat_map(Advance::items);
             names.extend(items.map(|(name, _)| name.clone()));
         }
@@ -184,8 +186,8 @@ impl TypeStream {
         names.extend(self.client_cache.exceptions().iter().cloned());
         for cursor in self.client_cache.cursors() {
             names.extend(db.changed_names(cursor.id, cursor.position));
-            let resumed = cursor.resume_point.iter().flat_map(|point| point.iter());
-            names.extend(resumed.map(|(name, _)| name.clone()));
+            let resumed_names = cursor.resume_point.iter().flat_map(|point| point.iter());
+            names.extend(resumed_names.map(|(name, _)| name.clone()));
         }
 
         let resolved_names: Vec<Name> = names

@@ -82,32 +82,40 @@ impl TypeStream {
         name: &Name,
         expects_nack: bool,
     ) -> Evaluation {
-        let matching = self.matching_subscriptions(db, name);
-        self.record_resumed_cluster(db, name, &matching);
-        if matching
+        let subscriptions = self.matching_subscriptions(db, name);
+        self.record_resumed_cluster(db, name, &subscriptions);
+        if subscriptions
             .iter()
             .any(|subscription| subscription.choice == Choice::Unknown)
         {
-            return Self::evaluate_unknown(&matching);
+            return Self::evaluate_unknown(&subscriptions);
         }
 
-        let desired = desired_by(&matching);
-        self.note_withheld(name, &desired);
+        let desired_resources = desired_by(&subscriptions);
+        self.note_withheld(name, &desired_resources);
         let nothing_nacked = self.quarantine.is_empty() && self.suspects.is_empty();
         let all_desired = match nothing_nacked {
             true => Vec::new(),
-            false => [self.own_resources(db, name), desired.clone()].concat(),
+            false => [self.own_resources(db, name), desired_resources.clone()].concat(),
         };
         self.forget_nacks(name, &all_desired);
 
         let mut evaluation = Evaluation::default();
         let mut undeliverable = Vec::new();
-        for resource in &desired {
-            let resolving = matching
+        for resource in &desired_resources {
+            let resolving_subscriptions = subscriptions
                 .iter()
                 .filter(|subscription| resolves_to(subscription, resource));
-            let resolving: Vec<&MatchingSubscription> = resolving.collect();
-            if self.evaluate_resource(db, context, name, resource, &resolving, &mut evaluation) {
+            let resolving_subscriptions: Vec<&MatchingSubscription> =
+                resolving_subscriptions.collect();
+            if self.evaluate_resource(
+                db,
+                context,
+                name,
+                resource,
+                &resolving_subscriptions,
+                &mut evaluation,
+            ) {
                 undeliverable.push(Arc::clone(resource));
             }
         }
@@ -116,15 +124,22 @@ impl TypeStream {
             return evaluation;
         }
 
-        let removals = self.surplus(db, name, &matching, &desired, &evaluation);
+        let removals = self.surplus(db, name, &subscriptions, &desired_resources, &evaluation);
         let is_changed = !removals.is_empty() || !evaluation.updates.is_empty();
-        if (is_changed && self.is_uncertain(db, name)) || self.has_unanswered_absence(&matching) {
-            add_all_variants(name, &desired, &undeliverable, &mut evaluation);
+        if (is_changed && self.is_uncertain(db, name))
+            || self.has_unanswered_absence(&subscriptions)
+        {
+            add_all_variants(name, &desired_resources, &undeliverable, &mut evaluation);
         }
-        let removals =
-            self.keep_for_undeliverable(db, &matching, undeliverable, removals, &mut evaluation);
-        self.evaluate_removals(db, context, name, &matching, removals, &mut evaluation);
-        self.evaluate_absence(db, context, name, &matching, &mut evaluation);
+        let removals = self.keep_for_undeliverable(
+            db,
+            &subscriptions,
+            undeliverable,
+            removals,
+            &mut evaluation,
+        );
+        self.evaluate_removals(db, context, name, &subscriptions, removals, &mut evaluation);
+        self.evaluate_absence(db, context, name, &subscriptions, &mut evaluation);
         self.separate_unreadable(expects_nack, &mut evaluation);
         evaluation
     }
@@ -180,7 +195,7 @@ impl TypeStream {
         context: &PushContext<'_>,
         name: &Name,
         resource: &Arc<Resource>,
-        resolving: &[&MatchingSubscription],
+        resolving_subscriptions: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) -> bool {
         if self.suspects.contains_key(&variant_of(resource)) {
@@ -188,19 +203,21 @@ impl TypeStream {
             return true;
         }
         if self.is_undeliverable(resource) {
-            self.answer_quarantined(db, name, resource, resolving, evaluation);
+            self.answer_quarantined(db, name, resource, resolving_subscriptions, evaluation);
             return true;
         }
 
         let held_resources = self.client_cache.held_after_acks(db, &resource.name);
-        let mut subscriptions = resolving.iter();
+        let mut subscriptions = resolving_subscriptions.iter();
         let is_owed = subscriptions.any(|subscription| {
             subscription.resend || self.lacks_answer(subscription, name, resource)
         });
-        let failed = self.evaluate_errors(name, resolving, evaluation);
+        let has_error = self.evaluate_errors(name, resolving_subscriptions, evaluation);
         // A resource that stays in use after an error is mostly held already
         // (S61).
-        if is_held_exactly(self.kind.on_demand, &held_resources, resource) && (failed || !is_owed) {
+        if is_held_exactly(self.kind.on_demand, &held_resources, resource)
+            && (has_error || !is_owed)
+        {
             return false;
         }
 
@@ -212,7 +229,7 @@ impl TypeStream {
             return false;
         }
 
-        self.answer_with_resource(name, resource, resolving, evaluation);
+        self.answer_with_resource(name, resource, resolving_subscriptions, evaluation);
         let requested_name = (resource.name != *name).then(|| name.clone());
         evaluation
             .updates
@@ -274,11 +291,12 @@ impl TypeStream {
             subscription.acked_answer == AnswerKind::Unanswered
                 && self.client_cache.pending_answer(key).is_none()
         };
-        let absent = matching
+        let absent_subscriptions = matching
             .iter()
             .filter(|subscription| subscription.choice == Choice::Absent);
-        let mut absent = absent.filter_map(|subscription| subscription.named);
-        self.mode == Mode::Sotw && !self.kind.on_demand && absent.any(is_unanswered)
+        let mut absent_subscriptions =
+            absent_subscriptions.filter_map(|subscription| subscription.named);
+        self.mode == Mode::Sotw && !self.kind.on_demand && absent_subscriptions.any(is_unanswered)
     }
 
     /// Whether a subscription was answered, or is about to be, with the
@@ -406,16 +424,19 @@ pub(super) fn absent_answer(
 
 /// The desired resources, each variant once.
 fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
-    let mut desired: Vec<Arc<Resource>> = Vec::new();
+    let mut desired_resources: Vec<Arc<Resource>> = Vec::new();
     for resource in matching
         .iter()
         .filter_map(|subscription| subscription.choice.resource())
     {
-        if !desired.iter().any(|other| same_variant(other, resource)) {
-            desired.push(Arc::clone(resource));
+        if !desired_resources
+            .iter()
+            .any(|other| same_variant(other, resource))
+        {
+            desired_resources.push(Arc::clone(resource));
         }
     }
-    desired
+    desired_resources
 }
 
 /// Adds upserts of the desired variants of a name that can be delivered and

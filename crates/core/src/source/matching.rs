@@ -35,28 +35,28 @@ impl TypeStream {
         db: &mut Database,
         name: &Name,
     ) -> Vec<MatchingSubscription> {
-        let mut matching = Vec::new();
+        let mut subscriptions = Vec::new();
         for (key, subscription) in self.subscriptions_of(db, name) {
-            matching.push(MatchingSubscription {
+            subscriptions.push(MatchingSubscription {
                 named: Some((key, subscription)),
                 choice: self.choice_without_error(db, key),
                 resend: subscription.resend,
             });
         }
         if let Some(choice) = self.cursor_choice(db, name) {
-            let mut keys = matching
+            let mut keys = subscriptions
                 .iter()
                 .filter_map(|subscription| Some(subscription.named?.0));
             let has_plain = keys.any(|key| key.params == self.params);
             if !has_plain {
-                matching.push(MatchingSubscription {
+                subscriptions.push(MatchingSubscription {
                     named: None,
                     choice,
                     resend: self.resend_names.contains(name),
                 });
             }
         }
-        matching
+        subscriptions
     }
 
     /// The choice of the database for a subscription. An error stays an error

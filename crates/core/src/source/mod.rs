@@ -317,8 +317,8 @@ impl TypeStream {
     pub(crate) fn cursor_choice(&self, db: &mut Database, name: &Name) -> Option<Choice> {
         let cursor = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
-        let listed = entry.and_then(|entry| db.listed_resource(cursor.id, entry));
-        Some(match listed {
+        let listed_resource = entry.and_then(|entry| db.listed_resource(cursor.id, entry));
+        Some(match listed_resource {
             Some(resource) => Choice::Resource(resource),
             None if db.is_complete(cursor.id) => Choice::Absent,
             None => Choice::Unknown,
@@ -363,8 +363,8 @@ impl TypeStream {
     /// cursor lists. A resource may occur twice.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let subscriptions = self.subscriptions_of(db, name).into_iter();
-        let resolving = self.subscriptions.resolving_to(name);
-        let keys = subscriptions.map(|(key, _)| key).chain(resolving);
+        let resolving_keys = self.subscriptions.resolving_to(name);
+        let keys = subscriptions.map(|(key, _)| key).chain(resolving_keys);
         let mut choices: Vec<Choice> = keys.map(|key| self.resolve(db, key)).collect();
         choices.extend(self.cursor_choice(db, name));
 
@@ -431,24 +431,28 @@ impl TypeStream {
             requested == requested_name && !is_desired(variant, version)
         };
 
-        let released = self.quarantine.extract_if(.., is_outdated);
-        let released: Vec<Variant> = released.map(|(variant, _)| variant).collect();
+        let released_variants = self.quarantine.extract_if(.., is_outdated);
+        let released_variants: Vec<Variant> =
+            released_variants.map(|(variant, _)| variant).collect();
         // Without the one that changed, the client may accept the others.
-        if !released.is_empty() && self.quarantined_together.remove(requested_name) {
+        if !released_variants.is_empty() && self.quarantined_together.remove(requested_name) {
             self.quarantine
                 .retain(|_, (_, requested)| requested != requested_name);
         }
 
-        let cleared = self.suspects.extract_if(.., is_outdated);
-        let cleared: Vec<Variant> = cleared.map(|(variant, _)| variant).collect();
+        let cleared_suspects = self.suspects.extract_if(.., is_outdated);
+        let cleared_suspects: Vec<Variant> = cleared_suspects.map(|(variant, _)| variant).collect();
         // With the one that changed, the others are sent again.
-        if !cleared.is_empty() {
+        if !cleared_suspects.is_empty() {
             self.suspects
                 .retain(|_, (_, requested)| requested != requested_name);
         }
 
         // The client may have taken the NACKed resource (S17).
-        let names = released.into_iter().chain(cleared).map(|(name, _)| name);
+        let names = released_variants
+            .into_iter()
+            .chain(cleared_suspects)
+            .map(|(name, _)| name);
         self.dirty
             .extend(names.filter(|name| name != requested_name));
         self.forget_error();

@@ -118,8 +118,8 @@ impl TypeStream {
         let mut updates = Vec::new();
         for (name, item) in advance.items() {
             self.client_cache.make_exception(db, name);
-            let removed = advance.removed_variant(name, item.as_ref());
-            updates.extend(removed.map(|variant| Update::remove(variant, None)));
+            let removed_variant = advance.removed_variant(name, item.as_ref());
+            updates.extend(removed_variant.map(|variant| Update::remove(variant, None)));
             updates.extend(item.as_ref().map(|new| Update::upsert(new, None)));
         }
         updates
@@ -157,8 +157,8 @@ impl TypeStream {
             if update.removed_earlier {
                 self.drop_accepted(db, &update.variant);
             }
-            let blamed = upsert_count == 1 || error_mentions(error, &resource.name);
-            self.record_maybe_taken(db, resource, blamed);
+            let is_blamed = upsert_count == 1 || error_mentions(error, &resource.name);
+            self.record_maybe_taken(db, resource, is_blamed);
             suspects.push(update);
         }
         Suspects {
@@ -213,12 +213,12 @@ impl TypeStream {
         }
 
         // A resource that was NACKed alone was not taken.
-        let quarantined = self.quarantine.get(&variant_of(resource));
-        let quarantined = quarantined.map(|(version, _)| version.clone());
+        let quarantined_version = self.quarantine.get(&variant_of(resource));
+        let quarantined_version = quarantined_version.map(|(version, _)| version.clone());
         let was_nacked_alone = |record: &CachedResource| {
             record.certainty == Certainty::MaybeTaken
                 && same_variant(&record.resource, resource)
-                && quarantined.as_ref() == Some(&record.resource.version)
+                && quarantined_version.as_ref() == Some(&record.resource.version)
         };
         self.client_cache.edit_records(db, &name, |records| {
             records.retain(|record| !is_resumed(record) && !was_nacked_alone(record));
@@ -308,19 +308,20 @@ impl TypeStream {
             let same = record.has_unknown_body() || same_variant(&record.resource, &resource);
             same && record.certainty != Certainty::MaybeTaken
         };
-        let replaced: Vec<&CachedResource> = held_resources.iter().filter(is_replaced).collect();
+        let replaced_records: Vec<&CachedResource> =
+            held_resources.iter().filter(is_replaced).collect();
         let is_same = |record: &&CachedResource| record.resource.version == resource.version;
-        if replaced.iter().any(is_same) {
+        if replaced_records.iter().any(is_same) {
             return;
         }
 
-        let accepted = replaced.iter().find(|record| record.is_accepted());
+        let accepted_record = replaced_records.iter().find(|record| record.is_accepted());
         let mut earlier = earlier.iter().rev();
         let sent = earlier.find(|earlier| same_variant(earlier, &resource));
-        let before = match (accepted, sent) {
-            (Some(accepted), _) => Some((*accepted).clone()),
+        let before = match (accepted_record, sent) {
+            (Some(accepted_record), _) => Some((*accepted_record).clone()),
             (None, Some(sent)) => Some(CachedResource::accepted(sent)),
-            (None, None) => replaced.first().copied().cloned(),
+            (None, None) => replaced_records.first().copied().cloned(),
         };
         let variant = variant_of(&resource);
         let before = match self.unverified.remove(&variant) {

@@ -110,7 +110,7 @@ struct Room<'b> {
 }
 
 impl<'b> Room<'b> {
-    /// All of the budget is left.
+    /// Returns the room of a response of which nothing is used yet.
     fn new(budget: &'b mut usize) -> Self {
         let removal_budget = *budget / 2;
         Self {
@@ -397,11 +397,11 @@ impl TypeStream {
         for cursor in self.client_cache.cursors() {
             let position = cursor.sent_position;
             if db.has_forgotten_since(cursor.id, position) {
-                let covered = exceptions.iter().filter(|name| cursor.covers(name));
-                changed_exceptions.extend(covered.cloned());
+                let covered_names = exceptions.iter().filter(|name| cursor.covers(name));
+                changed_exceptions.extend(covered_names.cloned());
             } else {
-                let changed = db.changed_names(cursor.id, position).into_iter();
-                changed_exceptions.extend(changed.filter(|name| exceptions.contains(name)));
+                let changed_names = db.changed_names(cursor.id, position).into_iter();
+                changed_exceptions.extend(changed_names.filter(|name| exceptions.contains(name)));
             }
         }
         self.dirty.extend(changed_exceptions);
@@ -438,8 +438,8 @@ impl TypeStream {
 
     /// The names whose addition waits for a dependency (S73), in order.
     pub(crate) fn deferred_additions(&self) -> impl Iterator<Item = &Name> {
-        let deferred = self.deferred.iter();
-        deferred.filter(|name| self.addition_deadlines.contains_key(*name))
+        let deferred_names = self.deferred.iter();
+        deferred_names.filter(|name| self.addition_deadlines.contains_key(*name))
     }
 
     /// Records a response that is sent. The next negative answers have another

@@ -11,9 +11,10 @@ use crate::name::Name;
 use crate::resource::Version;
 
 impl TypeStream {
-    /// Remembers what the client holds, by the version of every set that it may
-    /// send when it reconnects (S82): the last that it ACKed, those that it
-    /// NACKed, and those whose ACK is pending. Only for whole sets.
+    /// Remembers the resources that the client holds, by the version of every
+    /// set that it may name when it reconnects (S82): the last that it ACKed,
+    /// those that it NACKed, and those whose ACK is pending. Only for whole
+    /// sets.
     pub(crate) fn remember_set(&mut self, db: &mut Database) {
         if !self.sends_whole_sets() {
             return;
@@ -56,14 +57,14 @@ impl TypeStream {
     /// is listed, preferably one whose ACK is pending.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let pending_acks = self.client_cache.pending_acks().iter();
-        let unexpected = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
-        let pending = unexpected.flat_map(|pending_ack| pending_ack.resources());
+        let judged_responses = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
+        let pending = judged_responses.flat_map(|pending_ack| pending_ack.resources());
 
         let records = self.client_cache.records();
-        let nacked = records.filter(|record| record.certainty == Certainty::MaybeTaken);
-        let nacked = nacked.map(|record| &record.resource);
-        let unacked = nacked.chain(pending);
-        unacked
+        let nacked_resources = records.filter(|record| record.certainty == Certainty::MaybeTaken);
+        let nacked_resources = nacked_resources.map(|record| &record.resource);
+        let resources = nacked_resources.chain(pending);
+        resources
             .map(|resource| (resource.name.clone(), resource.version.clone()))
             .collect()
     }
@@ -72,21 +73,21 @@ impl TypeStream {
     /// `pending_acks` of the pending responses. Resources of unknown body are
     /// left out.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
-        let acked = || self.client_cache.pending_acks().iter().take(pending_acks);
+        let acked_responses = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, cursor: &Cursor| {
-            let advances = acked().flat_map(|pending_ack| &pending_ack.advances);
+            let advances = acked_responses().flat_map(|pending_ack| &pending_ack.advances);
             // A whole set has all of an advance.
             let of_cursor = advances.filter(|advance| advance.cursor == Some(cursor.id));
             let sent_position = of_cursor.map(|advance| advance.to).max();
             db.resources_at(cursor.id, sent_position.unwrap_or(cursor.position))
         };
 
-        let quarantined = self.quarantine.iter();
-        let quarantined = quarantined.map(|((name, constraints), (version, _))| {
+        let quarantine = self.quarantine.iter();
+        let quarantine = quarantine.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())
         });
         ClientSet {
-            quarantined: quarantined.collect(),
+            quarantined: quarantine.collect(),
             unacked: BTreeMap::new(),
             resources: self
                 .set_after(db, pending_acks, members)

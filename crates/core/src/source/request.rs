@@ -55,12 +55,12 @@ impl TypeStream {
                 self.unsubscribe_host(db, &name, params);
             }
             SubscriptionChange::Unsubscribe(name, params) => {
-                let unsubscribed = self.unsubscribe(db, &name, params).into_iter();
+                let resources = self.unsubscribe(db, &name, params).into_iter();
                 let may_refer = |resource: &Resource| {
                     resource.body.is_none() || !resource.facts().references.is_empty()
                 };
-                let referring = unsubscribed.filter(|resource| may_refer(resource));
-                request.unsubscribed.extend(referring);
+                let referrers = resources.filter(|resource| may_refer(resource));
+                request.unsubscribed.extend(referrers);
             }
             SubscriptionChange::SubscribeScope(scope) => {
                 self.subscribe_scope(db, &scope, &request.initial);

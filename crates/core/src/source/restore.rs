@@ -36,20 +36,20 @@ impl TypeStream {
         let has_several = !self.kind.on_demand && subscribed_params.len() > 1;
 
         for matching in resolving {
-            let resumed = self.find_resumed(resource, &held_resources);
+            let resumed_record = self.find_resumed(resource, &held_resources);
             let is_owed = matching.resend || self.awaits_answer(matching, &held_resources);
-            if !is_owed && resumed.is_none() {
+            if !is_owed && resumed_record.is_none() {
                 continue;
             }
 
-            let accepted = self.find_accepted(resource, &held_resources, |record| {
+            let accepted_record = self.find_accepted(resource, &held_resources, |record| {
                 !has_several || self.variant_matches(db, matching, &variant_of(&record.resource))
             });
-            if let Some(accepted) = accepted.or(resumed) {
+            if let Some(accepted_record) = accepted_record.or(resumed_record) {
                 self.restore_accepted(
                     db,
                     name,
-                    accepted,
+                    accepted_record,
                     &held_resources,
                     &subscribed_params,
                     evaluation,
@@ -125,9 +125,13 @@ impl TypeStream {
         let is_resumed = |record: &&CachedResource| {
             is_known_resumed(record) && !self.is_withheld(&record.resource)
         };
-        let mut resumed = held_resources.iter().filter(is_resumed);
-        let first_record = resumed.clone().next().filter(|_| self.sends_whole_sets())?;
-        let matching_record = resumed.find(|record| same_variant(&record.resource, resource));
+        let mut resumed_records = held_resources.iter().filter(is_resumed);
+        let first_record = resumed_records
+            .clone()
+            .next()
+            .filter(|_| self.sends_whole_sets())?;
+        let matching_record =
+            resumed_records.find(|record| same_variant(&record.resource, resource));
         Some(matching_record.unwrap_or(first_record))
     }
 
@@ -140,13 +144,13 @@ impl TypeStream {
         held_resources: &'h [CachedResource],
         matches: impl Fn(&CachedResource) -> bool,
     ) -> Option<&'h CachedResource> {
-        let mut accepted = held_resources
+        let mut accepted_records = held_resources
             .iter()
             .filter(|record| self.is_restorable(record));
-        let matching_record = accepted
+        let matching_record = accepted_records
             .clone()
             .find(|record| same_variant(&record.resource, resource));
-        matching_record.or_else(|| accepted.find(|record| matches(record)))
+        matching_record.or_else(|| accepted_records.find(|record| matches(record)))
     }
 
     /// Whether the client accepted a resource once, and it may be sent again
@@ -169,14 +173,15 @@ impl TypeStream {
         subscribed_params: &[ParamsId],
         evaluation: &mut Evaluation,
     ) {
-        let accepted = &restored.resource;
-        if !evaluation.updates_variant(&variant_of(accepted)) {
-            let requested_name = (accepted.name != *name).then(|| name.clone());
-            let upsert = Update::upsert(accepted, requested_name);
+        let accepted_resource = &restored.resource;
+        if !evaluation.updates_variant(&variant_of(accepted_resource)) {
+            let requested_name = (accepted_resource.name != *name).then(|| name.clone());
+            let upsert = Update::upsert(accepted_resource, requested_name);
             evaluation.updates.push(upsert);
         }
 
-        let removed_resources = self.taken_instead(db, accepted, held_resources, subscribed_params);
+        let removed_resources =
+            self.taken_instead(db, accepted_resource, held_resources, subscribed_params);
         for resource in &removed_resources {
             let variant = variant_of(resource);
             if !evaluation.updates_variant(&variant) {
@@ -186,8 +191,8 @@ impl TypeStream {
 
         for params in subscribed_params {
             let matches = |resource: &Resource| resource_matches(db, *params, resource);
-            let loses_variant =
-                !matches(accepted) && removed_resources.iter().any(|resource| matches(resource));
+            let loses_variant = !matches(accepted_resource)
+                && removed_resources.iter().any(|resource| matches(resource));
             if !loses_variant {
                 continue;
             }
@@ -196,7 +201,9 @@ impl TypeStream {
                 .filter(|record| self.is_restorable(record));
             // Each call adds an update, so this ends.
             let previous = restorable
-                .find(|record| record.resource.name == accepted.name && matches(&record.resource))
+                .find(|record| {
+                    record.resource.name == accepted_resource.name && matches(&record.resource)
+                })
                 .filter(|record| !evaluation.updates_variant(&variant_of(&record.resource)));
             if let Some(previous) = previous {
                 self.restore_accepted(

@@ -111,10 +111,10 @@ impl TypeStream {
         if self.sends_whole_sets() && self.subscriptions.len() > MOST_IN_SET {
             self.resumption = None;
         }
-        let Some(resumed) = &mut self.resumption else {
+        let Some(resumption) = &mut self.resumption else {
             return Vec::new();
         };
-        resumed.version = Some(version.clone());
+        resumption.version = Some(version.clone());
         let set = match self.kind.whole_set {
             true => db.recall_set(self.type_id, version),
             false => None,
@@ -128,11 +128,11 @@ impl TypeStream {
 
         self.record_set(db, &set, false);
         let quarantined = self.resume_quarantine(db, &set);
-        if let Some(resumed) = &mut self.resumption {
-            resumed.unknown_set = false;
-            resumed.unacked = Some(set.unacked.clone());
-            resumed.quarantined = quarantined;
-            resumed.named_set = Some((set, self.client_cache.heads_sum(db)));
+        if let Some(resumption) = &mut self.resumption {
+            resumption.unknown_set = false;
+            resumption.unacked = Some(set.unacked.clone());
+            resumption.quarantined = quarantined;
+            resumption.named_set = Some((set, self.client_cache.heads_sum(db)));
         }
         Vec::new()
     }
@@ -185,11 +185,11 @@ impl TypeStream {
     /// the last comparison and the first set was not sent yet.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
         let heads = self.client_cache.heads_sum(db);
-        let resumed = self
+        let resumption = self
             .resumption
             .as_mut()
             .filter(|_| self.last_nonce.is_none());
-        let named_set = resumed.and_then(|resumed| resumed.named_set.as_mut());
+        let named_set = resumption.and_then(|resumption| resumption.named_set.as_mut());
         let Some((set, compared_heads)) = named_set else {
             return;
         };
@@ -202,19 +202,19 @@ impl TypeStream {
     /// Records all of the set that the client named, since it NACKed the first
     /// set.
     pub(super) fn fall_back_to_named_set(&mut self, db: &mut Database) {
-        let Some(resumed) = &mut self.resumption else {
+        let Some(resumption) = &mut self.resumption else {
             return;
         };
-        resumed.unacked = None;
-        if let Some((set, _)) = resumed.named_set.take() {
+        resumption.unacked = None;
+        if let Some((set, _)) = resumption.named_set.take() {
             self.record_set(db, &set, true);
         }
     }
 
     /// Forgets the set that the client named, since it ACKed another.
     pub(super) fn forget_named_set(&mut self) {
-        if let Some(resumed) = &mut self.resumption {
-            (resumed.named_set, resumed.unacked) = (None, None);
+        if let Some(resumption) = &mut self.resumption {
+            (resumption.named_set, resumption.unacked) = (None, None);
         }
     }
 
@@ -222,13 +222,13 @@ impl TypeStream {
     /// quarantine, once it has acknowledged everything on this one: the client
     /// may be another program by now. Each resource is tried once.
     pub(super) fn retry_quarantined(&mut self) {
-        let Some(resumed) = &mut self.resumption else {
+        let Some(resumption) = &mut self.resumption else {
             return;
         };
         if !self.client_cache.pending_acks().is_empty() {
             return;
         }
-        for variant in std::mem::take(&mut resumed.quarantined) {
+        for variant in std::mem::take(&mut resumption.quarantined) {
             if let Some((_, requested_name)) = self.quarantine.remove(&variant) {
                 self.dirty.insert(requested_name);
             }
@@ -303,9 +303,9 @@ impl TypeStream {
             self.acked_version = Some(version.clone());
             let set = db.recall_set(self.type_id, version);
             match &mut self.resumption {
-                Some(known_resumption) if self.type_url.as_str() == kind::CDS => {
-                    known_resumption.unknown_set = false;
-                    known_resumption.unacked =
+                Some(known_state) if self.type_url.as_str() == kind::CDS => {
+                    known_state.unknown_set = false;
+                    known_state.unacked =
                         Some(set.map_or_else(BTreeMap::new, |subscription| {
                             subscription.unacked.clone()
                         }));
@@ -425,9 +425,10 @@ impl TypeStream {
         if deadline.is_none_or(|deadline| deadline <= context.now) {
             return false;
         }
-        let desired = self.all_desired_resources(db);
-        let mut desired = desired.iter();
-        desired.any(|resource| context.order.must_defer_addition(db, &self.kind, resource))
+        let desired_resources = self.all_desired_resources(db);
+        let mut desired_resources = desired_resources.iter();
+        desired_resources
+            .any(|resource| context.order.must_defer_addition(db, &self.kind, resource))
     }
 
     /// Whether the client is not told that a name does not exist. After a
@@ -451,15 +452,15 @@ impl TypeStream {
             return !context.order.is_referenced(db, &self.type_url, name);
         }
 
-        let Some(resumed) = self.resumption.as_ref().filter(|_| subscription.is_resumed) else {
+        let Some(resumption) = self.resumption.as_ref().filter(|_| subscription.is_resumed) else {
             return false;
         };
-        let may_drain = context.now < resumed.at + context.drain_time;
+        let may_drain = context.now < resumption.at + context.drain_time;
         if !may_drain || context.order.is_referenced(db, &self.type_url, name) {
             return false;
         }
         let may_be_used = context.order.has_referring_type(&self.type_url);
-        may_be_used || context.now < resumed.at + context.resume_window
+        may_be_used || context.now < resumption.at + context.resume_window
     }
 
     /// Adds the moments after which deferred names of a resumed client, and its

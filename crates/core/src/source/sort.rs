@@ -137,9 +137,9 @@ impl TypeStream {
             return None;
         }
         let may_be_held = |subscription: &Subscription| {
-            let resumed = self.resumption.as_ref();
+            let resumption = self.resumption.as_ref();
             subscription.is_resumed
-                && resumed.is_some_and(|resumption| resumption.may_hold_unknown(name))
+                && resumption.is_some_and(|resumption| resumption.may_hold_unknown(name))
         };
         let subscriptions = self.subscriptions_of(db, name);
         let mut is_absent = |(key, subscription): &(SubscriptionKey, Subscription)| {

@@ -30,22 +30,22 @@ impl TypeStream {
     /// before, and a plain name makes now, is resent.
     pub(crate) fn update_origins(&mut self, db: &Database, name: &Name, times: usize) {
         let params = self.params;
-        let located = self.located_names.remove(&(name.clone(), params));
+        let is_located = self.located_names.remove(&(name.clone(), params));
         // A name that a locator brings as well is listed once more.
-        let plain = times > usize::from(located);
+        let is_plain = times > usize::from(is_located);
         let Some(entry) = db.find(self.type_id, name) else {
             return;
         };
         let key = SubscriptionKey { entry, params };
         // A plain name that is new on the list is answered (S30).
-        if plain
+        if is_plain
             && !self.subscriptions.is_plain(key)
             && let Some(subscription) = self.subscriptions.get_mut(key)
         {
             subscription.resend = true;
             self.dirty.insert(name.clone());
         }
-        self.subscriptions.set_origins(key, plain, located);
+        self.subscriptions.set_origins(key, is_plain, is_located);
     }
 
     /// Writes a response: a whole set, or for types without whole sets the
@@ -71,24 +71,28 @@ impl TypeStream {
             });
         }
 
-        let listed = match self.kind.whole_set {
+        let resource_set = match self.kind.whole_set {
             true => self.whole_set(db, push),
             false => self.changed_resources(db, push),
         };
         let errors = self.sotw_errors(db, push);
-        let is_empty = listed.is_empty() && errors.is_empty();
+        let is_empty = resource_set.is_empty() && errors.is_empty();
         if is_empty && !is_set_due && !self.owes_response {
             return None;
         }
 
-        let sum = self.sum_after(db, push, &listed);
+        let sum = self.sum_after(db, push, &resource_set);
         let deliver =
             |resource: Arc<Resource>| WireResource::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
         Some(SotwResponse {
             type_url: self.type_url.clone(),
             version: Version::of_hash(sum),
             nonce,
-            resources: listed.into_values().map(deliver).collect::<Vec<_>>().into(),
+            resources: resource_set
+                .into_values()
+                .map(deliver)
+                .collect::<Vec<_>>()
+                .into(),
             errors,
             removed: self.left_out(push),
         })
@@ -135,8 +139,10 @@ impl TypeStream {
             };
             errors.extend(error.map(|error| (answer.name.clone(), error)));
         }
-        let refused = push.refused.iter();
-        errors.extend(refused.filter_map(|name| Some((name.clone(), self.refusal_as_error()?))));
+        let refused_names = push.refused.iter();
+        errors.extend(
+            refused_names.filter_map(|name| Some((name.clone(), self.refusal_as_error()?))),
+        );
         errors
     }
 
@@ -274,10 +280,10 @@ impl TypeStream {
             // A response with some variants of a name replaces all of them
             // (TP2), so each of them is listed.
             if !held_after.is_empty() {
-                let accepted = held_after
+                let accepted_records = held_after
                     .into_iter()
                     .filter(|record| record.was_accepted() && !self.is_withheld(&record.resource));
-                accepted.for_each(|record| _ = add(record.resource));
+                accepted_records.for_each(|record| _ = add(record.resource));
             } else if self.absence_as_error(true).is_none() {
                 self.negative_resource(true, update.name()).map(&mut add);
             }
@@ -364,8 +370,8 @@ impl TypeStream {
 
 /// The fingerprint sum of the accepted resources.
 fn sum_of(held_resources: &[CachedResource]) -> u128 {
-    let accepted = held_resources.iter().filter(|record| record.is_accepted());
-    accepted.fold(0, |sum, record| {
+    let accepted_records = held_resources.iter().filter(|record| record.is_accepted());
+    accepted_records.fold(0, |sum, record| {
         sum.wrapping_add(record.resource.fingerprint())
     })
 }

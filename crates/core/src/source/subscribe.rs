@@ -32,19 +32,19 @@ impl TypeStream {
         let entry = db.subscribe(self.subscriber, name, params);
         let key = SubscriptionKey { entry, params };
         self.dirty.insert(name.clone());
-        let located = self.located_names.remove(&(name.clone(), params));
+        let is_located = self.located_names.remove(&(name.clone(), params));
         if let Some(subscription) = self.subscriptions.get_mut(key) {
             subscription.resend = true;
-            if params == self.params && located != self.subscriptions.is_located_only(key) {
+            if params == self.params && is_located != self.subscriptions.is_located_only(key) {
                 self.subscriptions.mark_plain_and_located(key);
             }
             return;
         }
 
         self.client_cache.make_exception(db, name);
-        let unbounded = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
+        let is_unbounded = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let subscription = Subscription {
-            unbounded,
+            unbounded: is_unbounded,
             is_resumed: self
                 .resumption
                 .as_ref()
@@ -53,7 +53,7 @@ impl TypeStream {
         };
         self.subscriptions
             .insert(key, subscription, name_weight(name));
-        if located {
+        if is_located {
             self.subscriptions.mark_located_only(key);
         }
 
@@ -196,14 +196,14 @@ impl TypeStream {
             return UnsubscribedResources::new();
         };
 
-        let mut unsubscribed = self.held_without_interest(db, name);
+        let mut held_resources = self.held_without_interest(db, name);
         if let Some(resolved_name) = resolved_name {
-            unsubscribed.extend(self.held_without_interest(db, &resolved_name));
+            held_resources.extend(self.held_without_interest(db, &resolved_name));
         }
 
         self.client_cache.forget_answers(key);
-        let desired = self.desired_resources(db, name);
-        self.forget_nacks(name, &desired);
+        let desired_resources = self.desired_resources(db, name);
+        self.forget_nacks(name, &desired_resources);
         let names = [name.clone()].into_iter().chain(unresolved_name);
         match self.kind.on_demand && self.wildcard.is_on() {
             // A client with a wildcard keeps the resource. But the wildcard of
@@ -215,7 +215,7 @@ impl TypeStream {
 
         self.reevaluate_unsubscribed(db, name, params);
         db.unsubscribe(self.subscriber, entry, params);
-        unsubscribed
+        held_resources
     }
 
     /// Ends one of the two origins of a subscription that both a plain name and
@@ -295,9 +295,10 @@ impl TypeStream {
         if params == self.params {
             return false;
         }
-        let listed = self.cursor_choice(db, name);
-        let listed = listed.as_ref().and_then(Choice::resource);
-        listed.is_some_and(|listed| !resource_matches(db, params, listed))
+        let listed_resource = self.cursor_choice(db, name);
+        let listed_resource = listed_resource.as_ref().and_then(Choice::resource);
+        listed_resource
+            .is_some_and(|listed_resource| !resource_matches(db, params, listed_resource))
     }
 
     /// Forgets the resources of these names, which the client drops when it

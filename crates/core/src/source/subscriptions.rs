@@ -138,8 +138,8 @@ impl Subscriptions {
     /// is closed. Indexes and counts are not updated: they are not read any
     /// more.
     pub(crate) fn drain_some(&mut self, limit: usize) -> Vec<SubscriptionKey> {
-        let drained = self.by_key.extract_if(|_, _| true).take(limit);
-        drained.map(|(key, _)| key).collect()
+        let entries = self.by_key.extract_if(|_, _| true).take(limit);
+        entries.map(|(key, _)| key).collect()
     }
 
     /// Adds a subscription that does not exist yet, with the weight of its
@@ -161,9 +161,9 @@ impl Subscriptions {
     /// Indexes a subscription with other parameters than the plain ones by its
     /// name.
     pub(crate) fn index_located(&mut self, key: SubscriptionKey) {
-        let located = self.locator_params.entry(key.entry).or_default();
-        if !located.contains(&key.params) {
-            located.push(key.params);
+        let params_list = self.locator_params.entry(key.entry).or_default();
+        if !params_list.contains(&key.params) {
+            params_list.push(key.params);
         }
     }
 
@@ -201,7 +201,7 @@ impl Subscriptions {
         &self,
         entry: EntryId,
     ) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
-        let located = self
+        let located_params = self
             .locator_params
             .get(&entry)
             .into_iter()
@@ -215,7 +215,7 @@ impl Subscriptions {
         let params = [self.plain_params]
             .into_iter()
             .chain(former_params)
-            .chain(located);
+            .chain(located_params);
         let keys = params.map(move |params| SubscriptionKey { entry, params });
         keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
     }
@@ -265,11 +265,11 @@ impl Subscriptions {
         if self.resolved_count(name) == 0 {
             return Vec::new();
         }
-        let resolving = self
+        let entries = self
             .resolved_names
             .iter()
             .filter(|(_, resolved_name)| *resolved_name == name);
-        resolving.map(|(key, _)| *key).collect()
+        entries.map(|(key, _)| *key).collect()
     }
 
     pub(crate) fn error(&self, key: SubscriptionKey) -> Option<&Arc<ResourceError>> {
@@ -382,14 +382,14 @@ impl Subscriptions {
     /// Proves that counts and indexes agree with the subscriptions. The error
     /// says which of them does not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let unbounded = self
+        let unbounded_count = self
             .by_key
             .values()
             .filter(|subscription| subscription.unbounded)
             .count();
-        if unbounded != self.unbounded_hosts {
+        if unbounded_count != self.unbounded_hosts {
             return Err(format!(
-                "{unbounded} unbounded hosts, counted {}",
+                "{unbounded_count} unbounded hosts, counted {}",
                 self.unbounded_hosts
             ));
         }
@@ -437,23 +437,23 @@ impl Subscriptions {
             |params: ParamsId| params == self.plain_params || Some(params) == self.former_params;
         let keys_with_locator = || self.keys().filter(|key| !is_plain(key.params));
         for key in keys_with_locator() {
-            let located = self.locator_params.get(&key.entry);
-            if !located.is_some_and(|located| located.contains(&key.params)) {
+            let indexed_params = self.locator_params.get(&key.entry);
+            if !indexed_params.is_some_and(|indexed_params| indexed_params.contains(&key.params)) {
                 return Err(format!(
                     "{key:?} has locator parameters and is not found by its name"
                 ));
             }
         }
 
-        let indexed = self.locator_params.values().flatten();
-        let indexed = indexed
+        let indexed_count = self.locator_params.values().flatten();
+        let indexed_count = indexed_count
             .filter(|params| Some(**params) != self.former_params)
             .count();
-        let expected = keys_with_locator().count();
-        match indexed == expected {
+        let expected_count = keys_with_locator().count();
+        match indexed_count == expected_count {
             true => Ok(()),
             false => Err(format!(
-                "{expected} subscriptions with locator parameters, {indexed} found by name"
+                "{expected_count} subscriptions with locator parameters, {indexed_count} found by name"
             )),
         }
     }

@@ -130,10 +130,11 @@ impl TypeStream {
                     .iter()
                     .any(|new| resolves_to(subscription, new))
             };
-            let affected: Vec<_> = matching.iter().filter(is_affected).collect();
+            let affected_subscriptions: Vec<_> = matching.iter().filter(is_affected).collect();
             let stays = |update: &mut Update| {
-                let mut affected = affected.iter();
-                affected.any(|subscription| self.variant_matches(db, subscription, &update.variant))
+                let mut affected_subscriptions = affected_subscriptions.iter();
+                affected_subscriptions
+                    .any(|subscription| self.variant_matches(db, subscription, &update.variant))
                     && !self.is_second_beside_held(db, matching, &update.variant)
             };
             kept_removals.extend(removals.extract_if(.., stays));
@@ -155,9 +156,9 @@ impl TypeStream {
         let held_resources = self.client_cache.held_after_acks(db, &variant.0);
         let is_held = |resource: &Arc<Resource>| {
             let resolved_variant = variant_of(resource);
-            let mut accepted = held_resources.iter().filter(|record| record.is_accepted());
+            let mut accepted_records = held_resources.iter().filter(|record| record.is_accepted());
             resolved_variant != *variant
-                && accepted.any(|record| record.is_variant(&resolved_variant))
+                && accepted_records.any(|record| record.is_variant(&resolved_variant))
         };
         let mut matching = matching.iter();
         matching.any(|s| {
@@ -230,14 +231,16 @@ impl TypeStream {
         };
         let is_second = |update: &mut Update| {
             update.resource.as_ref().is_some_and(|new| {
-                let mut resolving = matching
+                let mut resolving_subscriptions = matching
                     .iter()
                     .filter(|subscription| resolves_to(subscription, new));
-                resolving.any(keeps_another)
+                resolving_subscriptions.any(keeps_another)
             })
         };
-        let withheld = evaluation.updates.extract_if(.., is_second);
-        withheld.filter_map(|update| update.resource).collect()
+        let withheld_updates = evaluation.updates.extract_if(.., is_second);
+        withheld_updates
+            .filter_map(|update| update.resource)
+            .collect()
     }
 
     /// Evaluates removals: they are sent now, or deferred until the resource is
@@ -351,14 +354,14 @@ impl TypeStream {
         matching: &[MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
-        let absent = matching
+        let absent_subscriptions = matching
             .iter()
             .filter(|subscription| subscription.choice.resource().is_none());
-        let absent: Vec<&MatchingSubscription> = absent.collect();
-        if absent.is_empty() || evaluation.deferral != Deferral::None {
+        let absent_subscriptions: Vec<&MatchingSubscription> = absent_subscriptions.collect();
+        if absent_subscriptions.is_empty() || evaluation.deferral != Deferral::None {
             return;
         }
-        if self.evaluate_errors(name, &absent, evaluation) {
+        if self.evaluate_errors(name, &absent_subscriptions, evaluation) {
             return;
         }
 
@@ -367,14 +370,14 @@ impl TypeStream {
             let last_answer = self.last_answer(*key, *subscription);
             removes || subscription.resend || last_answer != AnswerKind::Absent
         };
-        let owed_subscriptions = absent
+        let owed_subscriptions = absent_subscriptions
             .iter()
             .filter_map(|subscription| subscription.named)
             .filter(is_owed);
         let owed_subscriptions: Vec<(SubscriptionKey, Subscription)> = owed_subscriptions.collect();
 
         // While another variant is left, the name itself is not removed (S41).
-        let is_left = matching.len() > absent.len();
+        let is_left = matching.len() > absent_subscriptions.len();
         let mut subscriptions = owed_subscriptions
             .iter()
             .map(|(_, subscription)| *subscription);

@@ -41,8 +41,8 @@ const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 impl TypeStream {
     /// Whether the resource was NACKed alone in this version (S12).
     pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
-        let quarantined = self.quarantine.get(&variant_of(resource));
-        quarantined.is_some_and(|(version, _)| *version == resource.version)
+        let entry = self.quarantine.get(&variant_of(resource));
+        entry.is_some_and(|(version, _)| *version == resource.version)
     }
 
     /// Schedules trials of the suspects of a NACK. A suspect that was NACKed
@@ -96,9 +96,9 @@ impl TypeStream {
     fn clear_accepted(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_new = |update: &Update| {
             let held_resources = self.client_cache.held(db, update.name());
-            let mut accepted = held_resources.iter().filter(|record| record.is_accepted());
+            let mut accepted_records = held_resources.iter().filter(|record| record.is_accepted());
             let suspect = update.resource.as_ref();
-            !accepted.any(|record| {
+            !accepted_records.any(|record| {
                 record.is_variant(&update.variant)
                     && suspect.is_some_and(|suspect| suspect.version == record.resource.version)
             })
@@ -118,12 +118,12 @@ impl TypeStream {
             let sent = update.resource.as_ref();
             sent.is_some_and(|sent| self.is_quarantined(sent))
         };
-        let (quarantined, others): (Vec<&Update>, Vec<&Update>) =
+        let (quarantined_updates, other_updates): (Vec<&Update>, Vec<&Update>) =
             suspects.iter().partition(is_quarantined);
-        if quarantined.is_empty() {
+        if quarantined_updates.is_empty() {
             return false;
         }
-        let requested_names = others.into_iter().map(Update::requested_name);
+        let requested_names = other_updates.into_iter().map(Update::requested_name);
         self.dirty.extend(requested_names.cloned());
         true
     }
@@ -191,17 +191,17 @@ impl TypeStream {
     /// names of those that are unchanged; the others are no longer suspects,
     /// and their names become dirty.
     fn take_suspects(&mut self, db: &mut Database, trial: Vec<Variant>) -> BTreeSet<Name> {
-        let mut unchanged = BTreeSet::new();
+        let mut unchanged_names = BTreeSet::new();
         for variant in trial {
             let Some((version, requested_name)) = self.suspects.remove(&variant) else {
                 continue;
             };
             match self.is_current(db, &requested_name, &variant, &version) {
-                true => unchanged.insert(requested_name),
+                true => unchanged_names.insert(requested_name),
                 false => self.dirty.insert(requested_name),
             };
         }
-        unchanged
+        unchanged_names
     }
 
     /// The moment until which the next trial waits; `None` if it need not wait.
@@ -220,10 +220,11 @@ impl TypeStream {
                 self.is_current(db, update.requested_name(), &update.variant, &sent.version)
             })
         };
-        let changed = suspects.iter().filter(is_changed);
-        let changed: BTreeSet<Name> = changed.map(|update| update.name().clone()).collect();
+        let changed_names = suspects.iter().filter(is_changed);
+        let changed_names: BTreeSet<Name> =
+            changed_names.map(|update| update.name().clone()).collect();
 
-        let dropped = suspects.extract_if(.., |update| changed.contains(update.name()));
+        let dropped = suspects.extract_if(.., |update| changed_names.contains(update.name()));
         self.dirty
             .extend(dropped.map(|update| update.requested_name().clone()));
     }
@@ -237,11 +238,11 @@ impl TypeStream {
         if self.kind.on_demand {
             return;
         }
-        let suspected = self.suspects.range((name.clone(), None)..);
-        let suspected = suspected.map(|(variant, _)| variant.clone());
+        let suspected_variants = self.suspects.range((name.clone(), None)..);
+        let suspected_variants = suspected_variants.map(|(variant, _)| variant.clone());
         let is_of_name = |variant: &Variant| variant.0 == *name;
-        let suspected: Vec<Variant> = suspected.take_while(is_of_name).collect();
-        if suspected.is_empty() {
+        let suspected_variants: Vec<Variant> = suspected_variants.take_while(is_of_name).collect();
+        if suspected_variants.is_empty() {
             return;
         }
 
@@ -249,7 +250,7 @@ impl TypeStream {
         let replaces_all =
             self.mode == Mode::Sotw || held_resources.iter().any(CachedResource::has_unknown_body);
         if replaces_all && self.desires_new_variant(db, name) {
-            for variant in &suspected {
+            for variant in &suspected_variants {
                 self.suspects.remove(variant);
             }
         }
@@ -281,9 +282,9 @@ impl TypeStream {
             return false;
         }
 
-        let desired = self.desired_resources(db, &name);
+        let desired_resources = self.desired_resources(db, &name);
         let is_replaced = |record: &CachedResource| {
-            let stays = desired
+            let stays = desired_resources
                 .iter()
                 .any(|new| same_variant(new, &record.resource));
             !record.has_unknown_body() && !stays
@@ -307,8 +308,8 @@ impl TypeStream {
             .collect();
         choices.extend(self.cursor_choice(db, &variant.0));
         let own_resources = self.own_resources(db, &variant.0);
-        let desired = choices.iter().filter_map(|choice| choice.resource());
-        let mut sent_resources = desired.chain(&own_resources);
+        let desired_resources = choices.iter().filter_map(|choice| choice.resource());
+        let mut sent_resources = desired_resources.chain(&own_resources);
         sent_resources.any(|new| variant_of(new) == *variant && new.version == *version)
     }
 

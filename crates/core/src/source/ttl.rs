@@ -26,10 +26,10 @@ impl TypeStream {
         }
 
         let updates = push.updates.iter();
-        let updated = updates.map(|update| (update.name(), update.resource.as_ref()));
+        let updated_names = updates.map(|update| (update.name(), update.resource.as_ref()));
         let items = push.advances.iter().flat_map(Advance::items);
-        let advanced = items.map(|(name, item)| (name, item.as_ref()));
-        for (name, resource) in updated.chain(advanced) {
+        let advanced_names = items.map(|(name, item)| (name, item.as_ref()));
+        for (name, resource) in updated_names.chain(advanced_names) {
             let ttl = resource.and_then(|resource| resource.ttl);
             match ttl.filter(|_| self.sends_ttl(wraps)) {
                 Some(ttl) => self.ttl_timers.set(name.clone(), now + ttl / 2),
@@ -50,16 +50,16 @@ impl TypeStream {
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
-            let renewed = self.held_and_desired(db, &name);
-            if renewed.is_empty() {
+            let resources = self.held_and_desired(db, &name);
+            if resources.is_empty() {
                 continue;
             }
             match self.mode {
                 Mode::Delta => {
-                    if let Some(ttl) = renewed.iter().filter_map(|resource| resource.ttl).min() {
+                    if let Some(ttl) = resources.iter().filter_map(|resource| resource.ttl).min() {
                         self.ttl_timers.set(name, now + ttl / 2);
                     }
-                    heartbeats.extend(renewed);
+                    heartbeats.extend(resources);
                 }
                 Mode::Sotw => self.resend_name(db, name),
             }
@@ -70,15 +70,15 @@ impl TypeStream {
     /// The resources of a name that the client surely holds and that are
     /// desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let desired = self.desired_resources(db, name);
+        let desired_resources = self.desired_resources(db, name);
         let is_desired = |record: &Arc<Resource>| {
-            desired
+            desired_resources
                 .iter()
                 .any(|resource| same_resource(resource, record))
         };
         let held_resources = self.client_cache.held(db, name).into_iter();
-        let accepted = held_resources.filter(|record| record.is_accepted());
-        let resources = accepted.map(|record| record.resource);
+        let accepted_records = held_resources.filter(|record| record.is_accepted());
+        let resources = accepted_records.map(|record| record.resource);
         resources.filter(is_desired).collect()
     }
 

@@ -88,13 +88,13 @@ impl TypeStream {
         initial: &InitialVersions,
     ) -> Arc<ResumePoint> {
         let changes = db.view_changes(id, 0);
-        let mut differing = Vec::new();
+        let mut differences = Vec::new();
         for (name, resource) in &changes.items {
             let Some(resource) = resource else { continue };
             let version = initial.get(name);
             if version != Some(&resource.version) {
                 let record = version.map(|version| self.resumed_resource(db, name, version));
-                differing.push((name.clone(), record.map(|record| record.resource)));
+                differences.push((name.clone(), record.map(|record| record.resource)));
             }
         }
 
@@ -105,11 +105,11 @@ impl TypeStream {
         // The client holds them, and the view does not list them.
         let strays = initial.iter().filter(|(name, _)| covers(name));
         let strays = strays.filter(|(name, _)| changes.find(name).is_none());
-        differing.extend(strays.map(|(name, version)| {
+        differences.extend(strays.map(|(name, version)| {
             let record = self.resumed_resource(db, name, version);
             (name.clone(), Some(record.resource))
         }));
-        db.add_resume_point(id, initial, differing)
+        db.add_resume_point(id, initial, differences)
     }
 
     /// Unsubscribes from a scope, or does nothing if the client is not
@@ -125,8 +125,8 @@ impl TypeStream {
             self.client_cache.make_exception(db, name);
         }
 
-        let uncovered = self.client_cache.close_cursor(db, id);
-        self.forget_undesired(db, uncovered.into_iter());
+        let uncovered_names = self.client_cache.close_cursor(db, id);
+        self.forget_undesired(db, uncovered_names.into_iter());
         if self.mode == Mode::Delta {
             self.resend_names.extend(shared.iter().cloned());
         }
@@ -155,8 +155,8 @@ impl TypeStream {
 
     /// Forgets the NACKs of names that no subscription covers any more (S83).
     fn forget_undesired_nacks(&mut self, db: &Database) {
-        let nacked = self.quarantine.values().chain(self.suspects.values());
-        let requested_names: BTreeSet<Name> = nacked.map(|(_, name)| name.clone()).collect();
+        let nacked_names = self.quarantine.values().chain(self.suspects.values());
+        let requested_names: BTreeSet<Name> = nacked_names.map(|(_, name)| name.clone()).collect();
         for requested_name in requested_names {
             if !self.has_interest(db, &requested_name) {
                 self.forget_nacks(&requested_name, &[]);

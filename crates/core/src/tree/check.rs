@@ -47,6 +47,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         counts
     }
 
+    /// Proves the invariants of one node.
     fn check_node(&self, id: NodeId, node: &Node<S, V>) -> Result<(), String> {
         let fail = |fault: &str| Err(format!("{:?}: {fault}", node.key));
         let is_ready = |id: &NodeId| self.nodes.get(id).is_some_and(Node::is_ready);
@@ -80,6 +81,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         Ok(())
     }
 
+    /// Whether a node refers to itself, through any number of others.
     fn is_below_itself(&self, id: NodeId) -> bool {
         let children = |id: &NodeId| {
             let node = self.nodes.get(id).into_iter();
@@ -94,6 +96,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         reached.contains(&id)
     }
 
+    /// Proves that every node that a root shows has the root in its list.
     fn check_roots(&self) -> Result<(), String> {
         for (id, root) in &self.roots {
             let shows = |node: &NodeId| {

@@ -166,6 +166,8 @@ impl<S: Ord, V> Children<S, V> {
 }
 
 impl<S, V> Level<S, V> {
+    /// Copies the level with a part in place of the one at an index, and adds
+    /// the number of copied entries to `copied`. Recurses once for each level.
     fn replace(
         &self,
         index: usize,

@@ -56,6 +56,7 @@ pub(super) struct Version<S, V> {
 }
 
 impl<S, V> Node<S, V> {
+    /// Makes a node of which nothing is known yet.
     pub(super) fn new(key: Arc<Key<S>>) -> Self {
         Self {
             key,

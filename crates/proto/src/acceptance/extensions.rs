@@ -46,7 +46,7 @@ pub(super) const LB_POLICIES: &[&str] = &[
 /// gRPC's cluster specifier plugins.
 pub(super) const PLUGINS: &[&str] = &["grpc.lookup.v1.RouteLookupClusterSpecifier"];
 
-/// Where the message of a filter may stand.
+/// The places in which the message of a filter may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Usage {
     /// In the list of filters.
@@ -135,7 +135,7 @@ impl HttpFilter {
     }
 
     pub(super) fn runs_on(&self, side: Side) -> bool {
-        self.only_on.is_none_or(|only| only == side)
+        self.only_on.is_none_or(|only_side| only_side == side)
     }
 
     pub(super) fn is_terminal(&self) -> bool {
@@ -176,29 +176,29 @@ impl HttpFilters {
     pub fn grpc() -> Self {
         use Side::{Client, Server};
         use Usage::{Both, Config, Override};
-        let of = HttpFilter::built_in;
+        let built_in = HttpFilter::built_in;
         let mut filters = Self::default();
         let mut add = |message: &str, filter| {
             filters.insert(format!("envoy.extensions.filters.http.{message}"), filter);
         };
-        let router = of(Config, filter_bodies::check_router);
+        let router = built_in(Config, filter_bodies::check_router);
         add("router.v3.Router", router.terminal());
-        let fault = of(Both, filter_bodies::check_fault);
+        let fault = built_in(Both, filter_bodies::check_fault);
         add("fault.v3.HTTPFault", fault.only_on(Client));
-        let rbac = of(Config, filter_bodies::check_rbac);
+        let rbac = built_in(Config, filter_bodies::check_rbac);
         add("rbac.v3.RBAC", rbac.only_on(Server));
-        let rbac_per_route = of(Override, filter_bodies::check_rbac_per_route);
+        let rbac_per_route = built_in(Override, filter_bodies::check_rbac_per_route);
         add("rbac.v3.RBACPerRoute", rbac_per_route);
-        let session = of(Config, filter_bodies::check_session);
+        let session = built_in(Config, filter_bodies::check_session);
         add(
             "stateful_session.v3.StatefulSession",
             session.only_on(Client),
         );
         add(
             "stateful_session.v3.StatefulSessionPerRoute",
-            of(Override, filter_bodies::check_session_per_route),
+            built_in(Override, filter_bodies::check_session_per_route),
         );
-        let authn = of(Config, filter_bodies::check_gcp_authn);
+        let authn = built_in(Config, filter_bodies::check_gcp_authn);
         add("gcp_authn.v3.GcpAuthnFilterConfig", authn.only_on(Client));
         filters
     }

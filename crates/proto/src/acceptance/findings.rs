@@ -6,8 +6,8 @@ use super::problem::Problem;
 use super::rejection::{Reason, Rejection};
 use super::report::{IgnoreReason, Ignored, MAX_FINDINGS, Report};
 
-/// The findings of one body: reasons to reject it, and what is not used of it.
-/// A check goes on after a reason, so that all of them are told (C26).
+/// The findings of one body: reasons to reject it, and parts of it that are not
+/// used. A check goes on after a reason, so that all reasons are told (C26).
 #[derive(Debug)]
 pub struct Findings<'p> {
     policy: &'p Policy,
@@ -17,6 +17,7 @@ pub struct Findings<'p> {
 }
 
 impl<'p> Findings<'p> {
+    /// Makes findings without a reason, for a check by this policy.
     pub(super) fn new(policy: &'p Policy) -> Self {
         Self {
             policy,

@@ -51,6 +51,7 @@ impl<'a> Place<'a> {
         self.step(Step::Entry(field, key))
     }
 
+    /// Returns the place that is one step further in.
     fn step(&'a self, step: Step<'a>) -> Self {
         Self {
             parent: Some(self),

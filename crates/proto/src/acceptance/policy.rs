@@ -18,13 +18,13 @@ pub enum Profile {
     Envoy,
 }
 
-/// What becomes of a body with fields that are set and not supported (C57).
+/// The treatment of a body with fields that are set and not supported (C57).
 /// They are reported either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsupported {
-    /// It is accepted, and the fields are ignored, as gRPC does.
+    /// The body is accepted, and the fields are ignored, as gRPC does.
     Lenient,
-    /// It is rejected.
+    /// The body is rejected.
     Strict,
 }
 

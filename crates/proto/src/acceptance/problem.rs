@@ -118,9 +118,12 @@ pub enum Problem {
 
 impl Problem {
     /// A value that is not allowed.
-    pub(super) fn value(found: impl ToString, allowed: &'static str) -> Self {
-        let found = super::place::clip(&found.to_string(), MAX_VALUE).to_owned();
-        Self::Value { found, allowed }
+    pub(super) fn value(value: impl ToString, expectation: &'static str) -> Self {
+        let value = super::place::clip(&value.to_string(), MAX_VALUE).to_owned();
+        Self::Value {
+            found: value,
+            allowed: expectation,
+        }
     }
 }
 

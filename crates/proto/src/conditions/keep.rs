@@ -18,9 +18,9 @@ pub fn keep(
     message: &DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
 ) -> Result<DynamicMessage, CanonicalError> {
-    let mut kept = message.clone();
-    prune_message(&mut kept, holds, 0)?;
-    Ok(kept)
+    let mut pruned = message.clone();
+    prune_message(&mut pruned, holds, 0)?;
+    Ok(pruned)
 }
 
 /// Removes the parts of a message whose condition does not hold, and the
@@ -121,17 +121,17 @@ fn remove_condition(message: &mut DynamicMessage) {
 /// empty without it. Returns whether the namespace was removed; `None` if there
 /// is no such namespace.
 fn remove_from_metadata(metadata: &mut DynamicMessage) -> Option<bool> {
-    let ours = MapKey::String(NAMESPACE.to_owned());
+    let namespace = MapKey::String(NAMESPACE.to_owned());
     let namespaces = metadata.get_field_by_name_mut(FILTER_METADATA)?;
     let namespaces = namespaces.as_map_mut()?;
-    let annotations = namespaces.get_mut(&ours)?.as_message_mut()?;
+    let annotations = namespaces.get_mut(&namespace)?.as_message_mut()?;
     let annotations = annotations.get_field_by_name_mut("fields")?.as_map_mut()?;
 
     let removed = annotations.remove(&MapKey::String(WHEN.to_owned()));
     if removed.is_none() || !annotations.is_empty() {
         return Some(false);
     }
-    namespaces.remove(&ours);
+    namespaces.remove(&namespace);
     Some(true)
 }
 

@@ -144,9 +144,9 @@ fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
 
     let metadata = message.get_field_by_name(METADATA)?;
     let namespaces = metadata.as_message()?.get_field_by_name(FILTER_METADATA)?;
-    let ours = MapKey::String(NAMESPACE.to_owned());
-    let ours = namespaces.as_map()?.get(&ours)?;
-    let fields = ours.as_message()?.get_field_by_name("fields")?;
+    let namespace = MapKey::String(NAMESPACE.to_owned());
+    let namespace = namespaces.as_map()?.get(&namespace)?;
+    let fields = namespace.as_message()?.get_field_by_name("fields")?;
 
     let pairs = fields.as_map()?.iter();
     let pairs = pairs.filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.clone())));

@@ -120,7 +120,7 @@ fn find_contradiction(pool: &DescriptorPool, set: &FileDescriptorSet) -> Option<
         let in_messages = file.message_type.iter();
         let in_messages = in_messages.map(|message| compare_message(pool, package, message));
         let in_enums = file.enum_type.iter();
-        let in_enums = in_enums.map(|of| compare_enum(pool, package, of));
+        let in_enums = in_enums.map(|enum_proto| compare_enum(pool, package, enum_proto));
         in_messages.chain(in_enums).flatten().next()
     })
 }
@@ -132,40 +132,51 @@ fn compare_message(
     message: &DescriptorProto,
 ) -> Option<Difference> {
     let name = join(scope, message.name());
-    let known = pool.get_message_by_name(&name);
-    let differs = |known| {
+    let existing = pool.get_message_by_name(&name);
+    let differs = |existing| {
         let mut fields = message.field.iter();
-        fields.find_map(|field| compare_field(&known, field))
+        fields.find_map(|field| compare_field(&existing, field))
     };
-    if let Some(difference) = known.and_then(differs) {
+    if let Some(difference) = existing.and_then(differs) {
         return Some((name, difference));
     }
     let in_messages = message.nested_type.iter();
     let in_messages = in_messages.map(|inner| compare_message(pool, &name, inner));
     let in_enums = message.enum_type.iter();
-    let in_enums = in_enums.map(|of| compare_enum(pool, &name, of));
+    let in_enums = in_enums.map(|enum_proto| compare_enum(pool, &name, enum_proto));
     in_messages.chain(in_enums).flatten().next()
 }
 
 /// Compares a field with that of the same number, or else of the same name, of
 /// a known message. One that is not known is no difference: the set may be made
 /// from another version of the same API.
-fn compare_field(known: &MessageDescriptor, field: &FieldDescriptorProto) -> Option<String> {
+fn compare_field(message: &MessageDescriptor, field: &FieldDescriptorProto) -> Option<String> {
     let by_number = u32::try_from(field.number()).ok();
-    let by_number = by_number.and_then(|number| known.get_field(number));
-    let same = by_number.or_else(|| known.get_field_by_name(field.name()))?;
-    let same = same.field_descriptor_proto();
+    let by_number = by_number.and_then(|number| message.get_field(number));
+    let existing = by_number.or_else(|| message.get_field_by_name(field.name()))?;
+    let existing = existing.field_descriptor_proto();
     let key = |field: &FieldDescriptorProto| {
-        let (name, of) = (field.name().to_owned(), field.type_name().to_owned());
-        (field.number(), name, field.label(), field.r#type(), of)
+        let (name, type_name) = (field.name().to_owned(), field.type_name().to_owned());
+        (
+            field.number(),
+            name,
+            field.label(),
+            field.r#type(),
+            type_name,
+        )
     };
-    (key(same) != key(field))
-        .then(|| format!("it has {}, and not {}", show_field(same), show_field(field)))
+    (key(existing) != key(field)).then(|| {
+        format!(
+            "it has {}, and not {}",
+            show_field(existing),
+            show_field(field)
+        )
+    })
 }
 
 /// Writes a field, such as `string name = 1`.
 fn show_field(field: &FieldDescriptorProto) -> String {
-    let of = match field.r#type() {
+    let type_name = match field.r#type() {
         Type::Message | Type::Enum => field.type_name().trim_start_matches('.').to_owned(),
         scalar => {
             let name = scalar.as_str_name().trim_start_matches("TYPE_");
@@ -176,7 +187,11 @@ fn show_field(field: &FieldDescriptorProto) -> String {
         Label::Repeated => "repeated ",
         _ => "",
     };
-    format!("`{repeated}{of} {} = {}`", field.name(), field.number())
+    format!(
+        "`{repeated}{type_name} {} = {}`",
+        field.name(),
+        field.number()
+    )
 }
 
 /// Compares the values of an enum with those of the pool.
@@ -186,12 +201,12 @@ fn compare_enum(
     enum_proto: &EnumDescriptorProto,
 ) -> Option<Difference> {
     let name = join(scope, enum_proto.name());
-    let known: EnumDescriptor = pool.get_enum_by_name(&name)?;
+    let existing: EnumDescriptor = pool.get_enum_by_name(&name)?;
     enum_proto.value.iter().find_map(|value| {
-        let same = known.get_value_by_name(value.name())?;
-        let (here, there) = (same.number(), value.number());
-        let difference = || format!("{} is {here}, and not {there}", value.name());
-        (here != there).then(|| (name.clone(), difference()))
+        let counterpart = existing.get_value_by_name(value.name())?;
+        let (old_number, new_number) = (counterpart.number(), value.number());
+        let difference = || format!("{} is {old_number}, and not {new_number}", value.name());
+        (old_number != new_number).then(|| (name.clone(), difference()))
     })
 }
 

@@ -80,7 +80,7 @@ impl Field {
         }
     }
 
-    /// Its pieces in a response, in order, as
+    /// Returns the pieces of the entry in a response, in order, as
     /// [`encode_delta`](super::encode_delta) and
     /// [`encode_sotw`](super::encode_sotw) take them.
     #[must_use]

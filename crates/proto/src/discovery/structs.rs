@@ -48,9 +48,9 @@ enum Kind {
 /// the same key the last one counts, as everywhere in protobuf.
 #[must_use]
 pub fn values_at<P: AsRef<[String]>>(raw: &Bytes, paths: &[P]) -> Vec<Option<String>> {
-    let mut found = vec![None; paths.len()];
-    read_struct(raw, paths, 0, &mut found);
-    found
+    let mut values = vec![None; paths.len()];
+    read_struct(raw, paths, 0, &mut values);
+    values
 }
 
 /// Reads the values at `paths` in an encoded `Struct` into `found`, which has a
@@ -61,16 +61,21 @@ fn read_struct<P: AsRef<[String]>>(
     raw: &Bytes,
     paths: &[P],
     depth: usize,
-    found: &mut [Option<String>],
+    values: &mut [Option<String>],
 ) {
     let entries = fields(raw).filter(|(number, _)| *number == FIELDS);
     for (key, value) in entries.filter_map(|(_, entry)| entry_parts(entry)) {
         // The paths are sorted, so those that lead through this key are a run.
-        let from = paths.partition_point(|path| key_of(path, depth) < key);
-        let to = paths.partition_point(|path| key_of(path, depth) <= key);
-        if from < to {
+        let start = paths.partition_point(|path| key_of(path, depth) < key);
+        let end = paths.partition_point(|path| key_of(path, depth) <= key);
+        if start < end {
             let value = Value::decode(raw.slice_ref(value)).unwrap_or_default();
-            read_value(value, &paths[from..to], depth + 1, &mut found[from..to]);
+            read_value(
+                value,
+                &paths[start..end],
+                depth + 1,
+                &mut values[start..end],
+            );
         }
     }
 }
@@ -103,16 +108,16 @@ fn read_value<P: AsRef<[String]>>(
     value: Value,
     paths: &[P],
     depth: usize,
-    found: &mut [Option<String>],
+    values: &mut [Option<String>],
 ) {
-    found.fill(None);
+    values.fill(None);
     // Of sorted paths, those that end here come first.
     let ending = paths.partition_point(|path| path.as_ref().len() == depth);
     match value.kind {
         Some(Kind::Struct(inner)) => {
-            read_struct(&inner, &paths[ending..], depth, &mut found[ending..]);
+            read_struct(&inner, &paths[ending..], depth, &mut values[ending..]);
         }
-        kind => found[..ending].fill(kind.and_then(scalar_text)),
+        kind => values[..ending].fill(kind.and_then(scalar_text)),
     }
 }
 

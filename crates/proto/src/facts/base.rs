@@ -41,8 +41,8 @@ fn read_text(value: &Value) -> Option<String> {
 /// virtual host; `None` if its author wrote none.
 fn base_sets_value(host: &DynamicMessage) -> Option<DynamicMessage> {
     let metadata = get_message(host, "metadata")?;
-    let ours = get_entry(&metadata, "filter_metadata", NAMESPACE)?;
-    get_entry(&ours, "fields", BASE_SETS)
+    let namespace = get_entry(&metadata, "filter_metadata", NAMESPACE)?;
+    get_entry(&namespace, "fields", BASE_SETS)
 }
 
 /// Returns the message in a field; `None` if it is not set.

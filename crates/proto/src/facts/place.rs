@@ -58,8 +58,8 @@ impl Search<'_> {
             });
             return inner.is_some_and(|inner| self.is_in_message(&inner, depth + 1));
         }
-        if let Some(own) = self.own_path(message) {
-            self.path = self.path.join(&own);
+        if let Some(own_path) = self.own_path(message) {
+            self.path = self.path.join(&own_path);
             return true;
         }
         message.fields().any(|(field, value)| {
@@ -104,7 +104,7 @@ impl Search<'_> {
         let (type_url, name) = self.target;
         let descriptor = message.descriptor();
         let references = own_references(descriptor.full_name(), message);
-        let is_target = |(url, found): &(&str, String)| *url == type_url && found == name;
+        let is_target = |(url, referenced): &(&str, String)| *url == type_url && referenced == name;
         if !references.iter().any(is_target) {
             return None;
         }
@@ -125,9 +125,9 @@ impl Search<'_> {
 /// with a text, that is `name`.
 fn path_to(message: &DynamicMessage, fields: &[&str], name: &str) -> Option<Path> {
     let descriptor = message.descriptor();
-    let (field, before) = fields.split_last()?;
+    let (field, parents) = fields.split_last()?;
     let mut inner = message.clone();
-    for field in before {
+    for field in parents {
         let value = inner.get_field_by_name(field)?.into_owned();
         inner = value.as_message()?.clone();
     }

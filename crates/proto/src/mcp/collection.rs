@@ -30,11 +30,11 @@ impl Collection {
     /// ```
     #[must_use]
     pub fn of_manifest(api_version: &str, kind: &str) -> Self {
-        let known = format!("{api_version}.{kind}");
-        if !api_version.contains('/') && descriptor::message(&known).is_some() {
+        let full_name = format!("{api_version}.{kind}");
+        if !api_version.contains('/') && descriptor::message(&full_name).is_some() {
             return Self {
-                name: Self::of_message(&known),
-                message: Some(known),
+                name: Self::of_message(&full_name),
+                message: Some(full_name),
             };
         }
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));

@@ -72,17 +72,17 @@ impl<R: Read + Seek> Window<R> {
         if range.start < loaded.start || range.end > loaded.end {
             self.move_to(&range)?;
         }
-        let from = (range.start - self.start) as usize;
-        let to = (range.end - self.start) as usize;
-        Ok(self.bytes.slice(from..to))
+        let start = (range.start - self.start) as usize;
+        let end = (range.end - self.start) as usize;
+        Ok(self.bytes.slice(start..end))
     }
 
     /// Moves the window to the start of a range, and reads a chunk of the
     /// source there, or the range if that is larger.
     fn move_to(&mut self, range: &Range<u64>) -> Result<(), PiecesError> {
         let end = self.end()?;
-        let until = range.end.max(end.min(range.start + CHUNK));
-        let len = usize::try_from(until - range.start).map_err(|_| PiecesError::Cut(end))?;
+        let chunk_end = range.end.max(end.min(range.start + CHUNK));
+        let len = usize::try_from(chunk_end - range.start).map_err(|_| PiecesError::Cut(end))?;
         let mut bytes = vec![0; len];
 
         self.source.seek(SeekFrom::Start(range.start))?;
@@ -104,10 +104,10 @@ impl<R: Read + Seek> Window<R> {
     /// Finds the first field within a range that is not empty, without reading
     /// its value; `depth` counts the groups around it. A field that does not
     /// end within the range is an error.
-    fn find_field(&mut self, within: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
-        let start = within.start;
+    fn find_field(&mut self, range: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
+        let start = range.start;
         let no_field = || PiecesError::NoField(start);
-        let (key, mut at) = self.read_varint(within.clone())?;
+        let (key, mut offset) = self.read_varint(range.clone())?;
         let number = u32::try_from(key >> 3).map_err(|_| no_field())?;
         if number == 0 {
             return Err(no_field());
@@ -115,27 +115,27 @@ impl<R: Read + Seek> Window<R> {
 
         let mut value = None;
         match WireType::try_from(key & 7) {
-            Ok(WireType::Varint) => at = self.read_varint(at..within.end)?.1,
-            Ok(WireType::SixtyFourBit) => at += 8,
+            Ok(WireType::Varint) => offset = self.read_varint(offset..range.end)?.1,
+            Ok(WireType::SixtyFourBit) => offset += 8,
             Ok(WireType::LengthDelimited) => {
-                let (len, from) = self.read_varint(at..within.end)?;
-                at = from.checked_add(len).ok_or_else(no_field)?;
-                value = Some(from..at);
+                let (len, value_start) = self.read_varint(offset..range.end)?;
+                offset = value_start.checked_add(len).ok_or_else(no_field)?;
+                value = Some(value_start..offset);
             }
             Ok(WireType::StartGroup) if depth < DEEPEST => {
-                at = self.find_group_end(key, at..within.end, depth)?;
+                offset = self.find_group_end(key, offset..range.end, depth)?;
             }
-            Ok(WireType::ThirtyTwoBit) => at += 4,
+            Ok(WireType::ThirtyTwoBit) => offset += 4,
             _ => return Err(no_field()),
         }
 
-        if at > within.end {
-            return Err(PiecesError::Cut(within.end));
+        if offset > range.end {
+            return Err(PiecesError::Cut(range.end));
         }
         Ok(Field {
             number,
             value,
-            whole: start..at,
+            whole: start..offset,
         })
     }
 
@@ -161,19 +161,19 @@ impl<R: Read + Seek> Window<R> {
 
     /// Reads a varint at the start of a range; returns it and the offset after
     /// it. One that does not end in ten bytes, or in the range, is an error.
-    fn read_varint(&mut self, within: Range<u64>) -> Result<(u64, u64), PiecesError> {
-        let bytes = self.load(within.start..within.end.min(within.start + LONGEST))?;
+    fn read_varint(&mut self, range: Range<u64>) -> Result<(u64, u64), PiecesError> {
+        let bytes = self.load(range.start..range.end.min(range.start + LONGEST))?;
         let mut number = 0;
         for (place, byte) in bytes.iter().enumerate() {
             number |= u64::from(byte & 0x7f) << (7 * place);
             if *byte < 0x80 {
-                return Ok((number, within.start + place as u64 + 1));
+                return Ok((number, range.start + place as u64 + 1));
             }
         }
 
         match bytes.len() as u64 {
-            LONGEST => Err(PiecesError::NoField(within.start)),
-            _ => Err(PiecesError::Cut(within.end)),
+            LONGEST => Err(PiecesError::NoField(range.start)),
+            _ => Err(PiecesError::Cut(range.end)),
         }
     }
 }

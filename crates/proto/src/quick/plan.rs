@@ -93,9 +93,12 @@ impl Plans {
     fn new() -> Self {
         let messages: Vec<_> = pool().all_messages().collect();
         let indexed = messages.iter().enumerate();
-        let named = indexed.map(|(index, of)| (of.full_name().to_owned(), index));
+        let named = indexed.map(|(index, message)| (message.full_name().to_owned(), index));
         let by_name: HashMap<_, _> = named.collect();
-        let plans = messages.iter().map(|of| Plan::new(of, &by_name)).collect();
+        let plans = messages
+            .iter()
+            .map(|message| Plan::new(message, &by_name))
+            .collect();
         Self { by_name, plans }
     }
 
@@ -186,7 +189,7 @@ impl Field {
         by_name: &HashMap<String, usize>,
     ) -> Self {
         let (shape, kind) = shape_and_kind(field);
-        let of = Of::new(kind, by_name);
+        let value_kind = Of::new(kind, by_name);
 
         let parent = field.parent_message();
         let empty = DynamicMessage::new(parent.clone());
@@ -200,8 +203,8 @@ impl Field {
             oneof: oneof_bit(field),
             rules,
             cluster: references::names_cluster(parent.full_name(), field.name()),
-            odd: is_odd_field(field, rules) || of.is_none(),
-            of: of.unwrap_or(Of::Message(usize::MAX)),
+            odd: is_odd_field(field, rules) || value_kind.is_none(),
+            of: value_kind.unwrap_or(Of::Message(usize::MAX)),
         }
     }
 }

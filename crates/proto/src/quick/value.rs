@@ -38,8 +38,8 @@ pub(super) const DELIMITED: u64 = 2;
 const FIXED_32: u64 = 5;
 
 /// Returns the wire type of a kind of value.
-pub(super) fn wire_type(of: &Of) -> u64 {
-    match of {
+pub(super) fn wire_type(value_kind: &Of) -> u64 {
+    match value_kind {
         Of::Message(_) | Of::Scalar(Kind::String | Kind::Bytes) => DELIMITED,
         Of::Scalar(Kind::Double | Kind::Fixed64 | Kind::Sfixed64) => FIXED_64,
         Of::Scalar(Kind::Float | Kind::Fixed32 | Kind::Sfixed32) => FIXED_32,
@@ -52,10 +52,10 @@ pub(super) const fn key(number: u32, wire_type: u64) -> u64 {
     (number as u64) << 3 | wire_type
 }
 
-/// Takes a value of the kind `of` off `left`. `None` if there is none, or if it
-/// is not in canonical form.
-pub(super) fn take_value<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
-    let kind = match of {
+/// Takes a value of the kind `value_kind` off `left`. `None` if there is none,
+/// or if it is not in canonical form.
+pub(super) fn take_value<'a>(value_kind: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
+    let kind = match value_kind {
         Of::Message(_) => return take_delimited(left).map(Value::Message),
         Of::Enum(_) => return i32_of(take_varint(left)?).map(Value::Enum),
         Of::Scalar(kind) => kind,

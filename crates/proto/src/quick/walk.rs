@@ -323,15 +323,15 @@ impl<'a> Walk<'a> {
 /// Reads the number in a wrapper such as `UInt32Value`. `None` if the message
 /// is no wrapper of a number, or if its number may be a float that is not set.
 fn read_wrapped_number(plan: &Plan, mut left: &[u8]) -> Option<Number> {
-    let [only] = &*plan.fields else {
+    let [field] = &*plan.fields else {
         return None;
     };
     if left.is_empty() {
         // The number is zero. Which kind of integer does not matter to that.
-        return (wire_type(&only.of) == VARINT).then_some(Number::Int(0));
+        return (wire_type(&field.of) == VARINT).then_some(Number::Int(0));
     }
     take_varint(&mut left)?;
-    match take_value(&only.of, &mut left)? {
+    match take_value(&field.of, &mut left)? {
         Value::Int(v) => Some(Number::Int(v)),
         Value::Float(v) => Some(Number::Float(v)),
         _ => None,

@@ -29,6 +29,7 @@ pub fn values(type_url: &str, body: Bytes) -> Option<Vec<Bytes>> {
     hider.values
 }
 
+/// Makes a hider that collects what it hides.
 fn collecting() -> Hider {
     Hider {
         values: Some(Vec::new()),
@@ -58,13 +59,13 @@ pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
         return OwnSecrets::default();
     };
 
-    let mut found = OwnSecrets::default();
+    let mut secrets = OwnSecrets::default();
     for (field, value) in message.fields() {
         if rules.is_secret(&field) && reveals(value) {
-            found.any = true;
-            found.keys |= rules.is_key(&field);
+            secrets.any = true;
+            secrets.keys |= rules.is_key(&field);
         }
-        found.any |= rules.is_map(&field) && has_secret_entry(value);
+        secrets.any |= rules.is_map(&field) && has_secret_entry(value);
     }
     if let Some(pair) = rules.pair {
         let is_named = has_secret_name(pair, message);
@@ -72,11 +73,11 @@ pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
             .values
             .iter()
             .filter_map(|field| message.get_field_by_name(field));
-        found.any |= values
+        secrets.any |= values
             .into_iter()
             .any(|value| is_secret_value(&value, is_named));
     }
-    found
+    secrets
 }
 
 /// Whether the name of a pair sounds secret.
@@ -137,6 +138,8 @@ pub(super) fn reveals(value: &Value) -> bool {
     }
 }
 
+/// Returns whether a message in a secret field has anything to hide: bytes or a
+/// text inline.
 fn message_reveals(message: &DynamicMessage) -> bool {
     match message.descriptor().full_name() {
         DATA_SOURCE => {
@@ -186,7 +189,7 @@ pub(crate) fn is_secret_path(path: &Path) -> bool {
     })
 }
 
-/// Whether all of a field is secret.
+/// Returns whether the whole value of a field is secret.
 pub(crate) fn is_secret_field(field: &FieldDescriptor) -> bool {
     table::is_secret(field)
 }

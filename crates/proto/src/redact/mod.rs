@@ -92,8 +92,8 @@ pub fn redact_if_secret(
     body: Bytes,
 ) -> Result<Option<DynamicMessage>, RedactError> {
     let redacted = redact(type_url, body.clone())?;
-    let plain = DynamicMessage::decode(redacted.descriptor(), body);
-    let is_plain = plain.is_ok_and(|plain| plain == redacted);
+    let original = DynamicMessage::decode(redacted.descriptor(), body);
+    let is_plain = original.is_ok_and(|original| original == redacted);
     Ok((!is_plain).then_some(redacted))
 }
 
@@ -109,7 +109,7 @@ pub fn redact_message(message: &mut DynamicMessage) {
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
     match table::quoted_at(text) {
-        Some(at) => Cow::Owned(format!("{}{REDACTED}", &text[..at])),
+        Some(start) => Cow::Owned(format!("{}{REDACTED}", &text[..start])),
         None => Cow::Borrowed(text),
     }
 }
@@ -128,8 +128,9 @@ pub fn is_secret_name(name: &str) -> bool {
 pub fn resembles_secret_name(name: &str) -> bool {
     // Short names are near to many others.
     const SHORTEST: usize = 6;
-    let long = table::names().iter().filter(|name| name.len() >= SHORTEST);
-    is_secret_name(name) || (name.len() >= SHORTEST && text::nearest(name, long.cloned()).is_some())
+    let long_names = table::names().iter().filter(|name| name.len() >= SHORTEST);
+    is_secret_name(name)
+        || (name.len() >= SHORTEST && text::nearest(name, long_names.cloned()).is_some())
 }
 
 /// Hides secrets, and collects them.

@@ -71,6 +71,7 @@ struct Marked<'a> {
 }
 
 impl<'a> Marked<'a> {
+    /// Indexes the runs of a text, of which nothing is marked yet.
     fn new(text: &'a str) -> Self {
         let mut runs: Vec<_> = runs_of(text.as_bytes()).zip(0..).collect();
         runs.sort_unstable();
@@ -97,9 +98,9 @@ impl<'a> Marked<'a> {
                 continue;
             }
             let first = self.runs.partition_point(|(other, _)| *other < run);
-            let same = self.runs[first..].iter();
-            for (_, at) in same.take_while(|(other, _)| *other == run) {
-                self.is_marked[*at..*at + RUN].fill(true);
+            let later_runs = self.runs[first..].iter();
+            for (_, start) in later_runs.take_while(|(other, _)| *other == run) {
+                self.is_marked[*start..*start + RUN].fill(true);
             }
         }
     }
@@ -177,8 +178,8 @@ fn escaped(secret: &[u8]) -> Vec<u8> {
 /// A secret in hexadecimal, with these digits.
 fn hexadecimal(secret: &[u8], digits: &[u8; 16]) -> Vec<u8> {
     let digit = |half: u8| digits[usize::from(half & 15)];
-    let both = |byte: &u8| [digit(byte >> 4), digit(*byte)];
-    secret.iter().flat_map(both).collect()
+    let two_digits = |byte: &u8| [digit(byte >> 4), digit(*byte)];
+    secret.iter().flat_map(two_digits).collect()
 }
 
 #[cfg(test)]

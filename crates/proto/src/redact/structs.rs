@@ -200,13 +200,13 @@ fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut Dy
 
 /// Returns the text at a key of a `Struct`; `None` if it has no such key.
 fn text_at(message: &mut DynamicMessage, expected: &str) -> Option<String> {
-    let mut found = None;
+    let mut text = None;
     each_entry(message, |key, value| {
         if key == expected {
-            found = text_of(value);
+            text = text_of(value);
         }
     });
-    found
+    text
 }
 
 /// Returns the text in a `google.protobuf.Value`; `None` if it holds something

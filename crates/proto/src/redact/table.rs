@@ -106,7 +106,7 @@ static RULES: LazyLock<HashMap<String, Rules>> = LazyLock::new(|| {
     rules.collect()
 });
 
-/// What is secret among the own fields of a message.
+/// The own fields of a message that are secret.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     /// The numbers of fields that are secret as a whole.
@@ -119,6 +119,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    /// Makes the rules of a message from the tables.
     fn of(message: &MessageDescriptor) -> Self {
         let mut rules = Self {
             pair: PAIRS
@@ -145,12 +146,13 @@ impl Rules {
         self.secret.is_empty() && self.maps.is_empty() && self.pair.is_none()
     }
 
-    /// Whether there are maps in which a key tells whether its value is secret.
+    /// Returns whether the message has a map in which a key tells whether its
+    /// value is secret.
     pub(super) fn has_maps(&self) -> bool {
         !self.maps.is_empty()
     }
 
-    /// Whether all of a field is secret.
+    /// Returns whether the whole value of a field is secret.
     pub(super) fn is_secret(&self, field: &FieldDescriptor) -> bool {
         self.secret.contains(&field.number())
     }
@@ -167,8 +169,8 @@ impl Rules {
     }
 }
 
-/// Finds what is secret among the own fields of a message, by its full name;
-/// `None` if nothing can be.
+/// Returns the rules for the own fields of a message, by its full name; `None`
+/// if none of them can be secret.
 pub(super) fn rules(message: &str) -> Option<&'static Rules> {
     RULES.get(message)
 }

@@ -35,9 +35,9 @@ const PEM_KEY: &str = "PRIVATE KEY-----";
 #[must_use]
 pub fn sounds_secret(name: &str) -> bool {
     let is_separator = |c: &char| ['-', '_', '.', ' '].contains(c);
-    let plain = name.chars().filter(|c| !is_separator(c));
-    let plain: String = plain.map(|c| c.to_ascii_lowercase()).collect();
-    WORDS.iter().any(|word| plain.contains(word))
+    let letters = name.chars().filter(|c| !is_separator(c));
+    let letters: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    WORDS.iter().any(|word| letters.contains(word))
 }
 
 /// Whether a text is a secret wherever it stands: a private key in PEM, or a

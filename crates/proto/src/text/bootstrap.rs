@@ -83,10 +83,10 @@ fn take_first(node: Node, keys: &[&str]) -> Option<Node> {
     let Value::Map(entries) = node.value else {
         return None;
     };
-    let mut found = entries
+    let mut matching = entries
         .into_iter()
         .filter(|e| keys.contains(&e.key.as_str()));
-    found.next().map(|entry| entry.node)
+    matching.next().map(|entry| entry.node)
 }
 
 #[cfg(test)]

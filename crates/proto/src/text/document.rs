@@ -117,11 +117,11 @@ impl<'a> Reader<'a> {
         }
         let (file, limits) = (self.walk.file, &options.limits);
         let parsed = parse_by(Schema::Core, format, file, text, limits)?;
-        let again = parsed.documents.into_iter();
-        let again = again.map(|root| Some(root).filter(is_manifest));
+        let roots = parsed.documents.into_iter();
+        let roots = roots.map(|root| Some(root).filter(is_manifest));
         // What is octal to Envoy was found in all documents.
         self.walk.warnings.clear();
-        Ok(again.collect())
+        Ok(roots.collect())
     }
 
     /// Returns the results of all documents of the file.
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         let node = entries.remove(index).node;
         self.walk.path.push(Step::Name(ALLOW_REMOVAL));
         match node.value {
-            Value::Bool(allowed) => self.allow_removal |= allowed,
+            Value::Bool(is_allowed) => self.allow_removal |= is_allowed,
             _ => {
                 let problem = Problem::WrongKind {
                     expected: "true or false".to_owned(),

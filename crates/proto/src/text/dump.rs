@@ -84,8 +84,8 @@ impl Reader<'_> {
         match node.value {
             Value::Map(entries) => {
                 for Entry { key, node, .. } in entries {
-                    if let Some(taken) = TAKEN.iter().find(|taken| **taken == key) {
-                        self.read_dump_at(Step::Name(taken), node);
+                    if let Some(name) = TAKEN.iter().find(|name| **name == key) {
+                        self.read_dump_at(Step::Name(name), node);
                     }
                 }
             }

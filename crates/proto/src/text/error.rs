@@ -262,8 +262,8 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Takes out what is quoted of the text, for a mistake in a secret. A slip
-    /// for a field is quoted all the same.
+    /// Replaces the quotations of the text in a mistake by a mark, for a
+    /// mistake in a secret. A slip for a field is quoted all the same.
     pub(super) fn without_quotes(mut self) -> Self {
         let quoted = match &mut self {
             Self::UnknownField {
@@ -293,8 +293,8 @@ impl Problem {
 fn add_type(name: Option<&str>) -> String {
     match name {
         Some(name) => {
-            let short = name.rsplit('.').next().unwrap_or(name);
-            format!("by its fields it is a {short}: add \"@type\": type.googleapis.com/{name}")
+            let short_name = name.rsplit('.').next().unwrap_or(name);
+            format!("by its fields it is a {short_name}: add \"@type\": type.googleapis.com/{name}")
         }
         None => "add \"@type\": type.googleapis.com/<message>".to_owned(),
     }

@@ -15,8 +15,8 @@ pub(super) fn resource(node: &Node) -> Option<String> {
 /// Returns the message of the extension that has the keys of a mapping; `None`
 /// if that cannot be told.
 pub(super) fn extension(node: &Node) -> Option<String> {
-    let all = descriptor::pool().all_messages();
-    let extensions = all.filter(|message| {
+    let messages = descriptor::pool().all_messages();
+    let extensions = messages.filter(|message| {
         let is_top_level = message.parent_message().is_none();
         is_top_level && message.full_name().starts_with("envoy.extensions.")
     });
@@ -39,15 +39,15 @@ fn best(node: &Node, candidates: impl Iterator<Item = MessageDescriptor>) -> Opt
 
     let mut best: Option<(usize, Option<MessageDescriptor>)> = None;
     for candidate in candidates {
-        let known = count(&candidate);
+        let field_count = count(&candidate);
         match &best {
-            Some((most, _)) if known < *most => {}
-            Some((most, _)) if known == *most => best = Some((known, None)),
-            _ => best = Some((known, Some(candidate))),
+            Some((best_count, _)) if field_count < *best_count => {}
+            Some((best_count, _)) if field_count == *best_count => best = Some((field_count, None)),
+            _ => best = Some((field_count, Some(candidate))),
         }
     }
-    let (known, message) = best?;
-    let has_most = known * 2 > entries.len();
+    let (field_count, message) = best?;
+    let has_most = field_count * 2 > entries.len();
     message
         .filter(|_| has_most)
         .map(|message| message.full_name().to_owned())

@@ -14,9 +14,10 @@ enum Part<'a> {
 }
 
 /// Finds the value `text` in a tree at a path such as
-/// `routes[0].route.cluster`. If it is not there, its first occurrence at such
-/// a path with other indexes is found: what was read may have been made smaller
-/// since. Returns the path and the place; `None` if there is no such value.
+/// `routes[0].route.cluster`. If it is not there, finds its first occurrence at
+/// such a path with other indexes: the resource may have been made smaller
+/// after it was read. Returns the path and the place; `None` if there is no
+/// such value.
 #[must_use]
 pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Position)> {
     let parts = split(path)?;
@@ -28,8 +29,8 @@ pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Positio
                 path: String::new(),
                 indexes,
             };
-            let at = search.find(root, &parts)?;
-            Some((search.path, at))
+            let position = search.find(root, &parts)?;
+            Some((search.path, position))
         })
 }
 
@@ -39,13 +40,13 @@ pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Positio
 pub(super) fn find_place(root: &Node, path: &str) -> Position {
     let (mut node, mut position) = (root, root.at);
     for part in split(path).unwrap_or_default() {
-        let found = match part {
+        let part_place = match part {
             Part::Field(name) => field(node, name).map(|entry| (entry.at, &entry.node)),
             Part::Key(key) => node.get(key).map(|entry| (entry.at, &entry.node)),
             Part::Index(index) => item(node, index).map(|item| (item.at, item)),
         };
-        match found {
-            Some(found) => (position, node) = found,
+        match part_place {
+            Some(part_place) => (position, node) = part_place,
             None => return position,
         }
     }
@@ -72,16 +73,18 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Finds the value below a node, along the rest of the path; the path that
+    /// was followed is in `path`. `None` if it is not there.
     fn find(&mut self, node: &Node, parts: &[Part<'_>]) -> Option<Position> {
         let Some((part, remainder)) = parts.split_first() else {
-            let is_it =
+            let is_text =
                 matches!(&node.value, Value::String(s) | Value::Number(s) if s == self.text);
-            return is_it.then_some(node.at);
+            return is_text.then_some(node.at);
         };
-        let before = self.path.len();
-        let found = match part {
+        let path_len = self.path.len();
+        let position = match part {
             Part::Field(name) => field(node, name).and_then(|entry| {
-                let dot = if before == 0 { "" } else { "." };
+                let dot = if path_len == 0 { "" } else { "." };
                 self.path.push_str(&format!("{dot}{name}"));
                 self.find(&entry.node, remainder)
             }),
@@ -91,12 +94,14 @@ impl Search<'_> {
             }),
             Part::Index(index) => self.find_in_list(node, *index, remainder),
         };
-        if found.is_none() {
-            self.path.truncate(before);
+        if position.is_none() {
+            self.path.truncate(path_len);
         }
-        found
+        position
     }
 
+    /// Finds the value in the items of a list: in the one at the index, or in
+    /// any.
     fn find_in_list(
         &mut self,
         node: &Node,
@@ -108,14 +113,14 @@ impl Search<'_> {
             Value::List(list) => list.as_slice(),
             _ => std::slice::from_ref(node),
         };
-        let before = self.path.len();
+        let path_len = self.path.len();
         let mut searched = match self.indexes {
             Indexes::Exact => index..index + 1,
             Indexes::Any => 0..list.len(),
         };
         searched.find_map(|index| {
             let item = list.get(index)?;
-            self.path.truncate(before);
+            self.path.truncate(path_len);
             self.path.push_str(&format!("[{index}]"));
             self.find(item, remainder)
         })
@@ -155,16 +160,16 @@ fn split(path: &str) -> Option<Vec<Part<'_>>> {
     let mut remainder = path;
     while !remainder.is_empty() {
         if let Some(quoted) = remainder.strip_prefix("[\"") {
-            let (key, after) = quoted.split_once("\"]")?;
+            let (key, tail) = quoted.split_once("\"]")?;
             if key.contains('\\') {
                 return None;
             }
             parts.push(Part::Key(key));
-            remainder = after;
+            remainder = tail;
         } else if let Some(index) = remainder.strip_prefix('[') {
-            let (index, after) = index.split_once(']')?;
+            let (index, tail) = index.split_once(']')?;
             parts.push(Part::Index(index.parse().ok()?));
-            remainder = after;
+            remainder = tail;
         } else {
             let name = remainder.strip_prefix('.').unwrap_or(remainder);
             let end = name.find(['.', '[']).unwrap_or(name.len());

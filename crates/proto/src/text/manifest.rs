@@ -76,11 +76,11 @@ impl Reader<'_> {
             name: metadata.name.clone(),
             ..discovery::Resource::default()
         };
-        let whole = mcp::Resource {
+        let resource = mcp::Resource {
             metadata: Some(metadata),
             body: Some(body),
         };
-        let body = whole.encode_to_vec();
+        let body = resource.encode_to_vec();
         Some(self.build_resource(collection.name, opaque(), body, wrapper, root))
     }
 
@@ -111,6 +111,7 @@ impl Reader<'_> {
         read
     }
 
+    /// Reads the metadata of a manifest. `None` if a mistake was reported.
     fn read_metadata_fields(&mut self, node: &Node) -> Option<Metadata> {
         if !matches!(node.value, Value::Map(_)) {
             return self.walk.report_wrong_kind(node, "a mapping");
@@ -204,11 +205,11 @@ impl Reader<'_> {
         if has_rules {
             for violation in validate::validate(&message) {
                 let position = super::locate::find_place(node, &violation.path.to_string());
-                let whole = self.walk.path.join(&violation.path);
-                let outer = std::mem::replace(&mut self.walk.path, whole);
+                let full_path = self.walk.path.join(&violation.path);
+                let outer_path = std::mem::replace(&mut self.walk.path, full_path);
                 self.walk
                     .report::<()>(position, Problem::Rule(violation.broken));
-                self.walk.path = outer;
+                self.walk.path = outer_path;
             }
         }
         self.walk.encode(&message, node.at)

@@ -26,31 +26,34 @@ fn comparable(name: &str) -> Vec<char> {
 }
 
 /// Counts the insertions, deletions, substitutions and swaps of neighbours that
-/// make `to` out of `from`, as few as possible (Levenshtein, with swaps).
-fn distance(from: &[char], to: &[char]) -> usize {
-    // The distances of the part of `from` that was read to each beginning of
-    // `to`; those of the part before, and of the one before that.
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    let mut above = row.clone();
-    let mut second_above = row.clone();
+/// make `target` out of `source`, as few as possible (Levenshtein, with swaps).
+fn distance(source: &[char], target: &[char]) -> usize {
+    // The distances of the part of `source` that was read to each beginning of
+    // `target`; those of the part before, and of the one before that.
+    let mut row: Vec<usize> = (0..=target.len()).collect();
+    let mut previous_row = row.clone();
+    let mut row_before = row.clone();
 
-    for (i, from_char) in from.iter().enumerate() {
-        std::mem::swap(&mut second_above, &mut above);
-        std::mem::swap(&mut above, &mut row);
-        row[0] = i + 1;
-        for (j, to_char) in to.iter().enumerate() {
-            let substitute = above[j] + usize::from(from_char != to_char);
-            let delete = above[j + 1] + 1;
-            let insert = row[j] + 1;
+    for (row_index, from_char) in source.iter().enumerate() {
+        std::mem::swap(&mut row_before, &mut previous_row);
+        std::mem::swap(&mut previous_row, &mut row);
+        row[0] = row_index + 1;
+        for (column, to_char) in target.iter().enumerate() {
+            let substitute = previous_row[column] + usize::from(from_char != to_char);
+            let delete = previous_row[column + 1] + 1;
+            let insert = row[column] + 1;
             let mut least = substitute.min(delete).min(insert);
-            let is_swap = i > 0 && j > 0 && from_char == &to[j - 1] && &from[i - 1] == to_char;
+            let is_swap = row_index > 0
+                && column > 0
+                && from_char == &target[column - 1]
+                && &source[row_index - 1] == to_char;
             if is_swap {
-                least = least.min(second_above[j - 1] + 1);
+                least = least.min(row_before[column - 1] + 1);
             }
-            row[j + 1] = least;
+            row[column + 1] = least;
         }
     }
-    row[to.len()]
+    row[target.len()]
 }
 
 #[test]

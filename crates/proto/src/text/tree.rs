@@ -55,7 +55,7 @@ pub enum Value {
     Map(Vec<Entry>),
 }
 
-/// One pair of a mapping.
+/// A pair of a mapping: a key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The place at which the key starts.
@@ -111,9 +111,9 @@ impl Node {
             Value::Bool(b) => format!("the boolean {b}"),
             Value::Number(n) | Value::Float(n) => format!("the number {n}"),
             Value::String(s) => {
-                let short: String = s.chars().take(QUOTED).collect();
-                let more = if short.len() < s.len() { "…" } else { "" };
-                format!("the string \"{short}{more}\"")
+                let quoted: String = s.chars().take(QUOTED).collect();
+                let ellipsis = if quoted.len() < s.len() { "…" } else { "" };
+                format!("the string \"{quoted}{ellipsis}\"")
             }
             Value::Null | Value::List(_) | Value::Map(_) => self.kind().into(),
         }

@@ -12,14 +12,14 @@ pub(crate) struct Checker(Walk);
 
 impl Checker {
     /// Returns whether the rules allow a number of items.
-    pub(crate) fn allows_count(&mut self, found: usize, rules: &Count) -> bool {
-        self.0.check_count(found, "", rules);
+    pub(crate) fn allows_count(&mut self, count: usize, rules: &Count) -> bool {
+        self.0.check_count(count, "", rules);
         self.0.is_clean()
     }
 
     /// Returns whether the rules allow a number.
-    pub(crate) fn allows_number(&mut self, found: Number, rules: &Numbers) -> bool {
-        self.0.check_number(found, rules);
+    pub(crate) fn allows_number(&mut self, number: Number, rules: &Numbers) -> bool {
+        self.0.check_number(number, rules);
         self.0.is_clean()
     }
 

@@ -80,8 +80,8 @@ impl Walk {
         if !rules.bounds_contain(found) {
             self.report(range_broken(found, rules.describe_bounds()));
         }
-        if let Some(wanted) = rules.equal.filter(|wanted| *wanted != found) {
-            self.report(range_broken(found, wanted));
+        if let Some(required) = rules.equal.filter(|required| *required != found) {
+            self.report(range_broken(found, required));
         }
         self.check_membership(rules.within.iter(), &found, false);
         self.check_membership(rules.without.iter(), &found, true);
@@ -109,15 +109,19 @@ impl Walk {
 
     /// Checks the number of characters, bytes, items or entries; `unit` says
     /// which, for the report. Only the first broken bound is reported.
-    pub(super) fn check_count(&mut self, found: usize, unit: &'static str, rules: &Count) {
-        let found = found as u64;
+    pub(super) fn check_count(&mut self, count: usize, unit: &'static str, rules: &Count) {
+        let count = count as u64;
         let bound = match (rules.equal, rules.min, rules.max) {
-            (Some(equal), _, _) if found != equal => format!("exactly {equal}"),
-            (_, Some(min), _) if found < min => format!("at least {min}"),
-            (_, _, Some(max)) if found > max => format!("at most {max}"),
+            (Some(equal), _, _) if count != equal => format!("exactly {equal}"),
+            (_, Some(min), _) if count < min => format!("at least {min}"),
+            (_, _, Some(max)) if count > max => format!("at most {max}"),
             _ => return,
         };
-        self.report(Broken::Length { found, unit, bound });
+        self.report(Broken::Length {
+            found: count,
+            unit,
+            bound,
+        });
     }
 
     /// Checks a text, and reports every rule that it breaks.
@@ -186,18 +190,18 @@ impl Walk {
         let names = |numbers: &[i32]| numbers.iter().map(|n| name(*n)).collect::<Vec<_>>();
 
         if rules.defined_only && enum_descriptor.get_value(number).is_none() {
-            let known: Vec<_> = enum_descriptor
+            let known_names: Vec<_> = enum_descriptor
                 .values()
                 .map(|v| v.name().to_owned())
                 .collect();
             self.report(Broken::UndefinedEnum {
                 number,
                 of: enum_descriptor.name().to_owned(),
-                known: known.join(", "),
+                known: known_names.join(", "),
             });
         }
-        if let Some(wanted) = rules.equal.filter(|wanted| *wanted != number) {
-            self.report(range_broken(name(number), name(wanted)));
+        if let Some(required) = rules.equal.filter(|required| *required != number) {
+            self.report(range_broken(name(number), name(required)));
         }
         for (list, negated) in [(&rules.within, false), (&rules.without, true)] {
             // Compared by number first, so that names are made for a report
@@ -274,12 +278,12 @@ impl Numbers {
 
     /// Returns whether a number is within the bounds. A bound that is not set
     /// allows every number.
-    fn bounds_contain(&self, found: Number) -> bool {
-        let above = self.gt.is_none_or(|b| found > b) && self.gte.is_none_or(|b| found >= b);
-        let below = self.lt.is_none_or(|b| found < b) && self.lte.is_none_or(|b| found <= b);
+    fn bounds_contain(&self, number: Number) -> bool {
+        let is_above = self.gt.is_none_or(|b| number > b) && self.gte.is_none_or(|b| number >= b);
+        let is_below = self.lt.is_none_or(|b| number < b) && self.lte.is_none_or(|b| number <= b);
         match self.is_outside() {
-            true => above || below,
-            false => above && below,
+            true => is_above || is_below,
+            false => is_above && is_below,
         }
     }
 

@@ -239,10 +239,10 @@ impl Walk {
     /// not compared.
     fn check_unique(&mut self, list: &[Value]) {
         // Items that can be unique are scalars; a printed scalar is its value.
-        let mut seen = HashSet::new();
+        let mut unique_values = HashSet::new();
         let duplicate = list.iter().position(|item| match item {
             Value::Message(_) => false,
-            scalar => !seen.insert(format!("{scalar:?}")),
+            scalar => !unique_values.insert(format!("{scalar:?}")),
         });
         if let Some(index) = duplicate {
             self.report(Broken::Duplicate(index));

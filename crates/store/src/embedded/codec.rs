@@ -34,7 +34,7 @@ pub(super) fn write_row(row: &Row) -> RowRecord {
         ttl_nanos: resource.ttl.map(nanos),
         aliases: resource.aliases.iter().map(ToString::to_string).collect(),
         body: body_hash(resource).to_be_bytes().to_vec(),
-        metadata: rare.and_then(|rare| rare.metadata.as_ref().map(|it| it.to_vec())),
+        metadata: rare.and_then(|rare| rare.metadata.as_ref().map(|bytes| bytes.to_vec())),
         do_not_cache: rare.is_some_and(|rare| rare.do_not_cache),
         wrapper_constraints: row.wrapper_constraints.as_ref().map(encode_constraints),
         is_inline_host: row.is_inline_host,
@@ -126,6 +126,7 @@ fn encode_constraints(constraints: &Constraints) -> Vec<u8> {
     write_constraints(constraints.expr()).encode_to_vec()
 }
 
+/// Reads the constraints of a record; `None` if it has none.
 fn decode_constraints(bytes: Option<&[u8]>) -> Result<Option<Constraints>, StoreError> {
     let Some(bytes) = bytes else {
         return Ok(None);
@@ -141,9 +142,9 @@ fn decode_constraints(bytes: Option<&[u8]>) -> Result<Option<Constraints>, Store
 }
 
 /// Makes the error of a record that makes no sense.
-pub(super) fn unreadable(what: &str, reason: &str) -> StoreError {
+pub(super) fn unreadable(subject: &str, reason: &str) -> StoreError {
     StoreError::Damaged {
-        what: what.to_owned(),
+        what: subject.to_owned(),
         reason: reason.to_owned(),
     }
 }

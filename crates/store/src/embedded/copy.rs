@@ -20,8 +20,8 @@ const BATCH: usize = 10_000;
 /// The next backup of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Copies the file as it is now to another beside it, which is gone when it is
-/// closed. Changes go on meanwhile.
+/// Copies the file as it is now to another one in the same directory, which is
+/// removed when it is closed. Changes go on during the copy.
 pub(super) fn back_up(from: &Database, path: &Path) -> Result<fs::File, StoreError> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let copy = path.with_file_name(format!("backup-{number}.part"));
@@ -42,31 +42,32 @@ pub(super) fn back_up(from: &Database, path: &Path) -> Result<fs::File, StoreErr
 }
 
 /// Copies all tables.
-fn copy_all(from: &ReadTransaction, to: &Database) -> Result<(), Failed> {
-    copy_table(from, to, CONTENTS)?;
-    copy_table(from, to, BODIES)?;
-    copy_table(from, to, TRANSACTIONS)?;
-    copy_table(from, to, CHANGES)?;
-    copy_table(from, to, LEASES)?;
-    copy_table(from, to, KEYS)?;
-    copy_table(from, to, HEAD)
+fn copy_all(source: &ReadTransaction, target: &Database) -> Result<(), Failed> {
+    copy_table(source, target, CONTENTS)?;
+    copy_table(source, target, BODIES)?;
+    copy_table(source, target, TRANSACTIONS)?;
+    copy_table(source, target, CHANGES)?;
+    copy_table(source, target, LEASES)?;
+    copy_table(source, target, KEYS)?;
+    copy_table(source, target, HEAD)
 }
 
+/// Copies one table, a batch of records with each transaction.
 fn copy_table<K: redb::Key + 'static>(
-    from: &ReadTransaction,
-    to: &Database,
+    source: &ReadTransaction,
+    target: &Database,
     table: TableDefinition<'static, K, &'static [u8]>,
 ) -> Result<(), Failed> {
-    let from = from.open_table(table)?;
-    let mut records = from.iter()?;
+    let source = source.open_table(table)?;
+    let mut records = source.iter()?;
     loop {
-        let mut file: WriteTransaction = to.begin_write()?;
+        let mut file: WriteTransaction = target.begin_write()?;
         let mut copied = 0;
         {
-            let mut to = file.open_table(table)?;
+            let mut target = file.open_table(table)?;
             for record in records.by_ref().take(BATCH) {
                 let (key, value) = record?;
-                to.insert(key.value(), value.value())?;
+                target.insert(key.value(), value.value())?;
                 copied += 1;
             }
         }
@@ -95,20 +96,20 @@ pub fn restore_backup(backup: &Path, dir: &Path) -> Result<u64, StoreError> {
     make_dir(dir).map_err(|source| io_error(dir, source))?;
     let part = dir.join("restore");
     if part.exists() {
-        let removed = fs::remove_dir_all(&part);
-        removed.map_err(|source| io_error(&part, source))?;
+        let result = fs::remove_dir_all(&part);
+        result.map_err(|source| io_error(&part, source))?;
     }
     make_dir(&part).map_err(|source| io_error(&part, source))?;
 
-    let copied = part.join(FILE);
+    let copy = part.join(FILE);
     let revision = copy_and_check(backup, &part).inspect_err(|_| {
         // A part of a store is none.
         let _ = fs::remove_dir_all(&part);
     })?;
-    let moved = fs::rename(&copied, &target)
+    let renamed = fs::rename(&copy, &target)
         .and_then(|()| fs::remove_dir(&part))
         .and_then(|()| sync_dir(dir));
-    moved.map_err(|source| io_error(&target, source))?;
+    renamed.map_err(|source| io_error(&target, source))?;
     Ok(revision)
 }
 

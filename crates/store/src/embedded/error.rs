@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trunkline::StoreError;
 
-/// Why an access to the file failed.
+/// The reasons why an access to the file failed.
 #[derive(Debug)]
 pub(super) enum Failed {
     /// The engine says so.
@@ -15,9 +15,10 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    pub(super) fn damaged(what: &str, reason: &str) -> Self {
+    /// Makes the error of a part of the file that makes no sense.
+    pub(super) fn damaged(subject: &str, reason: &str) -> Self {
         Self::Store(StoreError::Damaged {
-            what: what.to_owned(),
+            what: subject.to_owned(),
             reason: reason.to_owned(),
         })
     }
@@ -35,32 +36,35 @@ impl Failed {
 
     /// Makes the error of a store.
     pub(super) fn of_file(self, path: &Path) -> StoreError {
-        let what = path.display().to_string();
+        let subject = path.display().to_string();
         match self {
             Self::Store(StoreError::Damaged { what: part, reason }) => StoreError::Damaged {
-                what,
+                what: subject,
                 reason: format!("{part}: {reason}"),
             },
             Self::Store(error) => error,
-            Self::Engine(redb::Error::DatabaseAlreadyOpen) => StoreError::InUse { what },
+            Self::Engine(redb::Error::DatabaseAlreadyOpen) => StoreError::InUse { what: subject },
             Self::Engine(redb::Error::Io(source)) => match source.kind() {
                 io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreError::Damaged {
-                    what,
+                    what: subject,
                     reason: source.to_string(),
                 },
-                _ => StoreError::Io { what, source },
+                _ => StoreError::Io {
+                    what: subject,
+                    source,
+                },
             },
             Self::Engine(redb::Error::PreviousIo) => StoreError::Io {
-                what,
+                what: subject,
                 source: io::Error::other("an earlier write failed"),
             },
-            Self::Engine(redb::Error::UpgradeRequired(found)) => StoreError::Newer {
-                what,
-                found: found.into(),
+            Self::Engine(redb::Error::UpgradeRequired(version)) => StoreError::Newer {
+                what: subject,
+                found: version.into(),
                 known: super::tables::FORMAT,
             },
             Self::Engine(error) => StoreError::Damaged {
-                what,
+                what: subject,
                 reason: error.to_string(),
             },
         }

@@ -94,7 +94,7 @@ pub(super) struct TransactionRecord {
     pub(super) lease_before: Option<u64>,
 }
 
-/// What all records of the contents together are.
+/// The state of all records of the contents together.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct HeadRecord {
     /// The newest revision.

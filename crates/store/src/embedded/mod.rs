@@ -297,6 +297,7 @@ fn make_tables(database: &Database) -> Result<(), Failed> {
     Ok(file.commit()?)
 }
 
+/// Reads the format of a file; one without a format is damaged.
 fn read_format(file: &ReadTransaction) -> Result<u64, Failed> {
     let head = file.open_table(HEAD)?;
     let format = head.get(FORMAT_KEY)?;
@@ -331,11 +332,12 @@ fn make_file(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
-/// Has the names in a directory on the disk.
+/// Writes the names in a directory to the disk.
 fn sync_dir(dir: &Path) -> io::Result<()> {
     fs::File::open(dir)?.sync_all()
 }
 
+/// Makes the error of an access to a path that the system refused.
 fn io_error(path: &Path, source: io::Error) -> StoreError {
     StoreError::Io {
         what: path.display().to_string(),

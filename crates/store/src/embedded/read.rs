@@ -25,7 +25,7 @@ const BATCH: usize = 1 << 14;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// What all rows together are.
+/// The state of all rows together.
 pub(super) struct Head {
     pub(super) record: HeadRecord,
     pub(super) sum: u128,
@@ -115,7 +115,7 @@ fn read_batch(
 ) -> Result<(), Failed> {
     let share = batch.len().div_ceil(readers.len()).max(1);
     let shares = batch.chunks(share).zip(readers);
-    let read: Vec<Result<Vec<(RowKey, Row)>, Failed>> = thread::scope(|scope| {
+    let results: Vec<Result<Vec<(RowKey, Row)>, Failed>> = thread::scope(|scope| {
         let start = |(raw, reader): (_, _)| scope.spawn(move || read_rows(reader, raw));
         // All threads are started before the first one is waited for.
         let threads: Vec<_> = shares.map(start).collect();
@@ -125,13 +125,14 @@ fn read_batch(
         });
         results.collect()
     });
-    for some in read {
-        rows.extend(some?);
+    for share_rows in results {
+        rows.extend(share_rows?);
     }
     batch.clear();
     Ok(())
 }
 
+/// Reads some rows, in their order.
 fn read_rows(reader: &mut RowReader, raw: &[RawRow]) -> Result<Vec<(RowKey, Row)>, Failed> {
     let rows = raw.iter().map(|(key, value)| {
         let (record, body) = row_value::read(value)?;
@@ -141,6 +142,7 @@ fn read_rows(reader: &mut RowReader, raw: &[RawRow]) -> Result<Vec<(RowKey, Row)
     rows.collect()
 }
 
+/// Reads the leases of all origins that have one.
 fn load_leases(file: &ReadTransaction) -> Result<Vec<(Arc<str>, LeaseTtl)>, Failed> {
     let mut leases = Vec::new();
     for entry in file.open_table(LEASES)?.iter()? {
@@ -177,6 +179,7 @@ pub(super) fn transactions(
     Ok(listed)
 }
 
+/// Makes the description of a transaction from its record.
 fn info(revision: u64, record: TransactionRecord) -> TransactionInfo {
     TransactionInfo {
         revision,
@@ -210,22 +213,22 @@ pub(super) fn changes(
         };
         let (value, _) = open("changes", &part_key(revision, part), value.value())?;
         for change in ChangesRecord::decode(value)?.changes {
-            let mut read = |row: Option<RowRecord>| {
+            let mut read_row = |row: Option<RowRecord>| {
                 let Some(row) = row else { return Ok(None) };
                 let body = bodies.find(&change.key, &row)?;
                 let row = reader.read(change.key.clone(), row, body)?;
                 Ok::<_, Failed>(Some(row))
             };
-            let (before, after) = (read(change.before)?, read(change.after)?);
-            let key = before
+            let (old_row, new_row) = (read_row(change.before)?, read_row(change.after)?);
+            let key = old_row
                 .as_ref()
-                .or(after.as_ref())
+                .or(new_row.as_ref())
                 .map(|(key, _)| key.clone());
             let Some(key) = key else { continue };
             changes.push(RowChange {
                 key,
-                before: before.map(|(_, row)| row),
-                after: after.map(|(_, row)| row),
+                before: old_row.map(|(_, row)| row),
+                after: new_row.map(|(_, row)| row),
             });
         }
     }
@@ -242,18 +245,18 @@ impl Bodies<'_> {
     /// Finds the body of a row: out of service, or still served.
     fn find(&mut self, key: &KeyRecord, row: &RowRecord) -> Result<Bytes, Failed> {
         let hash = hash_of(row)?;
-        if let Some(known) = self.known.get(&hash) {
-            return Ok(known.clone());
+        if let Some(body) = self.known.get(&hash) {
+            return Ok(body.clone());
         }
-        let found = match self.file.open_table(BODIES)?.get(hash)? {
+        let body = match self.file.open_table(BODIES)?.get(hash)? {
             Some(value) => Some(Bytes::copy_from_slice(
                 value.value().get(8..).unwrap_or(&[]),
             )),
             None => self.find_served(key)?,
         };
-        let found = found.filter(|body| seal::hash(body) == hash);
+        let body = body.filter(|body| seal::hash(body) == hash);
         let missing = || Failed::damaged("the history", "a body is missing, or is another one");
-        let body = found.ok_or_else(missing)?;
+        let body = body.ok_or_else(missing)?;
         self.known.insert(hash, body.clone());
         Ok(body)
     }
@@ -276,14 +279,14 @@ pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repea
     let Some(value) = file
         .open_table(KEYS)?
         .get(key)?
-        .map(|it| it.value().to_vec())
+        .map(|record| record.value().to_vec())
     else {
         return Ok(None);
     };
     let (value, _) = open("keys", key.as_bytes(), &value)?;
-    let number = |at: usize| {
+    let number = |offset: usize| {
         value
-            .get(at..at + 8)?
+            .get(offset..offset + 8)?
             .try_into()
             .ok()
             .map(u64::from_le_bytes)

@@ -28,10 +28,10 @@ pub(super) fn write(record: &RowRecord, body: &[u8]) -> Vec<u8> {
 /// It makes no sense, or the body is not the one of the record.
 pub(super) fn read(value: &[u8]) -> Result<(RowRecord, &[u8]), StoreError> {
     let damaged = |reason: &str| unreadable("a row", reason);
-    let (len, rest) = value
+    let (len, remainder) = value
         .split_first_chunk::<4>()
         .ok_or_else(|| damaged("it is too short"))?;
-    let (record, body) = rest
+    let (record, body) = remainder
         .split_at_checked(u32::from_le_bytes(*len) as usize)
         .ok_or_else(|| damaged("it is too short"))?;
     let record = RowRecord::decode(record).map_err(|error| damaged(&error.to_string()))?;

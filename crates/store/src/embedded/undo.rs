@@ -59,7 +59,7 @@ fn undo_newest(file: &WriteTransaction, head: &mut Head) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes a row what it was before a change.
+/// Restores a row to what it was before a change.
 fn undo_change(
     contents: &mut Table<'_, &'static [u8], &'static [u8]>,
     bodies: &mut Table<'_, u128, &'static [u8]>,
@@ -67,14 +67,14 @@ fn undo_change(
     change: &ChangeRecord,
 ) -> Result<(), Failed> {
     let key = change.key.encode_to_vec();
-    let Some(before) = &change.before else {
+    let Some(old_row) = &change.before else {
         return set_row(contents, head, &key, None);
     };
-    let hash = hash_of(before)?;
+    let hash = hash_of(old_row)?;
     let missing = || Failed::damaged("the history", "a body is missing");
     let value = bodies.get(hash)?.map(|value| {
         let body = value.value().get(8..).unwrap_or_default();
-        row_value::write(before, body)
+        row_value::write(old_row, body)
     });
     let value = value.ok_or_else(missing)?;
     release_body(bodies, hash)?;

@@ -64,10 +64,10 @@ fn add(
     }
     {
         let mut changes = file.open_table(CHANGES)?;
-        for (part, some) in transaction.changes.chunks(PART).enumerate() {
+        for (part, batch) in transaction.changes.chunks(PART).enumerate() {
             let part = u32::try_from(part).unwrap_or(u32::MAX);
             let record = ChangesRecord {
-                changes: some.iter().map(change_record).collect(),
+                changes: batch.iter().map(change_record).collect(),
             };
             let key = part_key(info.revision, part);
             let value = seal(&key, &record.encode_to_vec());
@@ -119,14 +119,14 @@ fn change_row(
     change: &RowChange,
 ) -> Result<(), Failed> {
     let key = write_key(&change.key).encode_to_vec();
-    if let Some(before) = &change.before {
-        add_body(bodies, body_hash(&before.resource), before)?;
+    if let Some(old_row) = &change.before {
+        add_body(bodies, body_hash(&old_row.resource), old_row)?;
     }
-    let after = change.after.as_ref().map(|after| {
-        let body = after.resource.body.as_deref().unwrap_or_default();
-        row_value::write(&write_row(after), body)
+    let new_value = change.after.as_ref().map(|row| {
+        let body = row.resource.body.as_deref().unwrap_or_default();
+        row_value::write(&write_row(row), body)
     });
-    set_row(contents, head, &key, after.as_deref())
+    set_row(contents, head, &key, new_value.as_deref())
 }
 
 /// Gives a row another value, or removes it.
@@ -159,7 +159,7 @@ fn add_body(
     row: &Row,
 ) -> Result<(), Failed> {
     let count = match bodies.get(hash)? {
-        Some(known) => count_of(known.value()) + 1,
+        Some(existing) => count_of(existing.value()) + 1,
         None => 1,
     };
     let mut value = count.to_le_bytes().to_vec();
@@ -175,6 +175,7 @@ fn count_of(value: &[u8]) -> u64 {
         .map_or(0, |count| u64::from_le_bytes(*count))
 }
 
+/// Writes a change without its bodies.
 fn change_record(change: &RowChange) -> ChangeRecord {
     ChangeRecord {
         key: write_key(&change.key),
@@ -198,25 +199,25 @@ fn change_lease(
     set_lease(file, origin, nanos)
 }
 
-/// Gives an origin a lease of this time, or none. Returns the time of the one
-/// before.
+/// Gives an origin a lease of this time, or none. Returns the time of its
+/// former lease; `None` if it had none.
 pub(super) fn set_lease(
     file: &WriteTransaction,
     origin: &str,
     nanos: Option<u64>,
 ) -> Result<Option<u64>, Failed> {
     let mut leases = file.open_table(LEASES)?;
-    let before = match nanos {
+    let old_lease = match nanos {
         Some(nanos) => {
             let value = seal(origin.as_bytes(), &nanos.to_le_bytes());
             leases.insert(origin, &*value)?
         }
         None => leases.remove(origin)?,
     };
-    let Some(before) = before else {
+    let Some(old_lease) = old_lease else {
         return Ok(None);
     };
-    let (value, _) = open("leases", origin.as_bytes(), before.value())?;
+    let (value, _) = open("leases", origin.as_bytes(), old_lease.value())?;
     Ok(value.first_chunk().map(|nanos| u64::from_le_bytes(*nanos)))
 }
 
@@ -237,8 +238,12 @@ fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), F
         };
         let (value, _) = open("changes", &part_key(oldest, part), value.value())?;
         let part = ChangesRecord::decode(value)?;
-        for before in part.changes.iter().filter_map(|it| it.before.as_ref()) {
-            release_body(&mut bodies, hash_of(before)?)?;
+        for old_row in part
+            .changes
+            .iter()
+            .filter_map(|change| change.before.as_ref())
+        {
+            release_body(&mut bodies, hash_of(old_row)?)?;
         }
     }
     if let Some(key) = &record.idempotency_key {
@@ -269,7 +274,7 @@ pub(super) fn release_body(
     Ok(())
 }
 
-fn millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+fn millis(time: SystemTime) -> u64 {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }

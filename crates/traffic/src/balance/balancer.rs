@@ -77,10 +77,10 @@ impl Balancer {
         }
     }
 
-    /// Takes over an update. The work follows what has changed: an endpoint that
-    /// comes, goes or is another one is put into its pools, whatever their size.
-    /// What depends on all endpoints is made anew: rings, maglev tables, subsets,
-    /// and zone aware routing where the own cluster is known.
+    /// Takes over an update. The work follows what has changed: an endpoint
+    /// that comes, goes or is another one is put into its pools, whatever their
+    /// size. What depends on all endpoints is made anew: rings, maglev tables,
+    /// subsets, and zone aware routing where the own cluster is known.
     pub fn apply(
         &mut self,
         hosts: &HostSets,
@@ -111,8 +111,8 @@ impl Balancer {
         self.group.members = Some(Members::new(hosts));
     }
 
-    /// Takes over that the health of an endpoint is another one, by checks or by
-    /// outlier detection. The work is that of one change, as in
+    /// Takes over that the health of an endpoint is another one, by checks or
+    /// by outlier detection. The work is that of one change, as in
     /// [`apply`](Self::apply).
     pub fn apply_health(
         &mut self,
@@ -125,8 +125,8 @@ impl Balancer {
             return;
         };
         let members = self.group.members.as_ref();
-        let known = members.and_then(|members| members.priority_of(address));
-        let Some(priority) = known.or_else(|| hosts.priority_of(address)) else {
+        let priority = members.and_then(|members| members.priority_of(address));
+        let Some(priority) = priority.or_else(|| hosts.priority_of(address)) else {
             return;
         };
         let change = HostChange {
@@ -160,8 +160,8 @@ impl Balancer {
         self.group
             .refresh(&self.policy, hosts, changed, local, self.seed, now);
         self.make_subsets(hosts, now);
-        let all = hosts.hosts();
-        self.by_address = all
+        let all_hosts = hosts.hosts();
+        self.by_address = all_hosts
             .map(|host| (host.address().into(), Arc::clone(host)))
             .collect();
     }
@@ -261,8 +261,8 @@ impl Group {
         };
     }
 
-    /// Takes over changes of single endpoints. Returns `false` if that cannot be,
-    /// and tables have to be made anew.
+    /// Takes over changes of single endpoints. Returns `false` if that cannot
+    /// be, and tables have to be made anew.
     fn apply(
         &mut self,
         policy: &Policy,

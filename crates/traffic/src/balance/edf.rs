@@ -33,20 +33,20 @@ impl Edf {
     pub(super) fn new(entries: usize, picks: u32, weight: impl Fn(usize) -> f64) -> Self {
         let total: f64 = (0..entries).map(&weight).sum();
         let mut edf = Self::default();
-        let mut done = 0;
+        let mut round = 0;
         for entry in 0..entries {
             let weight = weight(entry);
             // Whole rounds are skipped; a little more than the weight keeps an
             // exact share from being rounded down.
             let share = f64::from(picks) * (weight + WEIGHT_SLACK) / total;
             let picked = share.floor() as u64;
-            done += picked;
+            round += picked;
             if picked > 0 {
                 edf.now = edf.now.max(picked as f64 / weight);
             }
             edf.push(entry, (picked + 1) as f64 / weight);
         }
-        for _ in done..u64::from(picks) {
+        for _ in round..u64::from(picks) {
             edf.pick(&weight);
         }
         edf
@@ -54,10 +54,10 @@ impl Edf {
 
     /// Takes the entry that is due, and puts it in again by its weight.
     pub(super) fn pick(&mut self, weight: impl Fn(usize) -> f64) -> Option<usize> {
-        let mut due = self.queue.peek_mut()?;
-        let entry = due.0.entry;
-        self.now = due.0.deadline;
-        due.0 = Due {
+        let mut next_entry = self.queue.peek_mut()?;
+        let entry = next_entry.0.entry;
+        self.now = next_entry.0.deadline;
+        next_entry.0 = Due {
             deadline: self.now + 1.0 / weight(entry),
             order: self.order,
             entry,
@@ -66,8 +66,8 @@ impl Edf {
         Some(entry)
     }
 
-    /// Takes the entry that is due and still has a weight. Entries that have none
-    /// any more leave the queue when they are due.
+    /// Takes the entry that is due and still has a weight. Entries that have
+    /// none any more leave the queue when they are due.
     pub(super) fn pick_living(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
         loop {
             let entry = self.queue.peek()?.0.entry;

@@ -63,12 +63,13 @@ pub enum Health {
 }
 
 impl Host {
-    /// Reads an endpoint. Returns `None` for one without an IP address and port.
+    /// Reads an endpoint. Returns `None` for one without an IP address and
+    /// port.
     pub(super) fn read(
         message: &LbEndpoint,
         locality: &Locality,
         now: Duration,
-        before: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Option<Self> {
         let HostIdentifier::Endpoint(endpoint) = message.host_identifier.as_ref()? else {
             return None;
@@ -83,11 +84,11 @@ impl Host {
             true => format!("[{}]:{port}", socket.address),
             false => format!("{}:{port}", socket.address),
         };
-        let fresh = || HostCounters {
+        let new_counters = || HostCounters {
             added: now,
             ..HostCounters::default()
         };
-        let counters = before.map(|host| Arc::clone(&host.counters));
+        let counters = previous.map(|host| Arc::clone(&host.counters));
         Some(Self {
             address: address.into(),
             hostname: endpoint.hostname.as_str().into(),
@@ -101,7 +102,7 @@ impl Host {
                 _ => Health::Unhealthy,
             },
             is_draining: message.health_status() == HealthStatus::Draining,
-            counters: counters.unwrap_or_else(|| Arc::new(fresh())),
+            counters: counters.unwrap_or_else(|| Arc::new(new_counters())),
         })
     }
 

@@ -19,7 +19,8 @@ const OVERPROVISIONING: u64 = 140;
 pub struct HostSets {
     pub(super) priorities: Vec<Arc<HostSet>>,
     pub(super) overprovisioning: u64,
-    /// Whether the health of a priority is the share of weights, not of numbers.
+    /// Whether the health of a priority is the share of weights, not of
+    /// numbers.
     pub(super) weighs_health: bool,
     drops: DropOverloads,
 }
@@ -91,8 +92,8 @@ impl HostSets {
         now: Duration,
     ) -> Result<Changes, Findings> {
         let drops = DropOverloads::read(message)?;
-        let known = self.by_address();
-        let mut seen: HashMap<&str, ()> = HashMap::new();
+        let old_hosts = self.by_address();
+        let mut seen_addresses: HashMap<&str, ()> = HashMap::new();
         let mut changes = Changes::default();
         let mut sets: Vec<HostSet> = Vec::new();
         for group in &message.endpoints {
@@ -106,16 +107,16 @@ impl HostSets {
                 let Some(mut host) = Host::read(endpoint, &locality, now, None) else {
                     continue;
                 };
-                let before = known.get(host.address());
-                match before {
+                let previous = old_hosts.get(host.address());
+                match previous {
                     Some((address, old)) => {
-                        seen.insert(address, ());
+                        seen_addresses.insert(address, ());
                         if host.is_same(old) {
                             hosts.push(Arc::clone(old));
                             continue;
                         }
-                        let again = Host::read(endpoint, &locality, now, Some(old));
-                        host = again.unwrap_or(host);
+                        let new_host = Host::read(endpoint, &locality, now, Some(old));
+                        host = new_host.unwrap_or(host);
                     }
                     None => changes.added.push(host.address().to_owned()),
                 }
@@ -127,10 +128,12 @@ impl HostSets {
                 hosts,
             });
         }
-        let gone = known.keys().filter(|address| !seen.contains_key(**address));
-        changes.removed = gone.map(ToString::to_string).collect();
+        let removed_addresses = old_hosts
+            .keys()
+            .filter(|address| !seen_addresses.contains_key(**address));
+        changes.removed = removed_addresses.map(ToString::to_string).collect();
         changes.removed.sort_unstable();
-        drop(known);
+        drop(old_hosts);
         self.replace(sets, &mut changes);
         let factor = message
             .policy
@@ -231,8 +234,8 @@ impl HostSets {
 impl HostSet {
     /// Adds the endpoints of a locality, to those that it has already.
     fn add(&mut self, new: LocalityHosts) {
-        let mut known = self.localities.iter_mut();
-        match known.find(|other| other.locality == new.locality) {
+        let mut localities = self.localities.iter_mut();
+        match localities.find(|other| other.locality == new.locality) {
             Some(other) => other.hosts.extend(new.hosts),
             None => self.localities.push(new),
         }
@@ -257,18 +260,18 @@ impl HostSet {
             address: host.address().into(),
             now: now.cloned(),
         };
-        let mut before: HashMap<&str, &Arc<Host>> =
+        let mut old_hosts: HashMap<&str, &Arc<Host>> =
             self.hosts().map(|host| (host.address(), host)).collect();
         let mut changes = Vec::new();
         for host in newer.hosts() {
-            let is_same = before
+            let is_same = old_hosts
                 .remove(host.address())
                 .is_some_and(|old| Arc::ptr_eq(old, host));
             if !is_same {
                 changes.push(change(host, Some(host)));
             }
         }
-        changes.extend(before.into_values().map(|host| change(host, None)));
+        changes.extend(old_hosts.into_values().map(|host| change(host, None)));
         changes
     }
 

@@ -67,19 +67,19 @@ impl Members {
         now: Option<&Arc<Host>>,
     ) -> Option<Shift> {
         let set = hosts.priorities.get(priority)?;
-        let before = self.by_address.get_mut(priority)?.remove(address);
+        let old = self.by_address.get_mut(priority)?.remove(address);
         let locality = match now {
             Some(host) => {
                 let mut localities = set.localities.iter();
                 localities.position(|locality| locality.locality == *host.locality())
             }
-            None => before.map(|member| member.locality),
+            None => old.map(|member| member.locality),
         }?;
-        if before.is_some_and(|member| member.locality != locality) {
+        if old.is_some_and(|member| member.locality != locality) {
             return None;
         }
         let counted = self.counted.get_mut(priority)?;
-        if let Some(member) = before {
+        if let Some(member) = old {
             counted.subtract(&member.counts);
         }
         let counts = now.map(|host| Counts::of(host, self.weighs));
@@ -90,7 +90,7 @@ impl Members {
         }
         Some(Shift {
             locality,
-            counted: before.is_some_and(|member| member.counts.counts()),
+            counted: old.is_some_and(|member| member.counts.counts()),
             counts: counts.is_some_and(|counts| counts.counts()),
         })
     }

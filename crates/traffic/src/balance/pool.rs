@@ -87,10 +87,10 @@ impl Pool {
         self.count
     }
 
-    /// Puts an endpoint in, or in the place of what was at its address, or takes
-    /// it out. The work does not depend on how many there are, unless another
-    /// kind of choice has to begin: with the first weight that differs, or the
-    /// first endpoint that starts slowly.
+    /// Puts an endpoint in, or in the place of what was at its address, or
+    /// takes it out. The work does not depend on how many there are, unless
+    /// another kind of choice has to begin: with the first weight that differs,
+    /// or the first endpoint that starts slowly.
     pub(super) fn change(
         &mut self,
         address: &str,
@@ -99,8 +99,8 @@ impl Pool {
         seed: u64,
         now: Duration,
     ) {
-        let known = self.places().get(address).copied();
-        match (known, new) {
+        let old_place = self.places().get(address).copied();
+        match (old_place, new) {
             (None, None) => return,
             (Some(place), Some(host)) => self.hosts[place] = Some(Arc::clone(host)),
             (None, Some(host)) => self.insert(host, now),
@@ -140,8 +140,8 @@ impl Pool {
         }
     }
 
-    /// Takes an endpoint out. Where order does not matter, the last one takes its
-    /// place; where it is in a queue, its place stays empty until its turn.
+    /// Takes an endpoint out. Where order does not matter, the last one takes
+    /// its place; where it is in a queue, its place stays empty until its turn.
     fn remove(&mut self, address: &str, place: usize) {
         self.count -= 1;
         self.places().remove(address);
@@ -153,14 +153,14 @@ impl Pool {
             return;
         }
         self.hosts.swap_remove(place);
-        let moved = self.hosts.get(place).and_then(Option::as_ref);
-        if let Some(moved) = moved.map(|host| host.address().into()) {
-            self.places().insert(moved, place);
+        let moved_host = self.hosts.get(place).and_then(Option::as_ref);
+        if let Some(moved_host) = moved_host.map(|host| host.address().into()) {
+            self.places().insert(moved_host, place);
         }
     }
 
-    /// Returns whether the kind of choice is the one for an endpoint that was put
-    /// in.
+    /// Returns whether the kind of choice is the one for an endpoint that was
+    /// put in.
     fn suits(&self, host: &Host, now: Duration) -> bool {
         let other = self
             .hosts

@@ -130,7 +130,8 @@ impl Pools {
         }
     }
 
-    /// Takes over a change of one endpoint, which counted before or does by now.
+    /// Takes over a change of one endpoint, which counted before or does by
+    /// now.
     fn change(&mut self, change: &Moved<'_>, policy: &Policy, setting: &Setting) {
         let (seed, now) = (setting.seed, setting.now);
         let new = change.now;
@@ -212,8 +213,8 @@ impl Localities {
         localities
     }
 
-    /// Makes the queue of localities anew. Those without weight get nothing where
-    /// weights count.
+    /// Makes the queue of localities anew. Those without weight get nothing
+    /// where weights count.
     fn queue(&mut self, policy: &Policy) {
         self.turn = Edf::default();
         if policy.localities != LocalityMode::Weighted {
@@ -227,10 +228,10 @@ impl Localities {
 
     /// Weighs a locality anew after a change of its endpoints.
     fn weigh(&mut self, index: usize, count: LocalityCount, policy: &Policy, setting: &Setting) {
-        let before = self.weights[index];
+        let old_weight = self.weights[index];
         let weight = count.effective(self.pools[index].count(), setting);
         self.weights[index] = weight;
-        if (before > 0.0) != (weight > 0.0) {
+        if (old_weight > 0.0) != (weight > 0.0) {
             self.queue(policy);
         }
     }

@@ -42,8 +42,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Makes the ring of endpoints, given by their keys and their weights, which
-    /// are parts of 1.
+    /// Makes the ring of endpoints, given by their keys and their weights,
+    /// which are parts of 1.
     #[must_use]
     pub fn new(hosts: &[(&str, f64)], config: &RingConfig) -> Self {
         let least = hosts.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);
@@ -85,8 +85,8 @@ impl Ring {
     #[must_use]
     pub fn pick(&self, hash: u64, attempt: u32) -> Option<usize> {
         let first = self.entries.partition_point(|(entry, _)| *entry < hash);
-        let at = (first % self.entries.len().max(1)) + attempt as usize;
-        let entry = self.entries.get(at % self.entries.len().max(1));
+        let position = (first % self.entries.len().max(1)) + attempt as usize;
+        let entry = self.entries.get(position % self.entries.len().max(1));
         entry.map(|(_, host)| *host as usize)
     }
 }

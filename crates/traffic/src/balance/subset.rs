@@ -132,8 +132,8 @@ impl Subsets {
         metadata: Option<&LbMetadata>,
         all: &'g mut Group,
     ) -> Option<&'g mut Group> {
-        let found = metadata.and_then(|metadata| self.groups.get_mut(metadata));
-        match (found, &mut self.fallback) {
+        let group = metadata.and_then(|metadata| self.groups.get_mut(metadata));
+        match (group, &mut self.fallback) {
             (Some(group), _) => Some(group),
             (None, FallbackGroup::Nowhere) => None,
             (None, FallbackGroup::AnyEndpoint) => Some(all),

@@ -58,9 +58,9 @@ impl ZoneRouting {
         };
         let upstream = healthy(set);
         let total: u64 = upstream.iter().map(|(_, count)| count).sum();
-        let own = local.hosts.priorities.first().map(|set| healthy(set));
-        let own = own.unwrap_or_default();
-        let own_total: u64 = own.iter().map(|(_, count)| count).sum();
+        let own_counts = local.hosts.priorities.first().map(|set| healthy(set));
+        let own_counts = own_counts.unwrap_or_default();
+        let own_total: u64 = own_counts.iter().map(|(_, count)| count).sum();
         let panics = PriorityLoad::new(&local.hosts, panic_threshold).panics;
         let is_usable = upstream.len() > 1
             && total >= config.min_cluster_size.max(1)
@@ -71,31 +71,31 @@ impl ZoneRouting {
         }
         let share = |counts: &[(Locality, u64)], locality: &Locality, total: u64| {
             let mut counts = counts.iter();
-            let found = counts.find(|(other, _)| other == locality);
-            found.map_or(0, |(_, count)| count * WHOLE / total)
+            let entry = counts.find(|(other, _)| other == locality);
+            entry.map_or(0, |(_, count)| count * WHOLE / total)
         };
-        let here = upstream
+        let local_share = upstream
             .iter()
             .position(|(locality, _)| *locality == local.locality);
-        let own_share = share(&own, &local.locality, own_total);
+        let own_share = share(&own_counts, &local.locality, own_total);
         let upstream_share = share(&upstream, &local.locality, total);
-        if let Some(here) = here
+        if let Some(local_share) = local_share
             && upstream_share > 0
             && upstream_share >= own_share
         {
-            return Self::Local(here);
+            return Self::Local(local_share);
         }
         let mut sum = 0;
         let sums = upstream.iter().enumerate().map(|(index, (locality, _))| {
-            if Some(index) != here {
-                let theirs = share(&upstream, locality, total);
-                sum += theirs.saturating_sub(share(&own, locality, own_total));
+            if Some(index) != local_share {
+                let their_share = share(&upstream, locality, total);
+                sum += their_share.saturating_sub(share(&own_counts, locality, own_total));
             }
             sum
         });
         let sums = sums.collect();
         Self::Residual {
-            local: here,
+            local: local_share,
             local_share: match own_share {
                 0 => 0,
                 own_share => upstream_share * WHOLE / own_share,

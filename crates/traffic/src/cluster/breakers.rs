@@ -50,10 +50,10 @@ impl Limits {
         let breakers = cluster.circuit_breakers.as_ref();
         let thresholds = breakers.map_or(&[][..], |breakers| &breakers.thresholds);
         let expected = i32::from(priority == Priority::High);
-        let found = thresholds
+        let position = thresholds
             .iter()
-            .position(|given| given.priority == expected);
-        let Some(index) = found else {
+            .position(|threshold| threshold.priority == expected);
+        let Some(index) = position else {
             return Ok(Self::default());
         };
         let place = Place::ROOT.field("circuit_breakers");
@@ -66,7 +66,7 @@ impl Limits {
     }
 
     fn read(message: &Thresholds, place: &Place<'_>, findings: &mut Findings) -> Self {
-        let or = |given: Option<u32>, default: u64| given.map_or(default, u64::from);
+        let limit_or = |limit: Option<u32>, default: u64| limit.map_or(default, u64::from);
         let default = Self::default();
         let pools = message
             .max_connection_pools
@@ -75,9 +75,9 @@ impl Limits {
         let retries = match &message.retry_budget {
             Some(budget) => Retries::Budget {
                 percent: budget.budget_percent.map_or(20.0, |percent| percent.value),
-                least: or(budget.min_retry_concurrency.map(|least| least.value), 3),
+                least: limit_or(budget.min_retry_concurrency.map(|least| least.value), 3),
             },
-            None => Retries::Fixed(or(message.max_retries.map(|max| max.value), 3)),
+            None => Retries::Fixed(limit_or(message.max_retries.map(|max| max.value), 3)),
         };
         if let Retries::Budget { percent, .. } = retries
             && !(0.0..=100.0).contains(&percent)
@@ -86,15 +86,15 @@ impl Limits {
             findings.add(&place.field("retry_budget"), problem);
         }
         Self {
-            connections: or(
+            connections: limit_or(
                 message.max_connections.map(|max| max.value),
                 default.connections,
             ),
-            pending: or(
+            pending: limit_or(
                 message.max_pending_requests.map(|max| max.value),
                 default.pending,
             ),
-            requests: or(message.max_requests.map(|max| max.value), default.requests),
+            requests: limit_or(message.max_requests.map(|max| max.value), default.requests),
             retries,
         }
     }

@@ -118,8 +118,8 @@ impl Outliers {
         self.next = now + self.config.interval;
         let mut changes = Vec::new();
         for (host, monitor) in &mut self.hosts {
-            let is_over = monitor.ejected.is_some_and(|since| {
-                now >= since + (self.config.base * monitor.times).min(self.config.max)
+            let is_over = monitor.ejected.is_some_and(|ejected_at| {
+                now >= ejected_at + (self.config.base * monitor.times).min(self.config.max)
             });
             if is_over {
                 monitor.ejected = None;
@@ -145,25 +145,27 @@ impl Outliers {
     fn by_rate(&self) -> Vec<(String, Percent)> {
         let rates = |least: u64| -> Vec<(&String, f64)> {
             let hosts = self.hosts.iter();
-            let busy = hosts.filter(|(_, monitor)| monitor.total() >= least.max(1));
-            busy.map(|(host, monitor)| (host, monitor.rate())).collect()
+            let measured = hosts.filter(|(_, monitor)| monitor.total() >= least.max(1));
+            measured
+                .map(|(host, monitor)| (host, monitor.rate()))
+                .collect()
         };
-        let mut found = Vec::new();
+        let mut outliers = Vec::new();
         let success = &self.config.success_rate;
-        let busy = rates(success.min_requests);
-        if busy.len() >= success.min_hosts.max(1) {
-            let limit = limit(&busy, success.deviations);
-            let below = busy.iter().filter(|(_, rate)| *rate < limit);
-            found.extend(below.map(|(host, _)| ((*host).clone(), success.enforcing)));
+        let measured = rates(success.min_requests);
+        if measured.len() >= success.min_hosts.max(1) {
+            let limit = limit(&measured, success.deviations);
+            let failing = measured.iter().filter(|(_, rate)| *rate < limit);
+            outliers.extend(failing.map(|(host, _)| ((*host).clone(), success.enforcing)));
         }
         let failures = &self.config.failures;
-        let busy = rates(failures.min_requests);
-        if busy.len() >= failures.min_hosts.max(1) {
+        let measured = rates(failures.min_requests);
+        if measured.len() >= failures.min_hosts.max(1) {
             let limit = f64::from(failures.threshold.0);
-            let beyond = busy.iter().filter(|(_, rate)| 100.0 - rate >= limit);
-            found.extend(beyond.map(|(host, _)| ((*host).clone(), failures.enforcing)));
+            let beyond = measured.iter().filter(|(_, rate)| 100.0 - rate >= limit);
+            outliers.extend(beyond.map(|(host, _)| ((*host).clone(), failures.enforcing)));
         }
-        found
+        outliers
     }
 
     /// Ejects an endpoint, unless too many are out.
@@ -174,13 +176,14 @@ impl Outliers {
         now: Duration,
         random: u64,
     ) -> Option<Ejection> {
-        let out = self
+        let ejected = self
             .hosts
             .values()
             .filter(|monitor| monitor.ejected.is_some())
             .count();
-        let is_allowed = (out + 1) * 100 <= self.config.max_ejection.0 as usize * self.hosts.len()
-            || (self.config.always_one && out == 0);
+        let is_allowed = (ejected + 1) * 100
+            <= self.config.max_ejection.0 as usize * self.hosts.len()
+            || (self.config.always_one && ejected == 0);
         let monitor = self.hosts.get_mut(host)?;
         if !is_allowed || monitor.ejected.is_some() || !enforcing.includes(random) {
             return None;

@@ -47,7 +47,8 @@ pub(super) enum Least {
 }
 
 impl ConcurrencyConfig {
-    /// Compiles the settings of the filter. What cannot be compiled is a finding.
+    /// Compiles the settings of the filter. What cannot be compiled is a
+    /// finding.
     pub fn compile(message: &AdaptiveConcurrency) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let place = Place::ROOT.field("gradient_controller_config");

@@ -103,15 +103,17 @@ impl ConcurrencyController {
     pub fn next_deadline(&self) -> Option<Duration> {
         match self.phase {
             Phase::Measuring { .. } => None,
-            Phase::Following { until } => {
-                Some(until.map_or(self.window_end, |until| until.min(self.window_end)))
+            Phase::Following { until: measurement } => {
+                Some(measurement.map_or(self.window_end, |measurement| {
+                    measurement.min(self.window_end)
+                }))
             }
         }
     }
 
     /// Handles that time has passed.
     pub fn handle_timeout(&mut self, now: Duration) {
-        let Phase::Following { until } = self.phase else {
+        let Phase::Following { until: measurement } = self.phase else {
             return;
         };
         if now >= self.window_end {
@@ -122,7 +124,7 @@ impl ConcurrencyController {
             self.window_end = now + self.config.window;
         }
         let is_stuck = self.windows_at_least >= WINDOWS_AT_LEAST;
-        if is_stuck || until.is_some_and(|until| now >= until) {
+        if is_stuck || measurement.is_some_and(|measurement| now >= measurement) {
             self.measure(now);
         }
     }
@@ -205,7 +207,7 @@ impl ConcurrencyController {
             reason = "a part of an interval in milliseconds"
         )]
         let range = (interval.as_secs_f64() * 1000.0 * jitter).ceil() as u64;
-        let late = random.checked_rem(range).unwrap_or(0);
-        Some(now + interval + Duration::from_millis(late))
+        let delay = random.checked_rem(range).unwrap_or(0);
+        Some(now + interval + Duration::from_millis(delay))
     }
 }

@@ -37,15 +37,15 @@ impl Samples {
     )]
     pub(super) fn quantile(&self, part: f64) -> Option<Duration> {
         let expected = self.count as f64 * part;
-        let mut before = 0.0;
+        let mut smaller = 0.0;
         for (lower, count) in &self.buckets {
             let count = *count as f64;
-            if before + count >= expected {
-                let within = (expected - before) / count;
-                let micros = *lower as f64 + width(*lower) as f64 * within;
+            if smaller + count >= expected {
+                let fraction = (expected - smaller) / count;
+                let micros = *lower as f64 + width(*lower) as f64 * fraction;
                 return Some(Duration::from_micros(micros as u64));
             }
-            before += count;
+            smaller += count;
         }
         None
     }

@@ -128,9 +128,9 @@ impl ConnectionManager {
     }
 
     /// Judges the sender of a request, and changes the headers accordingly:
-    /// those of the connection are taken off, and those that only clients inside
-    /// the mesh may send. `x-forwarded-proto` afterwards is the scheme of the
-    /// request. `fresh_id` is the id of a request that has none.
+    /// those of the connection are taken off, and those that only clients
+    /// inside the mesh may send. `x-forwarded-proto` afterwards is the scheme
+    /// of the request. `fresh_id` is the id of a request that has none.
     pub fn prepare_request(
         &self,
         headers: &mut Headers,
@@ -159,8 +159,8 @@ impl ConnectionManager {
     #[must_use]
     pub fn allows_upgrade(&self, upgrade: &str) -> bool {
         let mut upgrades = self.upgrades.iter();
-        let found = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
-        found.is_some_and(|(_, is_allowed)| *is_allowed)
+        let entry = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
+        entry.is_some_and(|(_, is_allowed)| *is_allowed)
     }
 }
 

@@ -62,11 +62,11 @@ impl PathPolicy {
         if path.contains('#') {
             return NormalisedPath::Refused;
         }
-        let (bare, query) = split_query(path);
-        let mut new = Cow::Borrowed(bare);
+        let (plain_path, query) = split_query(path);
+        let mut new = Cow::Borrowed(plain_path);
         let mut is_redirect = false;
         if self.escaped_slashes != EscapedSlashes::Keep
-            && let Some(unescaped) = unescape_slashes(bare)
+            && let Some(unescaped) = unescape_slashes(plain_path)
         {
             if self.escaped_slashes == EscapedSlashes::Reject {
                 return NormalisedPath::Refused;
@@ -102,20 +102,20 @@ impl PathPolicy {
 
 /// Decodes escaped slashes; `None` if there is none.
 fn unescape_slashes(path: &str) -> Option<String> {
-    let mut out = String::with_capacity(path.len());
+    let mut unescaped = String::with_capacity(path.len());
     let mut remainder = path;
-    while let Some(at) = remainder.find('%') {
-        out.push_str(&remainder[..at]);
-        let slash = match remainder.get(at + 1..at + 3) {
+    while let Some(percent) = remainder.find('%') {
+        unescaped.push_str(&remainder[..percent]);
+        let slash = match remainder.get(percent + 1..percent + 3) {
             Some("2F" | "2f") => Some('/'),
             Some("5C" | "5c") => Some('\\'),
             _ => None,
         };
-        out.push(slash.unwrap_or('%'));
-        remainder = &remainder[at + if slash.is_some() { 3 } else { 1 }..];
+        unescaped.push(slash.unwrap_or('%'));
+        remainder = &remainder[percent + if slash.is_some() { 3 } else { 1 }..];
     }
-    out.push_str(remainder);
-    (out.len() != path.len()).then_some(out)
+    unescaped.push_str(remainder);
+    (unescaped.len() != path.len()).then_some(unescaped)
 }
 
 /// Resolves dot segments, decodes escapes of unreserved characters, and writes
@@ -138,37 +138,37 @@ fn canonical(path: &str) -> Option<String> {
     if is_directory {
         segments.push(String::new());
     }
-    let mut out = String::with_capacity(path.len());
+    let mut path = String::with_capacity(path.len());
     for segment in &segments {
-        out.push('/');
-        out.push_str(segment);
+        path.push('/');
+        path.push_str(segment);
     }
-    match out.is_empty() {
+    match path.is_empty() {
         true => Some("/".to_owned()),
-        false => Some(out),
+        false => Some(path),
     }
 }
 
 fn unescape_segment(segment: &str) -> Option<String> {
-    let mut out = String::with_capacity(segment.len());
+    let mut unescaped = String::with_capacity(segment.len());
     let mut remainder = segment;
-    while let Some(at) = remainder.find('%') {
-        push_escaped(&remainder[..at], &mut out);
-        let digits = remainder.get(at + 1..at + 3);
+    while let Some(percent) = remainder.find('%') {
+        push_escaped(&remainder[..percent], &mut unescaped);
+        let digits = remainder.get(percent + 1..percent + 3);
         let code = digits.and_then(|digits| match digits.starts_with('+') {
             true => None,
             false => u8::from_str_radix(digits, 16).ok(),
         });
         match code {
             Some(0) => return None,
-            Some(code) if is_unreserved(code) => out.push(char::from(code)),
-            Some(_) => out.push_str(&remainder[at..at + 3]),
-            None => out.push('%'),
+            Some(code) if is_unreserved(code) => unescaped.push(char::from(code)),
+            Some(_) => unescaped.push_str(&remainder[percent..percent + 3]),
+            None => unescaped.push('%'),
         }
-        remainder = &remainder[at + if code.is_some() { 3 } else { 1 }..];
+        remainder = &remainder[percent + if code.is_some() { 3 } else { 1 }..];
     }
-    push_escaped(remainder, &mut out);
-    Some(out)
+    push_escaped(remainder, &mut unescaped);
+    Some(unescaped)
 }
 
 fn is_unreserved(byte: u8) -> bool {

@@ -62,7 +62,8 @@ impl Headers {
         self.lines.is_empty()
     }
 
-    /// Returns the value of the first line of this name, which is in lower case.
+    /// Returns the value of the first line of this name, which is in lower
+    /// case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.all(name).next()
@@ -118,8 +119,8 @@ impl Headers {
         let line = self.lines.iter_mut().find(|l| l.name == name.as_bytes());
         match line {
             Some(line) if !line.value.is_empty() => {
-                let joined = [&*line.value, separator.as_bytes(), value.as_bytes()].concat();
-                line.value = joined.into();
+                let line_value = [&*line.value, separator.as_bytes(), value.as_bytes()].concat();
+                line.value = line_value.into();
             }
             Some(line) => line.value = value.to_owned().into(),
             None => self.append(name.to_owned(), value.to_owned()),
@@ -152,12 +153,12 @@ impl Headers {
         let (Some(first), Some(second)) = (values.next(), values.next()) else {
             return;
         };
-        let mut joined = [first, b",", second].concat();
+        let mut merged = [first, b",", second].concat();
         for value in values {
-            joined.push(b',');
-            joined.extend_from_slice(value);
+            merged.push(b',');
+            merged.extend_from_slice(value);
         }
-        self.set(name, joined);
+        self.set(name, merged);
     }
 }
 

@@ -34,7 +34,8 @@ enum Action {
 }
 
 impl Mutations {
-    /// Compiles the fields `{kind}_headers_to_add` and `{kind}_headers_to_remove`.
+    /// Compiles the fields `{kind}_headers_to_add` and
+    /// `{kind}_headers_to_remove`.
     pub(crate) fn compile(
         added: &[HeaderValueOption],
         removed: &[String],
@@ -60,8 +61,8 @@ impl Mutations {
         }
     }
 
-    /// Applies the mutations. Headers are removed first; overwritten headers come
-    /// before added ones. Formats see the headers without those removed.
+    /// Applies the mutations. Headers are removed first; overwritten headers
+    /// come before added ones. Formats see the headers without those removed.
     fn apply(&self, headers: &mut Headers, side: Side, context: &FormatContext<'_>) {
         self.removed.iter().for_each(|name| headers.remove(name));
         let context = side.seen(headers, context);
@@ -104,14 +105,16 @@ pub(crate) enum Side {
 impl Side {
     /// What formats see: the headers as they are by now.
     fn seen<'h>(self, headers: &'h Headers, context: &FormatContext<'h>) -> FormatContext<'h> {
-        let mut seen = *context;
+        let mut visible = *context;
         match self {
             Self::Request => {
-                seen.request = seen.request.map(|request| Request { headers, ..request });
+                visible.request = visible
+                    .request
+                    .map(|request| Request { headers, ..request });
             }
-            Self::Response => seen.response = Some(headers),
+            Self::Response => visible.response = Some(headers),
         }
-        seen
+        visible
     }
 }
 

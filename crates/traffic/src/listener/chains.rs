@@ -29,8 +29,8 @@ pub enum FoundChain {
 }
 
 impl FilterChains {
-    /// Compiles the matches of a listener. What cannot be compiled is a finding;
-    /// so are two chains that the same connections would take.
+    /// Compiles the matches of a listener. What cannot be compiled is a
+    /// finding; so are two chains that the same connections would take.
     pub fn compile(message: &Listener) -> Result<Self, Findings> {
         let mut findings = Findings::default();
         let place = Place::ROOT;
@@ -61,33 +61,33 @@ impl FilterChains {
     #[must_use]
     pub fn find(&self, incoming: &Incoming<'_>) -> Option<FoundChain> {
         let mut steps = ORDER.iter();
-        let found = steps.try_fold(0, |node, step| self.nodes[node].follow(*step, incoming));
+        let node = steps.try_fold(0, |node, step| self.nodes[node].follow(*step, incoming));
         let otherwise = || self.has_default.then_some(FoundChain::Default);
-        found.map(FoundChain::Listed).or_else(otherwise)
+        node.map(FoundChain::Listed).or_else(otherwise)
     }
 
     /// Adds a chain below a node, under each combination of what is wanted of
     /// the fields that are left. Returns a chain that is there already.
     fn add(&mut self, node: usize, wants: &[Vec<Want>], chain: usize) -> Option<usize> {
-        let (here, below) = wants.split_first()?;
+        let (first_want, other_wants) = wants.split_first()?;
         let mut other = None;
-        for want in here {
-            let known = self.nodes[node].get(want);
-            let found = match (known, below.is_empty()) {
-                (Some(known), true) => Some(known),
+        for want in first_want {
+            let next = self.nodes[node].get(want);
+            let target = match (next, other_wants.is_empty()) {
+                (Some(next), true) => Some(next),
                 (None, true) => {
                     self.nodes[node].put(want, chain);
                     None
                 }
-                (Some(known), false) => self.add(known, below, chain),
+                (Some(next), false) => self.add(next, other_wants, chain),
                 (None, false) => {
                     let new = self.nodes.len();
                     self.nodes.push(Node::default());
                     self.nodes[node].put(want, new);
-                    self.add(new, below, chain)
+                    self.add(new, other_wants, chain)
                 }
             };
-            other = other.or(found);
+            other = other.or(target);
         }
         other
     }

@@ -46,8 +46,8 @@ pub(super) enum Want {
     External,
 }
 
-/// One place in the tree: what is wanted of a field, and where that leads. Below
-/// the last field it is the index of a chain.
+/// One place in the tree: what is wanted of a field, and where that leads.
+/// Below the last field it is the index of a chain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Node {
     anything: Option<usize>,
@@ -74,29 +74,29 @@ impl Node {
     }
 
     /// Adds a want that leads somewhere.
-    pub(super) fn put(&mut self, want: &Want, to: usize) {
+    pub(super) fn put(&mut self, want: &Want, target: usize) {
         match want {
-            Want::Anything => self.anything = Some(to),
+            Want::Anything => self.anything = Some(target),
             Want::Port(port) => {
-                self.ports.insert(*port, to);
+                self.ports.insert(*port, target);
             }
             Want::Range(range) => {
-                self.ranges.insert(*range, to);
+                self.ranges.insert(*range, target);
                 let lengths = &mut self.lengths;
                 lengths.push(range.length());
                 lengths.sort_unstable_by(|a, b| b.cmp(a));
                 lengths.dedup();
             }
             Want::Text(text) => {
-                self.texts.insert(text.clone(), to);
+                self.texts.insert(text.clone(), target);
             }
-            Want::Local => self.local = Some(to),
-            Want::External => self.external = Some(to),
+            Want::Local => self.local = Some(target),
+            Want::External => self.external = Some(target),
         }
     }
 
-    /// Returns where a connection goes from here: by the most specific want that
-    /// it meets.
+    /// Returns where a connection goes from here: by the most specific want
+    /// that it meets.
     pub(super) fn follow(&self, step: Step, incoming: &Incoming<'_>) -> Option<usize> {
         let specific = match step {
             Step::Port => self.port(incoming.destination),
@@ -133,8 +133,8 @@ impl Node {
         if self.texts.is_empty() || name.is_empty() {
             return None;
         }
-        let whole = self.texts.get(name).copied();
+        let exact = self.texts.get(name).copied();
         let mut dots = memchr::memchr_iter(b'.', name.as_bytes());
-        whole.or_else(|| dots.find_map(|dot| self.texts.get(&name[dot..]).copied()))
+        exact.or_else(|| dots.find_map(|dot| self.texts.get(&name[dot..]).copied()))
     }
 }

@@ -161,18 +161,18 @@ fn parse_substitution(text: &str, groups: usize) -> Result<Vec<Part>, String> {
 
 /// Translates an expression of RE2.
 fn translate(expression: &str) -> String {
-    let mut out = String::with_capacity(expression.len() + 8);
+    let mut translated = String::with_capacity(expression.len() + 8);
     let mut remainder = expression;
     while let Some(character) = remainder.chars().next() {
         remainder = &remainder[character.len_utf8()..];
         match character {
-            '\\' => remainder = translate_escape(remainder, &mut out),
-            '[' => remainder = translate_class(remainder, &mut out),
-            '{' if !begins_repetition(remainder) => out.push_str(r"\{"),
-            _ => out.push(character),
+            '\\' => remainder = translate_escape(remainder, &mut translated),
+            '[' => remainder = translate_class(remainder, &mut translated),
+            '{' if !begins_repetition(remainder) => translated.push_str(r"\{"),
+            _ => translated.push(character),
         }
     }
-    out
+    translated
 }
 
 fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
@@ -180,7 +180,7 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         output.push('\\');
         return remainder;
     };
-    let after = &remainder[character.len_utf8()..];
+    let tail = &remainder[character.len_utf8()..];
     match character {
         'd' => output.push_str("[0-9]"),
         'D' => output.push_str("[^0-9]"),
@@ -192,66 +192,66 @@ fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
         'B' => output.push_str(r"(?-u:\B)"),
         'C' => output.push_str("(?s-u:.)"),
         'Q' => {
-            let (quoted, after) = after.split_once(r"\E").unwrap_or((after, ""));
+            let (quoted, tail) = tail.split_once(r"\E").unwrap_or((tail, ""));
             output.push_str(&regex::escape(quoted));
-            return after;
+            return tail;
         }
         '0' => {
-            let digits = after
+            let digits = tail
                 .bytes()
                 .take(2)
                 .take_while(|b| (b'0'..=b'7').contains(b));
             let digits = digits.count();
-            let code = u32::from_str_radix(&after[..digits], 8).unwrap_or(0);
+            let code = u32::from_str_radix(&tail[..digits], 8).unwrap_or(0);
             output.push_str(&format!("\\x{{{code:x}}}"));
-            return &after[digits..];
+            return &tail[digits..];
         }
         _ => {
             output.push('\\');
             output.push(character);
         }
     }
-    after
+    tail
 }
 
 /// Translates a class, from behind its `[`.
 fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
     output.push('[');
     let mut remainder = remainder;
-    if let Some(after) = remainder.strip_prefix('^') {
+    if let Some(tail) = remainder.strip_prefix('^') {
         output.push('^');
-        remainder = after;
+        remainder = tail;
     }
-    if let Some(after) = remainder.strip_prefix(']') {
+    if let Some(tail) = remainder.strip_prefix(']') {
         output.push_str(r"\]");
-        remainder = after;
+        remainder = tail;
     }
     while let Some(character) = remainder.chars().next() {
-        let after = &remainder[character.len_utf8()..];
+        let tail = &remainder[character.len_utf8()..];
         match character {
             ']' => {
                 output.push(']');
-                return after;
+                return tail;
             }
             '\\' => {
-                remainder = translate_escape(after, output);
+                remainder = translate_escape(tail, output);
                 continue;
             }
-            '[' if after.starts_with(':') && after.contains(":]") => {
-                let end = after.find(":]").map_or(0, |end| end + 2);
+            '[' if tail.starts_with(':') && tail.contains(":]") => {
+                let end = tail.find(":]").map_or(0, |end| end + 2);
                 output.push('[');
-                output.push_str(&after[..end]);
-                remainder = &after[end..];
+                output.push_str(&tail[..end]);
+                remainder = &tail[end..];
                 continue;
             }
             '[' | '&' | '~' => {
                 output.push('\\');
                 output.push(character);
             }
-            '-' if after.starts_with('-') => output.push_str(r"\-"),
+            '-' if tail.starts_with('-') => output.push_str(r"\-"),
             _ => output.push(character),
         }
-        remainder = after;
+        remainder = tail;
     }
     remainder
 }
@@ -261,9 +261,9 @@ fn begins_repetition(remainder: &str) -> bool {
     let Some((inside, _)) = remainder.split_once('}') else {
         return false;
     };
-    let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
+    let (least, largest) = inside.split_once(',').unwrap_or((inside, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    !least.is_empty() && is_number(least) && is_number(most)
+    !least.is_empty() && is_number(least) && is_number(largest)
 }
 
 #[cfg(test)]

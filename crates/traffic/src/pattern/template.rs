@@ -59,15 +59,15 @@ struct Reader<'t> {
 impl Reader<'_> {
     fn read(&mut self) -> Result<(), String> {
         while let Some(character) = self.rest.chars().next() {
-            if let Some(after) = self.rest.strip_prefix("**") {
-                self.rest = after;
+            if let Some(tail) = self.rest.strip_prefix("**") {
+                self.rest = tail;
                 self.glob("**")?;
-            } else if let Some(after) = self.rest.strip_prefix('*') {
-                self.rest = after;
+            } else if let Some(tail) = self.rest.strip_prefix('*') {
+                self.rest = tail;
                 self.glob("*")?;
-            } else if let Some(after) = self.rest.strip_prefix('{') {
-                let (inside, after) = after.split_once('}').ok_or("a `{` is not closed")?;
-                self.rest = after;
+            } else if let Some(tail) = self.rest.strip_prefix('{') {
+                let (inside, tail) = tail.split_once('}').ok_or("a `{` is not closed")?;
+                self.rest = tail;
                 self.variable(inside)?;
             } else {
                 self.rest = &self.rest[character.len_utf8()..];
@@ -156,14 +156,17 @@ impl TemplateRewrite {
         }
         let mut parts = Vec::new();
         let mut remainder = text;
-        while let Some((literal, after)) = remainder.split_once('{') {
-            let (name, after) = after.split_once('}').ok_or("a `{` is not closed")?;
-            let variable = template.variables.iter().position(|known| known == name);
+        while let Some((literal, tail)) = remainder.split_once('{') {
+            let (name, tail) = tail.split_once('}').ok_or("a `{` is not closed")?;
+            let variable = template
+                .variables
+                .iter()
+                .position(|existing| existing == name);
             let variable =
                 variable.ok_or_else(|| format!("{name:?} is no variable of the template"))?;
             parts.push(Part::Literal(literal.to_owned()));
             parts.push(Part::Variable(variable));
-            remainder = after;
+            remainder = tail;
         }
         parts.push(Part::Literal(remainder.to_owned()));
         Ok(Self {
@@ -176,16 +179,16 @@ impl TemplateRewrite {
     /// stays.
     pub(crate) fn apply(&self, path: &str) -> Option<String> {
         let captures = self.template.regex.captures(path.as_bytes())?;
-        let mut out = String::new();
+        let mut output = String::new();
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => out.push_str(literal),
+                Part::Literal(literal) => output.push_str(literal),
                 Part::Variable(variable) => {
                     let matched = captures.get(variable + 1)?;
-                    out.push_str(path.get(matched.range())?);
+                    output.push_str(path.get(matched.range())?);
                 }
             }
         }
-        Some(out)
+        Some(output)
     }
 }

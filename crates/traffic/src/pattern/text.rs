@@ -114,10 +114,10 @@ impl Part {
 }
 
 impl Case {
-    pub(crate) fn is_equal(self, a: &[u8], b: &[u8]) -> bool {
+    pub(crate) fn is_equal(self, left: &[u8], right: &[u8]) -> bool {
         match self {
-            Self::Sensitive => a == b,
-            Self::Ignored => a.eq_ignore_ascii_case(b),
+            Self::Sensitive => left == right,
+            Self::Ignored => left.eq_ignore_ascii_case(right),
         }
     }
 }

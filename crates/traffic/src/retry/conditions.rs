@@ -77,10 +77,10 @@ impl Conditions {
     pub fn parse(words: &str) -> Self {
         let mut conditions = Self::default();
         for word in words.split(',').map(str::trim) {
-            let plain = WORDS.iter().find(|(known, _)| *known == word);
-            let grpc = GRPC_WORDS.iter().find(|(known, ..)| *known == word);
-            let found = plain.map(|(_, condition)| *condition);
-            if let Some(condition) = found.or(grpc.map(|(_, condition, _)| *condition)) {
+            let http = WORDS.iter().find(|(listed, _)| *listed == word);
+            let grpc = GRPC_WORDS.iter().find(|(listed, ..)| *listed == word);
+            let condition = http.map(|(_, condition)| *condition);
+            if let Some(condition) = condition.or(grpc.map(|(_, condition, _)| *condition)) {
                 conditions.add(condition);
             }
         }

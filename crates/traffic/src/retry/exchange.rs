@@ -150,8 +150,8 @@ impl<'p> Exchange<'p> {
 
     /// Handles that time has passed.
     pub fn handle_timeout(&mut self, now: Duration, context: &RetryContext) -> Step {
-        let is_over = |limit: Option<Duration>, since: Duration| {
-            limit.is_some_and(|limit| since + limit <= now)
+        let is_over = |limit: Option<Duration>, start: Duration| {
+            limit.is_some_and(|limit| start + limit <= now)
         };
         if is_over(self.timeouts.stream, self.started) {
             return Step::Reply(Reply::StreamDuration);
@@ -168,7 +168,7 @@ impl<'p> Exchange<'p> {
         if self.upstream_end().is_some_and(|end| end <= now) {
             return Step::Reply(Reply::UpstreamStreamDuration);
         }
-        match self.first_late().is_some_and(|late| late <= now) {
+        match self.first_late().is_some_and(|deadline| deadline <= now) {
             true => self.handle_late(now, context),
             false => Step::Wait,
         }

@@ -92,8 +92,8 @@ impl RetryPolicy {
     }
 
     /// Returns how often an endpoint is chosen again if it was tried before;
-    /// `None` if that does not matter (44). After the last time, the endpoint is
-    /// taken all the same.
+    /// `None` if that does not matter (44). After the last time, the endpoint
+    /// is taken all the same.
     #[must_use]
     pub fn host_attempts(&self) -> Option<u32> {
         self.avoids_previous_hosts.then_some(self.host_attempts)
@@ -107,15 +107,15 @@ impl RetryPolicy {
 }
 
 fn back_off(message: &Message, place: &Place<'_>, findings: &mut Findings) -> BackOff {
-    let Some(given) = &message.retry_back_off else {
+    let Some(back_off) = &message.retry_back_off else {
         return BackOff::default();
     };
     let place = place.field("retry_back_off");
-    let Some(base) = given.base_interval.as_ref().map(duration) else {
+    let Some(base) = back_off.base_interval.as_ref().map(duration) else {
         findings.add(&place.field("base_interval"), Problem::Missing);
         return BackOff::default();
     };
-    let max = given.max_interval.as_ref().map_or(base * 10, duration);
+    let max = back_off.max_interval.as_ref().map_or(base * 10, duration);
     if max < base {
         let problem = "is below base_interval; raise it".to_owned();
         findings.add(&place.field("max_interval"), Problem::Other(problem));
@@ -124,8 +124,8 @@ fn back_off(message: &Message, place: &Place<'_>, findings: &mut Findings) -> Ba
 }
 
 fn rate_limited(message: &Message) -> Option<RateLimited> {
-    let given = message.rate_limited_retry_back_off.as_ref()?;
-    let headers = given.reset_headers.iter().map(|header| {
+    let back_off = message.rate_limited_retry_back_off.as_ref()?;
+    let headers = back_off.reset_headers.iter().map(|header| {
         let format = match header.format() {
             ResetHeaderFormat::Seconds => ResetFormat::Seconds,
             ResetHeaderFormat::UnixTimestamp => ResetFormat::UnixTimestamp,
@@ -134,7 +134,7 @@ fn rate_limited(message: &Message) -> Option<RateLimited> {
     });
     Some(RateLimited {
         headers: headers.collect(),
-        max: given
+        max: back_off
             .max_interval
             .as_ref()
             .map_or(Duration::from_secs(300), duration),

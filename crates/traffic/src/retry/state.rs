@@ -64,7 +64,7 @@ impl<'p> RetryState<'p> {
         };
         let codes = list("x-envoy-retriable-status-codes");
         let names = list("x-envoy-retriable-header-names").filter(|name| !name.is_empty());
-        let given = headers
+        let header_retries = headers
             .text("x-envoy-max-retries")
             .and_then(|text| text.parse().ok());
         Self {
@@ -72,7 +72,7 @@ impl<'p> RetryState<'p> {
             conditions,
             status_codes: codes.filter_map(|code| code.parse().ok()).collect(),
             header_names: names.map(str::to_ascii_lowercase).collect(),
-            left: given.unwrap_or(policy.retries),
+            left: header_retries.unwrap_or(policy.retries),
             done: 0,
         }
     }
@@ -94,8 +94,8 @@ impl<'p> RetryState<'p> {
             return RetryVerdict::No;
         }
         let limited = self.policy.rate_limited.as_ref();
-        let asked = limited.and_then(|l| l.delay(headers, context.unix, context.random));
-        self.again(asked, context.random)
+        let requested_delay = limited.and_then(|l| l.delay(headers, context.unix, context.random));
+        self.again(requested_delay, context.random)
     }
 
     /// Judges a reset.
@@ -136,13 +136,14 @@ impl<'p> RetryState<'p> {
             || (self.conditions.has(Condition::Headers) && is_named())
     }
 
-    fn again(&mut self, asked: Option<Duration>, random: u64) -> RetryVerdict {
+    fn again(&mut self, requested_delay: Option<Duration>, random: u64) -> RetryVerdict {
         if self.left == 0 {
             return RetryVerdict::LimitExceeded;
         }
         self.left -= 1;
         self.done += 1;
-        let delay = asked.unwrap_or_else(|| self.policy.back_off.delay(self.done, random));
+        let delay =
+            requested_delay.unwrap_or_else(|| self.policy.back_off.delay(self.done, random));
         RetryVerdict::Retry(delay)
     }
 }

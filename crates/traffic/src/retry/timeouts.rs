@@ -32,7 +32,8 @@ struct StreamDuration {
 /// The timeouts of one request. Each is absent if it is off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the end of the request to the end of the response, retries included.
+    /// From the end of the request to the end of the response, retries
+    /// included.
     pub response: Option<Duration>,
     /// From the start of an attempt to the headers of its response.
     pub per_try: Option<Duration>,
@@ -42,7 +43,8 @@ pub struct Timeouts {
     pub stream: Option<Duration>,
     /// Of an attempt, counted by the upstream's side.
     pub upstream_stream: Option<Duration>,
-    /// Whether a timeout is answered by 204 (`x-envoy-upstream-rq-timeout-alt-response`).
+    /// Whether a timeout is answered by 204
+    /// (`x-envoy-upstream-rq-timeout-alt-response`).
     pub answers_no_content: bool,
 }
 
@@ -51,10 +53,10 @@ impl RouteTimeouts {
         let stream = message
             .max_stream_duration
             .as_ref()
-            .map(|given| StreamDuration {
-                max: given.max_stream_duration.as_ref().map(duration),
-                grpc_max: given.grpc_timeout_header_max.as_ref().map(duration),
-                grpc_offset: given
+            .map(|limits| StreamDuration {
+                max: limits.max_stream_duration.as_ref().map(duration),
+                grpc_max: limits.grpc_timeout_header_max.as_ref().map(duration),
+                grpc_offset: limits
                     .grpc_timeout_header_offset
                     .as_ref()
                     .map_or(Duration::ZERO, duration),
@@ -81,8 +83,8 @@ impl RouteTimeouts {
             Some(_) => Duration::ZERO,
             None => ROUTE_TIMEOUT,
         };
-        let given = millis(headers, "x-envoy-upstream-rq-timeout-ms");
-        let response = given.or(self.response).unwrap_or(default);
+        let header_timeout = millis(headers, "x-envoy-upstream-rq-timeout-ms");
+        let response = header_timeout.or(self.response).unwrap_or(default);
         let per_try = millis(headers, "x-envoy-upstream-rq-per-try-timeout-ms");
         let per_try = per_try.or(policy.per_try_timeout).unwrap_or_default();
         let per_try = match !response.is_zero() && per_try >= response {
@@ -104,14 +106,14 @@ impl RouteTimeouts {
 
 impl StreamDuration {
     fn of_request(&self, request: &Request<'_>) -> Option<Duration> {
-        let asked = request.headers.text("grpc-timeout").and_then(grpc_timeout);
-        match (self.grpc_max, asked) {
-            (Some(max), Some(asked)) if request.is_grpc() => {
-                let asked = match max.is_zero() {
-                    true => asked,
-                    false => asked.min(max),
+        let requested = request.headers.text("grpc-timeout").and_then(grpc_timeout);
+        match (self.grpc_max, requested) {
+            (Some(max), Some(requested)) if request.is_grpc() => {
+                let requested = match max.is_zero() {
+                    true => requested,
+                    false => requested.min(max),
                 };
-                Some(asked.saturating_sub(self.grpc_offset))
+                Some(requested.saturating_sub(self.grpc_offset))
             }
             _ => self.max,
         }

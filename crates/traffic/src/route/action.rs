@@ -149,8 +149,8 @@ impl Forwarding {
         &self.retry
     }
 
-    /// Whether an attempt that takes too long goes on beside the next one (45). A
-    /// client inside the mesh may say so itself.
+    /// Whether an attempt that takes too long goes on beside the next one (45).
+    /// A client inside the mesh may say so itself.
     #[must_use]
     pub fn hedges(&self, request: &Request<'_>) -> bool {
         match request.headers.get("x-envoy-hedge-on-per-try-timeout") {
@@ -183,7 +183,7 @@ impl Forwarding {
     #[must_use]
     pub fn allows_upgrade(&self, upgrade: &str) -> Option<bool> {
         let mut upgrades = self.upgrades.iter();
-        let found = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
-        found.map(|(_, is_allowed)| *is_allowed)
+        let entry = upgrades.find(|(name, _)| name.eq_ignore_ascii_case(upgrade));
+        entry.map(|(_, is_allowed)| *is_allowed)
     }
 }

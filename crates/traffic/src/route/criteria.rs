@@ -91,8 +91,8 @@ impl Criteria {
         })
     }
 
-    /// Tests a request. The fraction comes first, as in Envoy: a request outside
-    /// it is not looked at.
+    /// Tests a request. The fraction comes first, as in Envoy: a request
+    /// outside it is not looked at.
     pub(super) fn test(&self, trial: &Trial<'_>) -> Result<(), Mismatch<'_>> {
         if let Some(fraction) = &self.fraction
             && !fraction.includes(trial.runtime, trial.random)

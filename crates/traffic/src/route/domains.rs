@@ -111,8 +111,8 @@ impl Wildcards {
     fn add(&mut self, text: &str, host: Arc<VirtualHost>) {
         self.hosts.insert(text, host);
         match self.position(text.len()) {
-            Ok(at) => self.lengths[at].1 += 1,
-            Err(at) => self.lengths.insert(at, (text.len(), 1)),
+            Ok(position) => self.lengths[position].1 += 1,
+            Err(position) => self.lengths.insert(position, (text.len(), 1)),
         }
     }
 
@@ -120,10 +120,10 @@ impl Wildcards {
         if self.hosts.remove(text).is_none() {
             return;
         }
-        if let Ok(at) = self.position(text.len()) {
-            self.lengths[at].1 -= 1;
-            if self.lengths[at].1 == 0 {
-                self.lengths.remove(at);
+        if let Ok(position) = self.position(text.len()) {
+            self.lengths[position].1 -= 1;
+            if self.lengths[position].1 == 0 {
+                self.lengths.remove(position);
             }
         }
     }

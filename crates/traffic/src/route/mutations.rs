@@ -68,7 +68,7 @@ impl<'t> RouteMatch<'t> {
         context: &FormatContext<'_>,
     ) {
         let [entry, others @ ..] = self.places(forward);
-        let entry = entry.map(|both| &both.request);
+        let entry = entry.map(|mutations| &mutations.request);
         apply_all(entry, headers, Side::Request, context);
         // The host of a weighted cluster is there from now on.
         let host = forward.and_then(|forward| forward.cluster.entry?.host_rewrite());
@@ -76,7 +76,10 @@ impl<'t> RouteMatch<'t> {
         if let (Some(request), Some(authority)) = (&mut context.request, host) {
             request.authority = authority;
         }
-        let others = others.into_iter().flatten().map(|both| &both.request);
+        let others = others
+            .into_iter()
+            .flatten()
+            .map(|mutations| &mutations.request);
         apply_all(others, headers, Side::Request, &context);
     }
 
@@ -89,22 +92,22 @@ impl<'t> RouteMatch<'t> {
         context: &FormatContext<'_>,
     ) {
         let places = self.places(forward);
-        let mutations = places.into_iter().flatten().map(|both| &both.response);
+        let mutations = places.into_iter().flatten().map(|place| &place.response);
         apply_all(mutations, headers, Side::Response, context);
     }
 
-    /// The places that mutate headers, in order. The last one wins, which is the
-    /// least specific one unless the configuration says otherwise. A weighted
-    /// cluster is first in any case.
+    /// The places that mutate headers, in order. The last one wins, which is
+    /// the least specific one unless the configuration says otherwise. A
+    /// weighted cluster is first in any case.
     fn places(&self, forward: Option<&Forward<'t>>) -> [Option<&'t BothMutations>; 4] {
         let entry = forward.and_then(|forward| forward.cluster.entry);
         let entry = entry.map(|entry| &entry.mutations);
         let route = Some(&self.route.mutations);
         let host = Some(&self.virtual_host.mutations);
-        let (all, specific_wins) = self.table_mutations();
+        let (table_places, specific_wins) = self.table_mutations();
         match specific_wins {
-            false => [entry, route, host, Some(all)],
-            true => [entry, Some(all), host, route],
+            false => [entry, route, host, Some(table_places)],
+            true => [entry, Some(table_places), host, route],
         }
     }
 }

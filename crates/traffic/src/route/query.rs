@@ -112,8 +112,8 @@ pub(crate) fn cookie<'h>(headers: &'h Headers, name: &str) -> Option<&'h [u8]> {
     let mut pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
     pairs.find_map(|pair| {
         let pair = pair.trim_ascii_start();
-        let at = memchr::memchr(b'=', pair)?;
-        (&pair[..at] == name.as_bytes()).then(|| unquote(&pair[at + 1..]))
+        let equals_sign = memchr::memchr(b'=', pair)?;
+        (&pair[..equals_sign] == name.as_bytes()).then(|| unquote(&pair[equals_sign + 1..]))
     })
 }
 

@@ -123,10 +123,10 @@ impl Redirect {
     }
 
     fn push_path(&self, request: &Request<'_>, path: Option<&PathMatcher>, output: &mut String) {
-        let (bare, query) = split_query(request.path);
+        let (plain_path, query) = split_query(request.path);
         let keeps_query = match &self.path {
             PathChange::None => {
-                output.push_str(bare);
+                output.push_str(plain_path);
                 true
             }
             PathChange::Whole(new) => {
@@ -134,12 +134,12 @@ impl Redirect {
                 !new.contains('?')
             }
             PathChange::Prefix(new) => {
-                output.push_str(&replace_prefix(bare, path, new));
+                output.push_str(&replace_prefix(plain_path, path, new));
                 true
             }
             PathChange::Regex(substitution) => {
-                let new = substitution.apply(bare);
-                output.push_str(if new.is_empty() { bare } else { &new });
+                let new = substitution.apply(plain_path);
+                output.push_str(if new.is_empty() { plain_path } else { &new });
                 true
             }
         };

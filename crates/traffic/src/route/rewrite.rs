@@ -37,12 +37,12 @@ impl PathRewrite {
         let has_format = !message.path_rewrite.is_empty();
         findings.unsupported(&place.field("path_rewrite"), has_format);
         let has_prefix = !message.prefix_rewrite.is_empty();
-        let given = [
+        let rewrites = [
             has_prefix,
             message.regex_rewrite.is_some(),
             message.path_rewrite_policy.is_some(),
         ];
-        if given.iter().filter(|is_given| **is_given).count() > 1 {
+        if rewrites.iter().filter(|is_given| **is_given).count() > 1 {
             let problem = "more than one of prefix_rewrite, regex_rewrite and \
                            path_rewrite_policy is set; keep one";
             findings.add(place, Problem::Other(problem.to_owned()));
@@ -65,12 +65,12 @@ impl PathRewrite {
     /// Returns the new path, with the query; `None` if the path stays as it is
     /// and `x-envoy-original-path` is not added.
     pub(super) fn apply(&self, path: &str, matcher: &PathMatcher) -> Option<String> {
-        let (bare, query) = split_query(path);
+        let (plain_path, query) = split_query(path);
         let mut new = match self {
             Self::None => return None,
-            Self::Prefix(prefix) => replace_prefix(bare, Some(matcher), prefix),
-            Self::Regex(substitution) => substitution.apply(bare).into_owned(),
-            Self::Template(template) => template.apply(bare)?,
+            Self::Prefix(prefix) => replace_prefix(plain_path, Some(matcher), prefix),
+            Self::Regex(substitution) => substitution.apply(plain_path).into_owned(),
+            Self::Template(template) => template.apply(plain_path)?,
         };
         // Envoy ignores a rewrite to nothing.
         if new.is_empty() {

@@ -137,13 +137,13 @@ impl Builder {
             false => line.split(&*self.separator).collect(),
         }
         .into_iter();
-        let found = match &self.element {
+        let value = match &self.element {
             Element::Index(index) => elements.nth(*index)?,
             Element::Keyed { key, separator } => elements.find_map(|element| {
                 let (name, value) = element.split_once(&**separator)?;
                 (name == &**key).then_some(value)
             })?,
         };
-        Some(found.to_owned())
+        Some(value.to_owned())
     }
 }

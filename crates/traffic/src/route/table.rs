@@ -189,8 +189,8 @@ impl RouteTable {
         let path = self.matched_path(request);
         let trial = trial(request, &path, context);
         let mut routes = virtual_host.routes.iter().enumerate();
-        let found = routes.find(|(_, route)| route.criteria.test(&trial).is_ok());
-        let (index, route) = found.ok_or(NoRoute::Route(virtual_host))?;
+        let entry = routes.find(|(_, route)| route.criteria.test(&trial).is_ok());
+        let (index, route) = entry.ok_or(NoRoute::Route(virtual_host))?;
         Ok(RouteMatch {
             settings: &self.settings,
             virtual_host,
@@ -244,18 +244,22 @@ fn trial<'r>(request: &Request<'r>, path: &'r str, context: &Context<'r>) -> Tri
 /// Removes `;a=b` from every segment.
 fn without_parameters(path: &str) -> String {
     let segments = path.split('/');
-    let bare = segments.map(|segment| segment.split_once(';').map_or(segment, |(name, _)| name));
-    bare.collect::<Vec<_>>().join("/")
+    let plain_segments =
+        segments.map(|segment| segment.split_once(';').map_or(segment, |(name, _)| name));
+    plain_segments.collect::<Vec<_>>().join("/")
 }
 
 impl Settings {
     fn compile(message: &RouteConfiguration, place: &Place<'_>, findings: &mut Findings) -> Self {
         let internal = !message.internal_only_headers.is_empty();
         findings.unsupported(&place.field("internal_only_headers"), internal);
-        let own = &message.request_mirror_policies;
-        let mirrors = each("request_mirror_policies", own, place, |message, place| {
-            MirrorPolicy::compile(message, place, findings)
-        });
+        let own_policies = &message.request_mirror_policies;
+        let mirrors = each(
+            "request_mirror_policies",
+            own_policies,
+            place,
+            |message, place| MirrorPolicy::compile(message, place, findings),
+        );
         let max_body = message.max_direct_response_body_size_bytes;
         Self {
             name: message.name.as_str().into(),
@@ -308,7 +312,8 @@ impl<'t> RouteMatch<'t> {
     }
 
     /// The `location` of a request that the route redirects. A direct response
-    /// has one too if its status is 201 or a redirect's: where the request came.
+    /// has one too if its status is 201 or a redirect's: where the request
+    /// came.
     #[must_use]
     pub fn location(&self, request: &Request<'_>) -> Option<String> {
         match &self.route.action {

@@ -96,10 +96,13 @@ impl VirtualHost {
         if message.domains.is_empty() {
             findings.add(&place.field("domains"), Problem::Missing);
         }
-        let own = &message.request_mirror_policies;
-        let mirrors = each("request_mirror_policies", own, place, |message, place| {
-            MirrorPolicy::compile(message, place, findings)
-        });
+        let own_policies = &message.request_mirror_policies;
+        let mirrors = each(
+            "request_mirror_policies",
+            own_policies,
+            place,
+            |message, place| MirrorPolicy::compile(message, place, findings),
+        );
         let retry = message
             .retry_policy
             .as_ref()

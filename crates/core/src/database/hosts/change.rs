@@ -72,9 +72,9 @@ impl Table {
             hosts.apply_change(route, &change, id);
         }
 
-        let mut affected = self.requested_matching(route, &change.domains);
-        affected.extend(self.hosts_of_changed_wildcards(route, &wildcards));
-        affected
+        let mut affected_hosts = self.requested_matching(route, &change.domains);
+        affected_hosts.extend(self.hosts_of_changed_wildcards(route, &wildcards));
+        affected_hosts
     }
 
     /// Returns the wildcards of other virtual hosts whose exclusiveness may
@@ -114,16 +114,16 @@ impl Table {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
-        let mut affected = Vec::new();
+        let mut affected_hosts = Vec::new();
         for state in old_states {
             let is_exclusive = hosts.is_exclusive(&self.entries, state.owner, state.wildcard);
             if is_exclusive != state.is_exclusive {
                 let domains = own_domains(self.entry(state.owner));
-                affected.extend(self.requested_matching(route, &domains));
-                affected.push(state.owner);
+                affected_hosts.extend(self.requested_matching(route, &domains));
+                affected_hosts.push(state.owner);
             }
         }
-        affected
+        affected_hosts
     }
 
     /// Returns the requested hosts of a route configuration that one of these
@@ -135,9 +135,9 @@ impl Table {
         if hosts.requested.is_empty() {
             return Vec::new();
         }
-        let matching = domains.iter();
-        let matching = matching.flat_map(|domain| hosts.requested.matching(route, *domain));
-        matching.collect()
+        let entries = domains.iter();
+        let entries = entries.flat_map(|domain| hosts.requested.matching(route, *domain));
+        entries.collect()
     }
 }
 

@@ -46,8 +46,8 @@ impl RequestedHosts {
         let from_first = self.0.range(first..);
         let candidates = from_first.take_while(|(key, _)| key.starts_with(&common));
 
-        let matching = candidates.filter(|(key, _)| domain.matches(&host_of_key(key, route)));
-        matching.map(|(_, entry)| *entry).collect()
+        let matching_keys = candidates.filter(|(key, _)| domain.matches(&host_of_key(key, route)));
+        matching_keys.map(|(_, entry)| *entry).collect()
     }
 }
 

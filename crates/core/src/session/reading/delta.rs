@@ -31,6 +31,7 @@ pub(super) struct DeltaList {
 }
 
 impl DeltaList {
+    /// Makes the lists of a request of which nothing is read yet.
     pub(super) fn new(
         subscribe: Vec<Locator>,
         unsubscribe: Vec<Locator>,
@@ -220,20 +221,20 @@ fn ignore_ambiguous_versions(
 /// with several sets of parameters, or with others than those of a wildcard or
 /// glob beside them (TP2).
 fn names_with_variants(list: &[Locator], plain_params: &Params) -> HashSet<Name> {
-    let parsed: Vec<_> = list
+    let parsed_locators: Vec<_> = list
         .iter()
         .filter_map(|locator| {
             let selector = Selector::parse(&locator.name, usize::MAX).ok()?;
             Some((selector, locator.params.as_ref().unwrap_or(plain_params)))
         })
         .collect();
-    let has_scope = parsed
+    let has_scope = parsed_locators
         .iter()
         .any(|(selector, _)| !matches!(selector, Selector::Name(_)));
 
     let mut first_params: HashMap<&Name, &Params> = HashMap::new();
     let mut names = HashSet::new();
-    for (selector, params) in &parsed {
+    for (selector, params) in &parsed_locators {
         let Selector::Name(name) = selector else {
             continue;
         };

@@ -43,6 +43,7 @@ enum NewNames {
 }
 
 impl SotwList {
+    /// Makes a list of which nothing is compared yet.
     pub(super) fn new(names: Vec<Locator>) -> Self {
         Self {
             listed: HashSet::new(),

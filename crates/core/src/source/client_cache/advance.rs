@@ -81,24 +81,24 @@ impl Advance {
         let changes = self.changes.iter();
         changes.flat_map(|changes| {
             let referrers = changes.replaced_referrers.iter();
-            let included = referrers.filter(|(index, _)| self.includes(*index));
-            included.map(|(index, old)| (old, changes.items[*index].1.as_ref()))
+            let included_referrers = referrers.filter(|(index, _)| self.includes(*index));
+            included_referrers.map(|(index, old)| (old, changes.items[*index].1.as_ref()))
         })
     }
 
     /// The variants of the advance's items that are removed, or that other
     /// variants replace (TP2).
     pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = Variant> {
-        let replaced = self.all_replaced_variants();
-        let included = replaced.filter(|(name, _)| self.item(name).is_some());
-        included.cloned()
+        let variants = self.all_replaced_variants();
+        let included_variants = variants.filter(|(name, _)| self.item(name).is_some());
+        included_variants.cloned()
     }
 
     /// The constraints of the variant of a name that another variant replaces,
     /// or that is removed; `None` if the same variant changes or is new.
     pub(crate) fn replaced_variant_of(&self, name: &Name) -> Option<&Option<Constraints>> {
-        let mut replaced = self.all_replaced_variants();
-        replaced
+        let mut variants = self.all_replaced_variants();
+        variants
             .find(|(other, _)| other == name)
             .map(|(_, constraints)| constraints)
     }
@@ -118,10 +118,10 @@ impl Advance {
         name: &Name,
         item: Option<&Arc<Resource>>,
     ) -> Option<Variant> {
-        let replaced = self.replaced_variant_of(name).cloned();
+        let replaced_constraints = self.replaced_variant_of(name).cloned();
         let constraints = match item {
-            Some(_) => replaced?,
-            None => replaced.unwrap_or_default(),
+            Some(_) => replaced_constraints?,
+            None => replaced_constraints.unwrap_or_default(),
         };
         Some((name.clone(), constraints))
     }

@@ -54,8 +54,8 @@ impl ClientCache {
     /// Proves that the sum of fingerprints and the count of unknown bodies are
     /// those of the records.
     fn check_totals(&self) -> Result<(), String> {
-        let accepted = self.records.iter().filter(|record| record.is_accepted());
-        let fingerprints = accepted.map(|record| record.resource.fingerprint());
+        let accepted_records = self.records.iter().filter(|record| record.is_accepted());
+        let fingerprints = accepted_records.map(|record| record.resource.fingerprint());
         let sum = fingerprints.fold(0, u128::wrapping_add);
         let unknown_bodies = self
             .records

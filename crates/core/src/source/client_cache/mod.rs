@@ -146,9 +146,10 @@ impl ClientCache {
     pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
         let pending_acks = self.pending_acks.iter();
         let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
-        let mut removed = advances
+        let mut removed_variants = advances
             .filter_map(|advance| advance.removed_variant(name, advance.item(name)?.as_ref()));
-        removed.any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
+        removed_variants
+            .any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
     }
 
     /// Whether no pending advance removes a variant.
@@ -280,10 +281,10 @@ impl ClientCache {
         }
 
         let exceptions = std::mem::take(&mut self.exceptions);
-        let (covered, uncovered) = exceptions
+        let (still_covered, uncovered) = exceptions
             .into_iter()
             .partition(|name| self.covering_cursor(name).is_some());
-        self.exceptions = covered;
+        self.exceptions = still_covered;
         uncovered
     }
 

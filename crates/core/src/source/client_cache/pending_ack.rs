@@ -272,8 +272,8 @@ fn merge_answers(later: &mut Vec<Answer>, earlier: Vec<Answer>) {
 /// variant that it takes from the client, then the upsert.
 fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
     for (name, item) in advance.items() {
-        let removed = advance.removed_variant(name, item.as_ref());
-        let removal = removed.map(|variant| Update::remove(variant, None));
+        let removed_variant = advance.removed_variant(name, item.as_ref());
+        let removal = removed_variant.map(|variant| Update::remove(variant, None));
         let upsert = item.as_ref().map(|new| Update::upsert(new, None));
         for update in removal.into_iter().chain(upsert) {
             merge_update(updates, update);

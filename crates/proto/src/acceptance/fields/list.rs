@@ -67,11 +67,11 @@ impl List {
     /// Adds the fields of a line to a message.
     fn add_fields(&mut self, message: Option<usize>, words: &str) -> Result<(), FieldsError> {
         let entry = message.and_then(|index| self.messages.get_mut(index));
-        let (of, fields) = entry.ok_or_else(|| FieldsError::NoMessage(words.to_owned()))?;
+        let (descriptor, fields) = entry.ok_or_else(|| FieldsError::NoMessage(words.to_owned()))?;
         for name in words.split_whitespace() {
-            let field = of.get_field_by_name(name);
+            let field = descriptor.get_field_by_name(name);
             fields.push(field.ok_or_else(|| FieldsError::Field {
-                message: of.full_name().to_owned(),
+                message: descriptor.full_name().to_owned(),
                 field: name.to_owned(),
             })?);
         }

@@ -28,6 +28,8 @@ impl SupportedFields {
         }
     }
 
+    /// Scans the fields of a message, and reports those that are not in the
+    /// table; `depth` counts the messages around it.
     fn scan_message(
         &self,
         message: &Message,
@@ -68,6 +70,7 @@ impl SupportedFields {
         }
     }
 
+    /// Scans the message in a field, if the table has it.
     fn scan_value(
         &self,
         field: &Field,
@@ -139,14 +142,14 @@ fn any_parts(any: &[u8]) -> (&str, &[u8]) {
 /// Returns the values of the first two fields of a message; of several, the
 /// last counts.
 fn last_two(message: &[u8]) -> (&[u8], &[u8]) {
-    let mut found: (&[u8], &[u8]) = (&[], &[]);
+    let mut values: (&[u8], &[u8]) = (&[], &[]);
     for field in vhosts::fields(message) {
         match field {
-            Ok(field) if field.number == FIRST => found.0 = field.value,
-            Ok(field) if field.number == SECOND => found.1 = field.value,
+            Ok(field) if field.number == FIRST => values.0 = field.value,
+            Ok(field) if field.number == SECOND => values.1 = field.value,
             Ok(_) => {}
             Err(_) => break,
         }
     }
-    found
+    values
 }

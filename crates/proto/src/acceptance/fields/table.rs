@@ -64,18 +64,20 @@ impl Table {
         let leading = find_leading(&list, &reached);
 
         let mut messages = list.messages;
-        messages.extend(reached.into_values().filter_map(|of| {
-            let is_leading = leading.contains(of.full_name());
-            let fields = of.fields().collect();
-            is_leading.then_some((of, fields))
+        messages.extend(reached.into_values().filter_map(|message| {
+            let is_leading = leading.contains(message.full_name());
+            let fields = message.fields().collect();
+            is_leading.then_some((message, fields))
         }));
         let listed = list.by_name.len();
         let names = messages.iter().enumerate();
-        let by_name = names.map(|(index, (of, _))| (of.full_name().to_owned(), index));
+        let by_name = names.map(|(index, (message, _))| (message.full_name().to_owned(), index));
         let by_name = by_name.collect();
         let rows = messages.into_iter().enumerate();
         let messages = rows
-            .map(|(index, (of, fields))| Message::new(&of, &fields, index < listed, &by_name))
+            .map(|(index, (message, fields))| {
+                Message::new(&message, &fields, index < listed, &by_name)
+            })
             .collect();
         Ok(Self { messages, by_name })
     }
@@ -116,20 +118,20 @@ fn reach(list: &List) -> HashMap<String, MessageDescriptor> {
 fn find_leading(list: &List, reached: &HashMap<String, MessageDescriptor>) -> HashSet<String> {
     let mut leading: HashSet<String> = HashSet::new();
     loop {
-        let before = leading.len();
-        for (name, of) in reached {
-            let leads = of
+        let old_count = leading.len();
+        for (name, message) in reached {
+            let leads = message
                 .fields()
                 .filter_map(|field| value_message(&field))
-                .any(|of| {
-                    let inner = of.full_name();
+                .any(|message| {
+                    let inner = message.full_name();
                     inner == ANY || list.by_name.contains_key(inner) || leading.contains(inner)
                 });
             if leads {
                 leading.insert(name.clone());
             }
         }
-        if leading.len() == before {
+        if leading.len() == old_count {
             return leading;
         }
     }
@@ -147,6 +149,8 @@ fn value_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
 }
 
 impl Message {
+    /// Makes the row of a message from its supported fields; `by_name` has the
+    /// indexes of all rows.
     fn new(
         message: &MessageDescriptor,
         fields: &[FieldDescriptor],
@@ -175,6 +179,7 @@ impl Message {
 }
 
 impl Field {
+    /// Makes the entry of a field; `by_name` has the indexes of all rows.
     fn new(field: &FieldDescriptor, by_name: &HashMap<String, usize>) -> Self {
         let inner = match value_message(field) {
             Some(message) if message.full_name() == ANY => Inner::Any,

@@ -20,8 +20,8 @@ pub(super) fn check_ip(
     let socket_place = place.field("socket_address");
     let ip = parse_ip(&socket.address);
     if ip.is_none() {
-        let found = clip(&socket.address, MAX_VALUE).to_owned();
-        findings.reject(&socket_place.field("address"), Problem::NotIp(found));
+        let quoted = clip(&socket.address, MAX_VALUE).to_owned();
+        findings.reject(&socket_place.field("address"), Problem::NotIp(quoted));
     }
     let port = check_port(socket, &socket_place, findings);
     Some(SocketAddr::new(ip?, port?))
@@ -35,7 +35,7 @@ pub(super) fn check_socket<'a>(
     findings: &mut Findings<'_>,
 ) -> Option<&'a SocketAddress> {
     const ALLOWED: &str = "socket_address";
-    let found = match address.and_then(|address| address.address.as_ref()) {
+    let kind = match address.and_then(|address| address.address.as_ref()) {
         Some(OneAddress::SocketAddress(socket)) => return Some(socket),
         None => {
             findings.reject(&place.field("socket_address"), Problem::Missing);
@@ -44,7 +44,7 @@ pub(super) fn check_socket<'a>(
         Some(OneAddress::Pipe(_)) => "pipe",
         Some(OneAddress::EnvoyInternalAddress(_)) => "envoy_internal_address",
     };
-    findings.reject(place, Problem::value(found, ALLOWED));
+    findings.reject(place, Problem::value(kind, ALLOWED));
     None
 }
 

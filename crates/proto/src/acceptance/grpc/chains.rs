@@ -22,26 +22,28 @@ const MAX_MATCHES: usize = 10_000;
 /// Rejects chains with the same match, and ranges that are no addresses.
 pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
     let root = Place::ROOT;
-    let none = FilterChainMatch::default();
-    let mut seen = HashMap::new();
+    let any_connection = FilterChainMatch::default();
+    let mut first_chains = HashMap::new();
     for (index, chain) in chains.iter().enumerate() {
         let place = root.item("filter_chains", index);
         let at_match = place.field("filter_chain_match");
-        let of = chain.filter_chain_match.as_ref().unwrap_or(&none);
-        if never_matches(of) {
+        let chain_match = chain.filter_chain_match.as_ref().unwrap_or(&any_connection);
+        if never_matches(chain_match) {
             findings.ignore(&place, IgnoreReason::Chain);
         }
-        let Some(ranges) = Ranges::check(of, &at_match, findings) else {
+        let Some(ranges) = Ranges::check(chain_match, &at_match, findings) else {
             continue;
         };
-        let Some(count) = combinations(of).filter(|count| seen.len() + count <= MAX_MATCHES) else {
+        let Some(count) =
+            combinations(chain_match).filter(|count| first_chains.len() + count <= MAX_MATCHES)
+        else {
             return findings.reject(&at_match, Problem::TooMany(MAX_MATCHES));
         };
         let mut matches = Vec::with_capacity(count);
-        expand(of, &ranges, &mut matches);
+        expand(chain_match, &ranges, &mut matches);
         let first = matches
             .into_iter()
-            .filter_map(|single| seen.insert(single, index));
+            .filter_map(|single| first_chains.insert(single, index));
         if let Some(first) = first.min() {
             let what = "a match".to_owned();
             let first = format!("filter_chains[{first}]");
@@ -86,20 +88,20 @@ impl Ranges {
             findings.reject(&place.field("source_type"), problem);
         }
         let mut read = |field: &str, ranges: &[CidrRange]| {
-            let mut all = Some(Vec::with_capacity(ranges.len()));
+            let mut normalized = Some(Vec::with_capacity(ranges.len()));
             for (index, range) in ranges.iter().enumerate() {
                 let Some(normal) = normalize(range) else {
                     let place = place.item(field, index);
-                    let found = clip(&range.address_prefix, MAX_VALUE).to_owned();
-                    findings.reject(&place.field("address_prefix"), Problem::NotIp(found));
-                    all = None;
+                    let quoted = clip(&range.address_prefix, MAX_VALUE).to_owned();
+                    findings.reject(&place.field("address_prefix"), Problem::NotIp(quoted));
+                    normalized = None;
                     continue;
                 };
-                if let Some(all) = &mut all {
-                    all.push(normal);
+                if let Some(normalized) = &mut normalized {
+                    normalized.push(normal);
                 }
             }
-            all
+            normalized
         };
         let destination = read("prefix_ranges", &chain_match.prefix_ranges);
         let source = read("source_prefix_ranges", &chain_match.source_prefix_ranges);

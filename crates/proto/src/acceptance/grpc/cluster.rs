@@ -93,9 +93,9 @@ fn check_eds(cluster: &Cluster, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks a cluster whose endpoints are what a DNS name resolves to (A37).
+/// Checks a cluster whose endpoints are the addresses of a DNS name (A37).
 fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
-    let one = |found| Problem::Count {
+    let not_one = |found| Problem::Count {
         found,
         allowed: "one, in a LOGICAL_DNS cluster",
     };
@@ -106,12 +106,12 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
     };
     let [locality] = &assignment.endpoints[..] else {
         let count = assignment.endpoints.len();
-        return findings.reject(&place.field("endpoints"), one(count));
+        return findings.reject(&place.field("endpoints"), not_one(count));
     };
     let place = place.item("endpoints", 0);
     let [endpoint] = &locality.lb_endpoints[..] else {
         let count = locality.lb_endpoints.len();
-        return findings.reject(&place.field("lb_endpoints"), one(count));
+        return findings.reject(&place.field("lb_endpoints"), not_one(count));
     };
     let place = place.item("lb_endpoints", 0);
     let place = place.field("endpoint");

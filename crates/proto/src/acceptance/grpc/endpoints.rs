@@ -64,17 +64,20 @@ impl<'a> Assignment<'a> {
     fn add_locality(
         &mut self,
         index: usize,
-        of: &'a LocalityLbEndpoints,
+        locality: &'a LocalityLbEndpoints,
         findings: &mut Findings<'_>,
     ) {
         let root = Place::ROOT;
         let place = root.item("endpoints", index);
-        let weight = of.load_balancing_weight.as_ref().map_or(0, |w| w.value);
+        let weight = locality
+            .load_balancing_weight
+            .as_ref()
+            .map_or(0, |w| w.value);
         if weight == 0 {
             return findings.ignore(&place, IgnoreReason::NoWeight);
         }
 
-        let priority = self.priorities.entry(of.priority).or_default();
+        let priority = self.priorities.entry(locality.priority).or_default();
         let weight_before = priority.weight;
         priority.weight += u64::from(weight);
         // Told once, where the sum gets too large.
@@ -82,14 +85,15 @@ impl<'a> Assignment<'a> {
             let problem = Problem::LargeWeights(priority.weight);
             findings.reject(&place.field("load_balancing_weight"), problem);
         }
-        match &of.locality {
+        match &locality.locality {
             None => findings.reject(&place.field("locality"), Problem::Missing),
-            Some(locality) => priority.add(index, locality, &place, findings),
+            Some(name) => priority.add(index, name, &place, findings),
         }
-        self.add_endpoints(index, of, &place, findings);
-        metadata::check(of.metadata.as_ref(), &place, findings);
+        self.add_endpoints(index, locality, &place, findings);
+        metadata::check(locality.metadata.as_ref(), &place, findings);
     }
 
+    /// Checks the endpoints of a locality, and the sum of their weights.
     fn add_endpoints(
         &mut self,
         index: usize,
@@ -168,6 +172,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
+    /// Records an address, and rejects it if another endpoint has it.
     fn add_address(
         &mut self,
         number: (usize, usize),
@@ -202,11 +207,11 @@ impl<'a> Priority<'a> {
     fn add(
         &mut self,
         index: usize,
-        of: &'a Locality,
+        entry: &'a Locality,
         place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
-        let key = (&*of.region, &*of.zone, &*of.sub_zone);
+        let key = (&*entry.region, &*entry.zone, &*entry.sub_zone);
         if let Some(first) = self.localities.insert(key, index) {
             let what = "the locality, in the same priority,".to_owned();
             let first = format!("endpoints[{first}]");

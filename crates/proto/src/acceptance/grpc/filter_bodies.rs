@@ -75,6 +75,7 @@ pub(in crate::acceptance) fn check_rbac_per_route(
     }
 }
 
+/// Checks the policies of RBAC, in the order of their names.
 fn check_rules(rbac: &Rbac, place: &Place<'_>, findings: &mut Findings<'_>) {
     let Some(rules) = &rbac.rules else { return };
     let place = place.field("rules");
@@ -140,6 +141,8 @@ fn check_principal(principal: &Principal, place: &Place<'_>, findings: &mut Find
     }
 }
 
+/// Rejects a matcher of a header that the transport sets, and not the
+/// application.
 fn check_header(matcher: &HeaderMatcher, place: &Place<'_>, findings: &mut Findings<'_>) {
     let name = matcher.name.to_ascii_lowercase();
     if name == ":scheme" || name.starts_with("grpc-") {
@@ -178,6 +181,7 @@ pub(in crate::acceptance) fn check_session_per_route(
     }
 }
 
+/// Checks the state of stateful sessions, which has to be a cookie.
 fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Findings<'_>) {
     // Without a state there are no sessions.
     let Some(state) = &session.session_state else {

@@ -43,9 +43,9 @@ pub(super) fn check(
             Verdict::Broken | Verdict::Skipped => {}
             Verdict::Used { is_terminal } => {
                 // C59: a terminal filter is the last one.
-                if let Some((before, true)) = last {
-                    let name = shown(&filters[before].name);
-                    findings.reject(&place.item("http_filters", before), Problem::NotLast(name));
+                if let Some((earlier, true)) = last {
+                    let name = clip_name(&filters[earlier].name);
+                    findings.reject(&place.item("http_filters", earlier), Problem::NotLast(name));
                     lacks_terminal = false;
                 }
                 last = Some((index, is_terminal));
@@ -55,7 +55,7 @@ pub(super) fn check(
     match last {
         _ if ends_broken => {}
         Some((index, false)) if lacks_terminal => {
-            let name = shown(&filters[index].name);
+            let name = clip_name(&filters[index].name);
             let problem = Problem::NotTerminal(name, ROUTER);
             findings.reject(&place.item("http_filters", index), problem);
         }
@@ -76,16 +76,16 @@ fn check_name<'a>(
         return findings.reject(&place.field("name"), Problem::Missing);
     }
     if let Some(first) = names.insert(&filter.name, index) {
-        let what = format!("the name {:?}", shown(&filter.name));
+        let what = format!("the name {:?}", clip_name(&filter.name));
         let first = format!("http_filters[{first}]");
         findings.reject(&place.field("name"), Problem::Duplicate { what, first });
     }
 }
 
 enum Verdict {
-    /// It is a reason to reject the resource.
+    /// The filter is a reason to reject the resource.
     Broken,
-    /// It is optional, and not supported.
+    /// The filter is optional, and not supported.
     Skipped,
     Used {
         is_terminal: bool,
@@ -109,27 +109,27 @@ fn check_filter(
         findings.reject(&place, Problem::Missing);
         return Verdict::Broken;
     };
-    let Some(found) = extension(any, &place, findings) else {
+    let Some(extended) = extension(any, &place, findings) else {
         return Verdict::Broken;
     };
-    let known = findings.policy().http_filters.get(&found.name);
-    let Some(known) = known.filter(|known| known.runs_on(side)) else {
+    let http_filter = findings.policy().http_filters.get(&extended.name);
+    let Some(http_filter) = http_filter.filter(|http_filter| http_filter.runs_on(side)) else {
         if filter.is_optional {
-            findings.ignore(&place, IgnoreReason::Optional(found.shown_name()));
+            findings.ignore(&place, IgnoreReason::Optional(extended.shown_name()));
             return Verdict::Skipped;
         }
-        findings.reject(&place, Problem::Extension(found.shown_name()));
+        findings.reject(&place, Problem::Extension(extended.shown_name()));
         return Verdict::Broken;
     };
-    if !known.is_config() || (found.body.is_none() && !known.takes_struct()) {
-        findings.reject(&place, Problem::Misplaced(found.shown_name()));
+    if !http_filter.is_config() || (extended.body.is_none() && !http_filter.takes_struct()) {
+        findings.reject(&place, Problem::Misplaced(extended.shown_name()));
         return Verdict::Broken;
     }
-    if let Some(body) = found.body {
-        known.check(body, &place, findings);
+    if let Some(body) = extended.body {
+        http_filter.check(body, &place, findings);
     }
     Verdict::Used {
-        is_terminal: known.is_terminal(),
+        is_terminal: http_filter.is_terminal(),
     }
 }
 
@@ -171,24 +171,27 @@ pub(super) fn check_overrides(
     }
 }
 
+/// Checks one override: its type has to be a known filter that takes overrides.
 fn check_override(any: &Any, is_optional: bool, place: &Place<'_>, findings: &mut Findings<'_>) {
-    let Some(found) = extension(any, place, findings) else {
+    let Some(extended) = extension(any, place, findings) else {
         return;
     };
-    match findings.policy().http_filters.get(&found.name) {
-        None if is_optional => findings.ignore(place, IgnoreReason::Optional(found.shown_name())),
-        None => findings.reject(place, Problem::Extension(found.shown_name())),
-        Some(known) if !known.is_override() => {
-            findings.reject(place, Problem::Misplaced(found.shown_name()));
+    match findings.policy().http_filters.get(&extended.name) {
+        None if is_optional => {
+            findings.ignore(place, IgnoreReason::Optional(extended.shown_name()))
         }
-        Some(known) => match found.body {
-            Some(body) => known.check(body, place, findings),
-            None if known.takes_struct() => {}
-            None => findings.reject(place, Problem::Misplaced(found.shown_name())),
+        None => findings.reject(place, Problem::Extension(extended.shown_name())),
+        Some(http_filter) if !http_filter.is_override() => {
+            findings.reject(place, Problem::Misplaced(extended.shown_name()));
+        }
+        Some(http_filter) => match extended.body {
+            Some(body) => http_filter.check(body, place, findings),
+            None if http_filter.takes_struct() => {}
+            None => findings.reject(place, Problem::Misplaced(extended.shown_name())),
         },
     }
 }
 
-fn shown(name: &str) -> String {
+fn clip_name(name: &str) -> String {
     clip(name, MAX_VALUE).to_owned()
 }

@@ -101,16 +101,16 @@ fn check_list(
             continue;
         };
         // A body that cannot be read is a reason.
-        let Some(found) = extension(any, &place, findings) else {
+        let Some(policy_config) = extension(any, &place, findings) else {
             return;
         };
-        if !findings.policy().lb_policies.contains(&*found.name) {
-            findings.ignore(&place, IgnoreReason::Policy(found.shown_name()));
+        if !findings.policy().lb_policies.contains(&*policy_config.name) {
+            findings.ignore(&place, IgnoreReason::Policy(policy_config.shown_name()));
             continue;
         }
         // The user's own policies are written as a `TypedStruct`.
-        if let Some(body) = found.body {
-            check_policy(&found.name, body, &place, level, findings);
+        if let Some(body) = policy_config.body {
+            check_policy(&policy_config.name, body, &place, level, findings);
         }
         return;
     }

@@ -109,6 +109,8 @@ fn check_chain(chain: &FilterChain, place: &Place<'_>, findings: &mut Findings<'
     }
 }
 
+/// Rejects a network filter other than a connection manager, and one that is
+/// not the last.
 fn check_filter(filter: &Filter, is_last: bool, place: &Place<'_>, findings: &mut Findings<'_>) {
     let config_place = place.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {

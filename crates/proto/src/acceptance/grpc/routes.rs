@@ -69,6 +69,7 @@ fn check_plugins<'a>(
     plugins
 }
 
+/// Checks the routes, retries and overrides of a virtual host.
 fn check_host(
     host: &VirtualHost,
     plugins: Option<&Plugins<'_>>,

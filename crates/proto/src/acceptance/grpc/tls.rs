@@ -128,10 +128,10 @@ fn check_socket<'a>(
         findings.reject(&place, Problem::Missing);
         return None;
     };
-    let found = full_name(&any.type_url);
-    if found != message {
-        let found = clip(found, MAX_VALUE).to_owned();
-        findings.reject(&place, Problem::Extension(found));
+    let type_name = full_name(&any.type_url);
+    if type_name != message {
+        let type_name = clip(type_name, MAX_VALUE).to_owned();
+        findings.reject(&place, Problem::Extension(type_name));
         return None;
     }
     Some(&any.value)
@@ -159,6 +159,8 @@ fn check_common(
     deprecated,
     reason = "gRPC takes the older field if the newer is not set"
 )]
+/// Checks the source of the own certificate: an instance of a provider, which a
+/// server needs.
 fn check_identity(
     common: &CommonTlsContext,
     side: Side,
@@ -197,6 +199,7 @@ fn check_identity(
     deprecated,
     reason = "gRPC takes the older field if the newer is not set"
 )]
+/// Checks how the peer's certificate is verified. A client needs roots.
 fn check_validation(
     common: &CommonTlsContext,
     side: Side,
@@ -321,6 +324,7 @@ fn check_subjects(
     }
 }
 
+/// Checks the instance of a certificate provider.
 fn check_instance(
     instance: &CertificateProviderPluginInstance,
     place: &Place<'_>,

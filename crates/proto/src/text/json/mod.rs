@@ -133,11 +133,11 @@ impl Reader<'_> {
     /// Counts a value or a key before it is read; one too many is a mistake.
     fn count_value(&mut self) -> Result<(), Fault> {
         let position = self.at;
-        let taken = match self.peek() {
+        let result = match self.peek() {
             Some('{' | '[') => self.budget.take_collection(),
             _ => self.budget.take_scalar(),
         };
-        taken.map_err(|problem| (position, problem))
+        result.map_err(|problem| (position, problem))
     }
 
     /// Reads a list or a mapping with `read`; one level too many is a mistake.

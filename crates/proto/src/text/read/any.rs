@@ -149,18 +149,18 @@ fn has_host(url: &str) -> bool {
 /// type, that has the same name in another package, such as an older one; or
 /// one with a similar name.
 fn nearest_type(name: &str) -> Option<String> {
-    let short = name.rsplit('.').next()?;
+    let short_name = name.rsplit('.').next()?;
     let mut resources = types::ALL.iter().map(|url| descriptor::full_name(url));
-    let resource = resources.find(|known| known.rsplit('.').next() == Some(short));
+    let resource = resources.find(|known| known.rsplit('.').next() == Some(short_name));
     if let Some(resource) = resource {
         return Some(resource.to_owned());
     }
 
     let known = || descriptor::pool().all_messages();
-    let mut same = known().filter(|m| m.name() == short && m.parent_message().is_none());
-    let only = same.next().filter(|_| same.next().is_none());
-    match only {
-        Some(only) => Some(only.full_name().to_owned()),
+    let mut namesakes = known().filter(|m| m.name() == short_name && m.parent_message().is_none());
+    let namesake = namesakes.next().filter(|_| namesakes.next().is_none());
+    match namesake {
+        Some(namesake) => Some(namesake.full_name().to_owned()),
         None => nearest(name, known().map(|m| m.full_name().to_owned())),
     }
 }

@@ -83,20 +83,20 @@ impl Walk<'_> {
         empty: Option<&FieldDescriptor>,
     ) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
-        let found = field_by_name(message, name);
-        if found.is_none() && self.drops_unknown() {
+        let field = field_by_name(message, name);
+        if field.is_none() && self.drops_unknown() {
             self.total += usize::from(self.options.unknown == Unknown::Refuse);
-        } else if found.is_none() {
+        } else if field.is_none() {
             match missing_space(message, entry.at, name) {
                 Some((position, slip)) => drop(self.report::<()>(position, slip)),
                 None => {
-                    let problem = empty.and_then(|above| not_indented(above, name));
+                    let problem = empty.and_then(|empty_field| not_indented(empty_field, name));
                     let problem = problem.unwrap_or_else(|| unknown_field(message, name));
                     self.report_unknown(entry.at, problem);
                 }
             }
         }
-        found
+        field
     }
 
     /// Records that a field is set in its oneof, and returns whether it may be:
@@ -248,26 +248,26 @@ fn field_by_name(message: &MessageDescriptor, name: &str) -> Option<FieldDescrip
 /// field: in camel case, if the key is.
 fn unknown_field(message: &MessageDescriptor, name: &str) -> Problem {
     let is_camel = name.contains(|c: char| c.is_ascii_uppercase());
-    let known = message.fields().map(|field| match is_camel {
+    let field_names = message.fields().map(|field| match is_camel {
         true => field.json_name().to_owned(),
         false => field.name().to_owned(),
     });
     Problem::UnknownField {
         name: name.to_owned(),
         message: message.name().to_owned(),
-        near: nearest(name, known),
+        near: nearest(name, field_names),
     }
 }
 
 /// Makes the mistake of a key that is a field of the message which the key
 /// above stands for, and that has nothing below it. `None` if it is no such
 /// field.
-fn not_indented(above: &FieldDescriptor, name: &str) -> Option<Problem> {
-    let kind = above.kind();
+fn not_indented(parent: &FieldDescriptor, name: &str) -> Option<Problem> {
+    let kind = parent.kind();
     field_by_name(kind.as_message()?, name)?;
     Some(Problem::NotIndented {
         name: name.to_owned(),
-        above: above.name().to_owned(),
+        above: parent.name().to_owned(),
     })
 }
 

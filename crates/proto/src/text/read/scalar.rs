@@ -189,12 +189,12 @@ fn find_enum_number(enum_descriptor: &EnumDescriptor, text: &str) -> Option<i32>
 fn unknown_enum_value(enum_descriptor: &EnumDescriptor, name: &str) -> Problem {
     let nearest_name = nearest(name, enum_descriptor.values().map(|v| v.name().to_owned()));
     let is_listed = nearest_name.is_none() && enum_descriptor.values().len() <= LISTED;
-    let all = enum_descriptor.values().filter(|_| is_listed);
+    let listed_values = enum_descriptor.values().filter(|_| is_listed);
     Problem::UnknownEnumValue {
         name: name.to_owned(),
         of: enum_descriptor.name().to_owned(),
         near: nearest_name,
-        all: all.map(|v| v.name().to_owned()).collect(),
+        all: listed_values.map(|v| v.name().to_owned()).collect(),
     }
 }
 

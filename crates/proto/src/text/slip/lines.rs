@@ -29,15 +29,15 @@ impl<'a> Lines<'a> {
         let mut lines = numbered
             .map(|(number, text)| Line { number, text })
             .filter(|line| line.number == position.line || line.has_contents());
-        let mut before = Vec::new();
+        let mut earlier_lines = Vec::new();
         let mut line = None;
-        let mut after = None;
+        let mut next_line = None;
         for next in lines.by_ref() {
             match next.number.cmp(&position.line) {
-                std::cmp::Ordering::Less => before.push(next),
+                std::cmp::Ordering::Less => earlier_lines.push(next),
                 std::cmp::Ordering::Equal => line = Some(next),
                 std::cmp::Ordering::Greater => {
-                    after = Some(next);
+                    next_line = Some(next);
                     break;
                 }
             }
@@ -46,8 +46,8 @@ impl<'a> Lines<'a> {
         Self {
             at: position,
             line,
-            before,
-            after,
+            before: earlier_lines,
+            after: next_line,
         }
     }
 
@@ -72,16 +72,16 @@ impl<'a> Lines<'a> {
     /// Finds the slip that the character at the error tells of.
     pub(super) fn token(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
-        let (before, remainder) = line.split_at(self.at.column);
+        let (prefix, remainder) = line.split_at(self.at.column);
         let word = remainder
             .split([' ', '\t', ',', ']', '}'])
             .next()
             .unwrap_or("");
-        let template = before.find("{{").filter(|_| !before.contains(['"', '\'']));
+        let template = prefix.find("{{").filter(|_| !prefix.contains(['"', '\'']));
         if let Some(start) = template {
             return Some((line.position(start), Slip::Template));
         }
-        if is_after_key(before) && before.ends_with('\t') {
+        if is_after_key(prefix) && prefix.ends_with('\t') {
             return Some((self.at, Slip::TabAfterColon));
         }
         let slip = match remainder.chars().next()? {
@@ -89,7 +89,7 @@ impl<'a> Lines<'a> {
             '*' => Slip::Alias("*…".to_owned()),
             '@' if word.ends_with(':') => Slip::Key(word.trim_end_matches(':').to_owned()),
             character @ ('@' | '`' | '%') => Slip::Reserved(character),
-            '-' if is_after_key(before) => Slip::ListAfterKey,
+            '-' if is_after_key(prefix) => Slip::ListAfterKey,
             _ => return None,
         };
         Some((self.at, slip))
@@ -105,8 +105,8 @@ impl<'a> Lines<'a> {
         });
         missing_space.or_else(|| {
             let line = self.line?;
-            let (before, remainder) = line.split_at(self.at.column);
-            let is_second = remainder.starts_with(':') && before.contains(": ");
+            let (prefix, remainder) = line.split_at(self.at.column);
+            let is_second = remainder.starts_with(':') && prefix.contains(": ");
             is_second.then_some((self.at, Slip::SecondKey))
         })
     }
@@ -114,22 +114,22 @@ impl<'a> Lines<'a> {
     /// Finds a line whose indentation fits no other.
     pub(super) fn indentation(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
-        let above = *self.before.last()?;
+        let previous = *self.before.last()?;
         let indent = line.indent();
         let position = line.position(indent);
-        if indent > above.contents() && above.has_value() {
+        if indent > previous.contents() && previous.has_value() {
             return Some((position, Slip::BelowValue));
         }
 
         let mut expected = Vec::new();
-        for above in self.before.iter().rev() {
+        for previous in self.before.iter().rev() {
             let least = expected.last().copied().unwrap_or(usize::MAX);
-            for column in [above.contents(), above.indent()] {
+            for column in [previous.contents(), previous.indent()] {
                 if column < least && expected.last() != Some(&column) {
                     expected.push(column);
                 }
             }
-            if above.indent() == 0 {
+            if previous.indent() == 0 {
                 break;
             }
         }
@@ -142,20 +142,20 @@ impl<'a> Lines<'a> {
     /// Finds a line that is neither a key nor an item: the one before the
     /// error, or the last one.
     pub(super) fn no_colon(&self) -> Option<(Position, Slip)> {
-        let above = *self.before.last()?;
-        let text = above.text[above.contents()..].trim_end();
+        let previous = *self.before.last()?;
+        let text = previous.text[previous.contents()..].trim_end();
         // The name of a field, and no line of a key or a certificate.
         let is_word = text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        let is_item = above.contents() > above.indent();
-        let position = above.position(above.contents());
+        let is_item = previous.contents() > previous.indent();
+        let position = previous.position(previous.contents());
         (is_word && !is_item && !text.is_empty())
             .then(|| (position, Slip::NoColon(text.to_owned())))
     }
 }
 
 /// Returns whether a text ends in the colon of a key, with space after it.
-fn is_after_key(before: &str) -> bool {
-    before.trim_end().ends_with(':')
+fn is_after_key(prefix: &str) -> bool {
+    prefix.trim_end().ends_with(':')
 }
 
 impl<'a> Line<'a> {
@@ -167,10 +167,10 @@ impl<'a> Line<'a> {
 
     /// Returns the place of a byte of the line.
     fn position(&self, byte: usize) -> Position {
-        let before = self.text.get(..byte).unwrap_or(self.text);
+        let prefix = self.text.get(..byte).unwrap_or(self.text);
         Position {
             line: self.number,
-            column: before.chars().count() + 1,
+            column: prefix.chars().count() + 1,
         }
     }
 

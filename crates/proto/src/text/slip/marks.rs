@@ -59,31 +59,35 @@ impl<'a> Marks<'a> {
 
     /// Returns the slip of the quote before the error, if it is about that one.
     fn quote_slip(&self) -> Option<(Position, Slip)> {
-        let (quote, position, after) = self.quoted?;
-        match after {
+        let (quote, position, end_position) = self.quoted?;
+        match end_position {
             None => Some((position, Slip::Quote(quote))),
             // It was closed by the quote that should have opened the next.
-            Some(after) if position.line < after.line && after.line == self.end.line => {
+            Some(end_position)
+                if position.line < end_position.line && end_position.line == self.end.line =>
+            {
                 Some((position, Slip::Quote(quote)))
             }
             // The parser gave up at its beginning.
-            Some(after) if position == self.end && position.line < after.line => {
+            Some(end_position) if position == self.end && position.line < end_position.line => {
                 Some((position, Slip::Quote(quote)))
             }
-            Some(after) if self.goes_on(after) => Some((self.end, Slip::AfterQuote(quote))),
+            Some(end_position) if self.goes_on(end_position) => {
+                Some((self.end, Slip::AfterQuote(quote)))
+            }
             Some(_) => None,
         }
     }
 
     /// Returns whether the error is directly after a text in quotes. Between
     /// brackets, what follows after a space is something else.
-    fn goes_on(&self, after: Position) -> bool {
+    fn goes_on(&self, end: Position) -> bool {
         let in_brackets = self
             .open_at_end
             .as_ref()
             .is_some_and(|open| !open.is_empty());
-        let near = after.column..after.column + if in_brackets { 1 } else { 3 };
-        after.line == self.end.line && near.contains(&self.end.column)
+        let columns = end.column..end.column + if in_brackets { 1 } else { 3 };
+        end.line == self.end.line && columns.contains(&self.end.column)
     }
 
     /// Returns the slip of brackets around the error.
@@ -230,8 +234,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Passes over a block of text: the lines that are indented deeper than
-    /// what it belongs to.
+    /// Passes over a block of text: the lines that are indented deeper than the
+    /// key or item to which the block belongs.
     fn skip_block(&mut self) {
         let parent = self.parent;
         self.skip_line();

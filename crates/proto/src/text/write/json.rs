@@ -4,10 +4,10 @@ use super::super::tree::{Node, Value};
 
 /// Prints a tree, with a line break at the end.
 pub(super) fn print(node: &Node) -> String {
-    let mut out = String::new();
-    put_value(&node.value, 0, &mut out);
-    out.push('\n');
-    out
+    let mut output = String::new();
+    put_value(&node.value, 0, &mut output);
+    output.push('\n');
+    output
 }
 
 /// Appends a value; `indent` is the level of the line on which it begins.

@@ -24,15 +24,13 @@ pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
     }
 }
 
-/// Writes resources, each with its type URL, as JSON in the form that
-/// [`read`](super::read()) takes.
+/// Writes the tree as JSON.
 #[must_use]
 pub fn to_json<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     json::print(&write_document(resources))
 }
 
-/// Writes resources, each with its type URL, as YAML in the form that
-/// [`read`](super::read()) takes.
+/// Writes the tree as YAML.
 #[must_use]
 pub fn to_yaml<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     yaml::print(&write_document(resources))

@@ -7,10 +7,10 @@ use super::{
 
 /// Prints a tree, with a line break at the end.
 pub(super) fn print(node: &Node) -> String {
-    let mut out = String::new();
-    put_block(&node.value, 0, &mut out);
-    end_line(&mut out);
-    out
+    let mut output = String::new();
+    put_block(&node.value, 0, &mut output);
+    end_line(&mut output);
+    output
 }
 
 /// Appends a value in block style, a scalar on one line. Its first line is

@@ -24,7 +24,7 @@ pub(super) fn merge_entries(
         return Ok(entries);
     }
     // One set for all of them: there may be as many mappings as entries.
-    let mut known: HashSet<String> = entries.iter().map(|e| e.key.clone()).collect();
+    let mut keys: HashSet<String> = entries.iter().map(|e| e.key.clone()).collect();
     for merge in merges {
         let position = merge.at;
         let sources = match merge.value {
@@ -36,7 +36,7 @@ pub(super) fn merge_entries(
                 return Err((position, Problem::BadMerge));
             };
             let added = merged.into_iter();
-            entries.extend(added.filter(|e| known.insert(e.key.clone())));
+            entries.extend(added.filter(|e| keys.insert(e.key.clone())));
         }
     }
     Ok(entries)

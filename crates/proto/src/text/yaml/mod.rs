@@ -153,12 +153,12 @@ impl<'a> Builder<'a> {
     /// Handles one event of the parser, which is at `at`: values are added to
     /// the collection around them, and a collection when it ends.
     fn handle_event(&mut self, event: Event<'_>, position: Position) -> Result<(), Fault> {
-        let here = |problem| (position, problem);
+        let located = |problem| (position, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.budget.take_scalar().map_err(here)?;
+                self.budget.take_scalar().map_err(located)?;
                 let tag = tag.as_deref();
-                let value = self.schema.read(&text, style, tag).map_err(here)?;
+                let value = self.schema.read(&text, style, tag).map_err(located)?;
                 if anchor == NO_ANCHOR && self.awaits_key() {
                     self.open_key(position, &text, &value, tag);
                     return Ok(());
@@ -171,11 +171,12 @@ impl<'a> Builder<'a> {
                     },
                     anchor,
                 )
-                .map_err(here)
+                .map_err(located)
             }
             Event::SequenceStart(anchor, _) => {
                 let open = Open::List(Vec::new());
-                self.open_collection(position, anchor, open).map_err(here)
+                self.open_collection(position, anchor, open)
+                    .map_err(located)
             }
             Event::MappingStart(anchor, _) => {
                 let open = Open::Map {
@@ -183,12 +184,13 @@ impl<'a> Builder<'a> {
                     key: None,
                     merges: Vec::new(),
                 };
-                self.open_collection(position, anchor, open).map_err(here)
+                self.open_collection(position, anchor, open)
+                    .map_err(located)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close_collection(position),
             Event::Alias(anchor) => {
-                let node = self.expand_alias(anchor).map_err(here)?;
-                self.add_value(node, NO_ANCHOR).map_err(here)
+                let node = self.expand_alias(anchor).map_err(located)?;
+                self.add_value(node, NO_ANCHOR).map_err(located)
             }
             Event::DocumentStart(_) => {
                 self.anchors.clear();

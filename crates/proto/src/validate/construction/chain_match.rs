@@ -22,17 +22,17 @@ pub(super) fn check(walk: &mut Walk, listener: &DynamicMessage) {
     if has(listener, "filter_chain_matcher") {
         return;
     }
-    let mut seen = HashMap::new();
+    let mut first_chains = HashMap::new();
     for (index, chain) in messages(listener, "filter_chains").into_iter().enumerate() {
         if has_condition(chain) {
             continue;
         }
-        let mut same = None;
+        let mut duplicate = None;
         for key in keys_of(chain) {
-            let first = *seen.entry(key).or_insert(index);
-            same = same.or(Some(first).filter(|first| *first != index));
+            let first = *first_chains.entry(key).or_insert(index);
+            duplicate = duplicate.or(Some(first).filter(|first| *first != index));
         }
-        if let Some(first) = same {
+        if let Some(first) = duplicate {
             let place = [
                 Part::Field("filter_chains"),
                 Part::Index(index),

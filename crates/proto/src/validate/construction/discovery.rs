@@ -25,6 +25,7 @@ pub(super) fn check(walk: &mut Walk, cluster: &DynamicMessage) {
     }
 }
 
+/// Reports a cluster of type EDS without a source of endpoints.
 fn check_eds(walk: &mut Walk, cluster: &DynamicMessage) {
     if inner_along(cluster, &["eds_cluster_config", "eds_config"]).is_none() {
         let place = ["eds_cluster_config", "eds_config"].map(Part::Field);
@@ -32,6 +33,7 @@ fn check_eds(walk: &mut Walk, cluster: &DynamicMessage) {
     }
 }
 
+/// Reports a cluster of type LOGICAL_DNS that has not exactly one endpoint.
 fn check_logical_dns(walk: &mut Walk, cluster: &DynamicMessage) {
     let assignment = inner(cluster, "load_assignment");
     if assignment.is_none_or(has_other_than_one_endpoint) {

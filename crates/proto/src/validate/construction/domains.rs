@@ -56,10 +56,10 @@ pub(super) fn is_plain(route: &[u8]) -> bool {
 
 /// Returns whether all domains differ. False also if the bytes are no message.
 fn has_different_domains(route: &[u8]) -> bool {
-    let mut seen = HashSet::new();
+    let mut domains = HashSet::new();
     let mut is_new = |domain| {
         let has_capitals = |domain: &str| domain.bytes().any(|byte| byte.is_ascii_uppercase());
-        !has_capitals(domain) && seen.insert(domain)
+        !has_capitals(domain) && domains.insert(domain)
     };
     let mut hosts = encoded_values(route, VIRTUAL_HOSTS);
     hosts.all(|host| host.is_some_and(|host| all_encoded_texts(host, DOMAINS, &mut is_new)))

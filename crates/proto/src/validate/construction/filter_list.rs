@@ -78,8 +78,11 @@ fn find_mistake(filter: &DynamicMessage, kind: &Kind, is_last: bool) -> Option<M
 
     let is_other = |package: &&str| own_type.starts_with(package);
     if kind.other_packages.iter().any(is_other) {
-        let wanted = kind.name;
-        let rejected = Rejected::OtherKind { message, wanted };
+        let expected_name = kind.name;
+        let rejected = Rejected::OtherKind {
+            message,
+            wanted: expected_name,
+        };
         return (!is_optional).then_some((Some("typed_config"), rejected));
     }
 

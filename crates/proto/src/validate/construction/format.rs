@@ -44,10 +44,10 @@ pub(super) fn check_format_string(walk: &mut Walk, string: &DynamicMessage) {
         Part::Field("text_format_source"),
         Part::Field("inline_string"),
     ];
-    let own = [Part::Field("text_format")];
+    let text_format_path = [Part::Field("text_format")];
     for (format, place) in [
         (inline, &in_source[..]),
-        (text(string, "text_format"), &own),
+        (text(string, "text_format"), &text_format_path),
     ] {
         if let Some(position) = find_fault(format) {
             report_at(walk, string, place, Rejected::Format { position });
@@ -59,10 +59,10 @@ pub(super) fn check_format_string(walk: &mut Walk, string: &DynamicMessage) {
 /// returns its position.
 pub(super) fn find_fault(format: &str) -> Option<usize> {
     let mut position = 0;
-    while let Some(found) = format[position..].find('%') {
-        position += found;
-        let after = &format[position + 1..];
-        let Some(len) = command_len(after) else {
+    while let Some(next_percent) = format[position..].find('%') {
+        position += next_percent;
+        let tail = &format[position + 1..];
+        let Some(len) = command_len(tail) else {
             return Some(position);
         };
         position += 1 + len;

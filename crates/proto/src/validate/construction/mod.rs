@@ -71,8 +71,8 @@ pub(crate) enum Quick {
 
 /// Returns the check of a message by its full name; `None` if it has none.
 pub(super) fn find_check(message: &str) -> Option<Check> {
-    let found = CHECKS.iter().find(|(name, ..)| *name == message)?;
-    let (_, find, quick) = *found;
+    let entry = CHECKS.iter().find(|(name, ..)| *name == message)?;
+    let (_, find, quick) = *entry;
     Some(Check { find, quick })
 }
 
@@ -161,6 +161,7 @@ fn check_cluster(walk: &mut Walk, cluster: &DynamicMessage) {
     ring::check(walk, cluster);
 }
 
+/// Reports the mistakes that keep Envoy from building a listener.
 fn check_listener(walk: &mut Walk, listener: &DynamicMessage) {
     address::check_listener(walk, listener);
     chain_match::check(walk, listener);

@@ -75,8 +75,8 @@ fn find_ring_mistake(config: &DynamicMessage) -> Option<Rejected> {
 }
 
 fn find_table_mistake(config: &DynamicMessage) -> Option<Rejected> {
-    let found = wrapped_number(config, "table_size")?;
-    (!is_prime(found)).then_some(Rejected::NotPrime { found })
+    let size = wrapped_number(config, "table_size")?;
+    (!is_prime(size)).then_some(Rejected::NotPrime { found: size })
 }
 
 /// Returns whether a number is prime. Those above the limit of a table, which

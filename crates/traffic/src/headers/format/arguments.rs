@@ -55,7 +55,8 @@ pub(super) fn mask(argument: Option<&str>) -> Result<Option<u8>, String> {
         .ok_or_else(|| format!("cannot have {text:?}, which is no length of a network"))
 }
 
-/// Reads the operators of `COALESCE`, each with the most characters of its value.
+/// Reads the operators of `COALESCE`, each with the most characters of its
+/// value.
 pub(super) fn operators(argument: Option<&str>) -> Result<Box<[Limited]>, String> {
     const SHAPE: &str = "needs a JSON object with `operators`";
     let json = argument.ok_or(SHAPE)?;
@@ -92,6 +93,6 @@ fn entry<'n>(node: &'n Node, key: &str) -> Option<&'n Value> {
         return None;
     };
     let mut entries = entries.iter();
-    let found = entries.find(|entry| entry.key == key)?;
-    Some(&found.node.value)
+    let entry = entries.find(|entry| entry.key == key)?;
+    Some(&entry.node.value)
 }

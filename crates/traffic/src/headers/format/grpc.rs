@@ -87,8 +87,8 @@ const FLAGS: &[(&str, &str)] = &[
 /// Writes flags by their long names.
 pub(super) fn long_flags(short: &str) -> String {
     let flags = short.split(',').map(|flag| {
-        let found = FLAGS.iter().find(|(known, _)| *known == flag);
-        found.map_or(flag, |(_, long)| long)
+        let entry = FLAGS.iter().find(|(short_flag, _)| *short_flag == flag);
+        entry.map_or(flag, |(_, long)| long)
     });
     flags.collect::<Vec<_>>().join(",")
 }

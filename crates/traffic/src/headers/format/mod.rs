@@ -102,12 +102,12 @@ impl Format {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut remainder = text;
-        while let Some(at) = remainder.find('%') {
-            literal.push_str(&remainder[..at]);
-            remainder = &remainder[at + 1..];
-            if let Some(after) = remainder.strip_prefix('%') {
+        while let Some(percent) = remainder.find('%') {
+            literal.push_str(&remainder[..percent]);
+            remainder = &remainder[percent + 1..];
+            if let Some(tail) = remainder.strip_prefix('%') {
                 literal.push('%');
-                remainder = after;
+                remainder = tail;
                 continue;
             }
             let end = end_of(remainder)
@@ -129,21 +129,21 @@ impl Format {
     /// takes nothing for it, an access log `-`.
     #[must_use]
     pub fn write(&self, context: &FormatContext<'_>, absent: &str) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut output = Vec::new();
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
+                Part::Literal(literal) => output.extend_from_slice(literal.as_bytes()),
                 Part::Operator { operator, max } => {
-                    let start = out.len();
-                    operator.write(context, &mut out);
-                    match out.len() - start {
-                        0 => out.extend_from_slice(absent.as_bytes()),
-                        length => out.truncate(start + length.min(max.unwrap_or(length))),
+                    let start = output.len();
+                    operator.write(context, &mut output);
+                    match output.len() - start {
+                        0 => output.extend_from_slice(absent.as_bytes()),
+                        length => output.truncate(start + length.min(max.unwrap_or(length))),
                     }
                 }
             }
         }
-        out
+        output
     }
 }
 

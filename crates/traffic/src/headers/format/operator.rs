@@ -128,9 +128,9 @@ const ENDS: &[(&str, End)] = &[
 impl Operator {
     /// Compiles an operator, or says what is wrong with it.
     pub(super) fn parse(name: &str, argument: Option<&str>) -> Result<Self, String> {
-        if let Some(of) = header_source(name) {
+        if let Some(source) = header_source(name) {
             return Ok(Self::Header {
-                of,
+                of: source,
                 names: names(argument)?,
                 cuts_query: name == "REQ_WITHOUT_QUERY",
             });
@@ -154,32 +154,33 @@ impl Operator {
             "COALESCE" => return operators(argument).map(Self::Coalesce),
             _ => {}
         }
-        let field = FIELDS.iter().find(|(known, _)| *known == name);
+        let field = FIELDS.iter().find(|(field_name, _)| *field_name == name);
         if let (Some((_, field)), None) = (field, argument) {
             return Ok(Self::Field(*field));
         }
         match find(name) {
-            Some((name, takes)) if takes.accepts(argument) => {
+            Some((name, argument_kind)) if argument_kind.accepts(argument) => {
                 Ok(Self::Other(name, argument.map(Into::into)))
             }
             _ => Err("is not supported".to_owned()),
         }
     }
 
-    /// Reads `DOWNSTREAM_REMOTE_PORT` and the like; `None` if it is another one.
+    /// Reads `DOWNSTREAM_REMOTE_PORT` and the like; `None` if it is another
+    /// one.
     fn of_address(name: &str, argument: Option<&str>) -> Result<Option<Self>, String> {
         let mut ends = ENDS.iter();
-        let found = ends.find_map(|(start, end)| Some((end, name.strip_prefix(start)?)));
-        let Some((end, remainder)) = found else {
+        let end_and_name = ends.find_map(|(start, end)| Some((end, name.strip_prefix(start)?)));
+        let Some((end, remainder)) = end_and_name else {
             return Ok(None);
         };
-        let shown = match (remainder, argument) {
+        let form = match (remainder, argument) {
             ("_ADDRESS", None) => Shown::All,
             ("_PORT", None) => Shown::Port,
             ("_ADDRESS_WITHOUT_PORT", argument) => Shown::Address(mask(argument)?),
             _ => return Ok(None),
         };
-        Ok(Some(Self::Address(*end, shown)))
+        Ok(Some(Self::Address(*end, form)))
     }
 }
 

@@ -139,9 +139,9 @@ pub(super) fn find(name: &str) -> Option<(&'static str, Takes)> {
         (FORMATTED, Takes::Optional),
         (NAMED, Takes::Required),
     ];
-    groups.into_iter().find_map(|(names, takes)| {
+    groups.into_iter().find_map(|(names, argument_kind)| {
         let place = names.binary_search(&name).ok()?;
-        Some((names[place], takes))
+        Some((names[place], argument_kind))
     })
 }
 

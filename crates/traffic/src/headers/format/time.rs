@@ -97,18 +97,18 @@ impl TimeFormat {
     /// Writes a time since 1970.
     pub(super) fn write(&self, time: Duration) -> String {
         let day = Day::of(time.as_secs() / SECONDS_OF_DAY);
-        let mut out = String::new();
+        let mut output = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Literal(letter) => out.push(*letter),
+                Piece::Literal(letter) => output.push(*letter),
                 Piece::Fraction(digits) => {
                     let nanos = format!("{:09}", time.subsec_nanos());
-                    out.push_str(&nanos[..*digits]);
+                    output.push_str(&nanos[..*digits]);
                 }
-                Piece::Letter(letter) => write_letter(&mut out, *letter, &day, time.as_secs()),
+                Piece::Letter(letter) => write_letter(&mut output, *letter, &day, time.as_secs()),
             }
         }
-        out
+        output
     }
 }
 

@@ -144,26 +144,24 @@ fn server_name<'v>(first: NameOrder, source: Source, context: &FormatContext<'v>
 
 /// Undoes `%20` and the like. What is no such escape stays.
 fn decode(query: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(query.len());
+    let mut decoded = Vec::with_capacity(query.len());
     let mut remainder = query.as_bytes();
-    while let Some((byte, after)) = remainder.split_first() {
-        let digits = after
-            .get(..2)
-            .and_then(|digits| str::from_utf8(digits).ok());
+    while let Some((byte, tail)) = remainder.split_first() {
+        let digits = tail.get(..2).and_then(|digits| str::from_utf8(digits).ok());
         let escaped = digits.filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
         let escaped = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match escaped.filter(|_| *byte == b'%') {
             Some(escaped) => {
-                out.push(escaped);
-                remainder = &after[2..];
+                decoded.push(escaped);
+                remainder = &tail[2..];
             }
             None => {
-                out.push(*byte);
-                remainder = after;
+                decoded.push(*byte);
+                remainder = tail;
             }
         }
     }
-    out
+    decoded
 }
 
 impl End {
