@@ -49,6 +49,7 @@ pub fn changes_between(
             *after = change.after;
         }
     }
+
     let changes = net
         .into_iter()
         .map(|(key, (before, after))| RowChange { key, before, after });
@@ -74,6 +75,7 @@ fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64
             break;
         }
     }
+
     let (Some(newest), Some(oldest)) = (transactions.first(), transactions.last()) else {
         return Err(HistoryError::Empty);
     };
@@ -82,6 +84,7 @@ fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64
         oldest: oldest.revision,
         newest: newest.revision,
     };
+
     if first < oldest.revision {
         return Err(unknown(first));
     }

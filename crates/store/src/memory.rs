@@ -51,6 +51,7 @@ impl State {
                 None => self.rows.remove(&change.key),
             };
         }
+
         match transaction.lease {
             LeaseChange::Kept => {}
             LeaseChange::Starts(ttl) => _ = self.leases.insert(info.origin.as_str().into(), ttl),
@@ -63,6 +64,7 @@ impl State {
             };
             self.keys.insert(key.clone(), repeatable);
         }
+
         self.revision = info.revision;
         self.transactions.push_back(transaction.clone());
     }

@@ -74,6 +74,7 @@ impl Client {
             // this one has.
             next.into_iter().for_each(|id| self.start_anew(id, now));
         }
+
         if let Some(source) = self.sources.get_mut(&source_id) {
             source.fallback = fallback;
         }
@@ -83,6 +84,7 @@ impl Client {
                 self.start_anew(id, now);
             }
         }
+
         if is_other {
             self.supersede_all(source_id);
             self.touch_all(source_id);
@@ -144,6 +146,7 @@ impl Client {
         if new_servers == old_servers {
             return;
         }
+
         let subscriptions: Vec<_> = source.subscriptions.iter().cloned().collect();
         for id in new_servers.iter().filter(|id| !old_servers.contains(id)) {
             let Some(server) = self.servers.get_mut(id) else {
@@ -157,6 +160,7 @@ impl Client {
                 );
             }
         }
+
         for id in old_servers.iter().filter(|id| !new_servers.contains(id)) {
             if let Some(server) = self.servers.get_mut(id) {
                 subscriptions.iter().for_each(|key| server.unsubscribe(key));

@@ -114,6 +114,7 @@ impl Contents {
                 }
             }
         }
+
         if subscriber.names.is_empty() && subscriber.scopes.is_empty() {
             self.database.remove_subscriber(id);
             self.database.close_stream(subscriber.stream);
@@ -164,6 +165,7 @@ impl Contents {
                 self.errors.remove(&(url.clone(), resource.name.clone()));
             }
         }
+
         // Contradictions are the exception: the sink has judged the variants.
         let Err(_) = self.database.apply(changes.clone()) else {
             return;
@@ -263,6 +265,7 @@ impl Contents {
                 ..State::default()
             };
         };
+
         let choice = match self.database.find(type_id, name) {
             Some(entry) => {
                 let params = self.database.intern_params(params.clone());
@@ -271,6 +274,7 @@ impl Contents {
             None if self.is_listed_completely(type_url, name) => Choice::Absent,
             None => Choice::Unknown,
         };
+
         match choice {
             Choice::Resource(value) => State {
                 value: Some(value),

@@ -93,6 +93,7 @@ impl Client {
             };
             states.push((origin, state));
         }
+
         for (id, source) in &mut self.sources {
             if watched.source.is_some_and(|source_id| source_id != *id) {
                 continue;

@@ -59,6 +59,7 @@ impl Kept {
                 None => _ = self.timers.cancel(&timer),
             }
         }
+
         let name = self.names.entry(key.clone()).or_default();
         let is_new = |kept: &Arc<Resource>| {
             variants
@@ -164,6 +165,7 @@ impl Kept {
                 ..State::default()
             };
         };
+
         let value = name.variants.iter().find(|variant| is_for(variant, params));
         State {
             value: value.cloned(),

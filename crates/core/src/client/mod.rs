@@ -160,6 +160,7 @@ impl Client {
         if !source.subscribe(&key) {
             return Ok(());
         }
+
         let open_servers = source.open_servers();
         for (failed_index, server) in open_servers.iter().enumerate() {
             let Some(server) = self.servers.get_mut(server) else {
@@ -178,6 +179,7 @@ impl Client {
                 return Err(error);
             }
         }
+
         self.absorb_all(&open_servers, now);
         // The server may have answered another source already (C12).
         self.supersede_all(source_id);
@@ -200,6 +202,7 @@ impl Client {
         let Some(source) = self.sources.get_mut(&source_id) else {
             return;
         };
+
         if !source.unsubscribe(&key) {
             return;
         }
@@ -209,6 +212,7 @@ impl Client {
                 server.unsubscribe(&key);
             }
         }
+
         self.absorb_all(&open_servers, now);
         for name in names {
             self.touch(&(key.0.clone(), name));
@@ -312,6 +316,7 @@ impl Client {
         if matches!(server.link, Link::Idle { .. }) {
             return false;
         }
+
         let is_failure = server.note_disconnected(reason, now);
         self.absorb(id, now);
         if !is_failure {
@@ -373,6 +378,7 @@ impl Client {
                 self.return_to(source_id, id, now);
             }
         }
+
         self.absorb(id, now);
         delivery
     }
@@ -464,6 +470,7 @@ impl Client {
         if effects.is_empty() {
             return Vec::new();
         }
+
         let mut is_used = false;
         for source_id in self.sources_of(id) {
             if self.return_to(source_id, id, now) {
@@ -477,6 +484,7 @@ impl Client {
                 is_used = true;
             }
         }
+
         if is_used {
             keys.iter().for_each(|key| self.touch(key));
         }

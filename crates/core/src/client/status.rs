@@ -75,6 +75,7 @@ impl Client {
                 error: None,
             }));
         }
+
         for (id, source) in &mut self.sources {
             let mut view = View::new(source, &mut self.servers);
             for (type_url, name) in view.keys() {

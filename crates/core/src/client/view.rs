@@ -81,6 +81,7 @@ impl<'a> View<'a> {
         if server_state.value.is_some() || kept_state.is_pending() {
             return server_state;
         }
+
         match self.state_without_value(key, server_state) {
             // A kept value outlives silence: the server may be slow.
             State {

@@ -111,6 +111,7 @@ impl Watches {
                 self.by_type.entry(url).or_default().insert(id);
             }
         }
+
         let watch = Watch {
             watched,
             shown_state: State::default(),
@@ -118,6 +119,7 @@ impl Watches {
             changed: BTreeSet::new(),
             is_queued: false,
         };
+
         self.list.insert(id, watch);
         id
     }

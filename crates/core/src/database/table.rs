@@ -213,6 +213,7 @@ impl Table {
         if self.is_used(id, entry) {
             return;
         }
+
         let hash = self.hash(entry.name.as_str());
         self.names.remove(hash, |other| *other == id);
         self.entries.remove(id.0);

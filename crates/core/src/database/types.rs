@@ -34,6 +34,7 @@ impl Database {
                 TypeId(self.tables.len() as u32 - 1)
             }
         };
+
         self.type_ids.insert(url.clone(), id);
         self.unclaimed_types += 1;
         id

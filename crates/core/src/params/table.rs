@@ -85,6 +85,7 @@ impl ParamsTable {
                 ParamsId(self.sets.len() as u32 - 1)
             }
         };
+
         self.excess += excess(&set);
         self.ids.insert(set, id);
         id

@@ -96,6 +96,7 @@ impl Session {
                 );
             }
         }
+
         let status = |(name, (state, resource))| NameStatus {
             name,
             state,

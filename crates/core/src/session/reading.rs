@@ -240,6 +240,7 @@ impl Session {
             Stage::Held => self.read_held(db, index, request, budget),
             Stage::End => true,
         };
+
         if is_done {
             request.stage = request.next_stage();
             if request.stage == Stage::End {

@@ -127,6 +127,7 @@ impl Session {
             *names += count;
             return;
         }
+
         if self.events.len() < MAX_EVENTS {
             self.events.push_back(Event::Refused {
                 type_url: url.clone(),

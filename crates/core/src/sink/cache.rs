@@ -196,6 +196,7 @@ impl Cache {
         if !interest.has_locators() {
             return false;
         }
+
         let is_requested = |variant: &Held| variant.is_requested(name, interest);
         let dropped_variants = entry.contents.drop_unless(is_requested);
         let is_last = !dropped_variants.is_empty() && !entry.has_value();

@@ -98,6 +98,7 @@ impl Cache {
             own_constraints == constraints
                 || (is_current && variant.is_requested(name, collector.interest))
         };
+
         for variant in entry.contents.drop_unless(is_kept) {
             let ttl = Deadline::Ttl(name.clone(), variant.constraints.clone());
             self.timers.cancel(&ttl);

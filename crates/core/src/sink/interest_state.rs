@@ -78,6 +78,7 @@ impl InterestState {
         if !self.desired.insert(subscription.clone()) {
             return;
         }
+
         self.listed = None;
         if is_shared {
             // The server is asked, or will be, on account of the others.
@@ -88,6 +89,7 @@ impl InterestState {
             }
             return;
         }
+
         if !self.locators && self.removed.has_selector(selector) {
             let sent_subscriptions = with_selector(&self.removed, selector);
             for previous in &sent_subscriptions {
@@ -96,6 +98,7 @@ impl InterestState {
             }
             self.sent.insert(subscription.clone());
         }
+
         self.removed.remove(&subscription);
         self.added.insert(subscription);
     }
@@ -222,6 +225,7 @@ impl InterestState {
         if is_star_only && may_be_bare {
             return Vec::new();
         }
+
         if self.locators {
             return interest
                 .iter()

@@ -218,6 +218,7 @@ impl VerdictApplier<'_> {
                 cache.delete_variant(name, constraints.as_ref(), collector);
             }
         }
+
         // C31: a resource without a readable name may be any of the missing
         // ones.
         let are_names_readable = self

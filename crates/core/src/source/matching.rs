@@ -43,6 +43,7 @@ impl TypeStream {
                 resend: subscription.resend,
             });
         }
+
         if let Some(choice) = self.cursor_choice(db, name) {
             let mut keys = subscriptions
                 .iter()

@@ -94,6 +94,7 @@ impl TypeStream {
             self.sorted.absent.insert(name);
             return;
         }
+
         self.note_withheld(&name, &[]);
         let is_owed = |(_, subscription): &&(SubscriptionKey, Subscription)| {
             subscription.resend || subscription.acked_answer != AnswerKind::Absent
@@ -113,6 +114,7 @@ impl TypeStream {
                 self.record_answer(absent_answer(key, &name, true));
             }
         }
+
         if is_withheld {
             self.deferred.insert(name);
         }
@@ -132,6 +134,7 @@ impl TypeStream {
         {
             return None;
         }
+
         let mut nacked_variants = self.suspects.values().chain(self.quarantine.values());
         if nacked_variants.any(|(_, requested)| requested == name) {
             return None;
@@ -141,6 +144,7 @@ impl TypeStream {
             subscription.is_resumed
                 && resumption.is_some_and(|resumption| resumption.may_hold_unknown(name))
         };
+
         let subscriptions = self.subscriptions_of(db, name);
         let mut is_absent = |(key, subscription): &(SubscriptionKey, Subscription)| {
             !may_be_held(subscription)
@@ -148,6 +152,7 @@ impl TypeStream {
                 && client_cache.pending_answer(*key).is_none()
                 && self.resolve(db, *key) == Choice::Absent
         };
+
         let are_absent = !subscriptions.is_empty() && subscriptions.iter().all(&mut is_absent);
         are_absent.then_some(subscriptions)
     }

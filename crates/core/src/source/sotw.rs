@@ -112,6 +112,7 @@ impl TypeStream {
             let items = advance.items().filter(|(_, item)| item.is_none());
             names.extend(items.map(|(name, _)| name));
         }
+
         let is_removal = |update: &&Update| update.resource.is_none();
         names.extend(push.updates.iter().filter(is_removal).map(Update::name));
         // A name of which another variant is sent is not removed.
@@ -139,6 +140,7 @@ impl TypeStream {
             };
             errors.extend(error.map(|error| (answer.name.clone(), error)));
         }
+
         let refused_names = push.refused.iter();
         errors.extend(
             refused_names.filter_map(|name| Some((name.clone(), self.refusal_as_error()?))),
@@ -238,6 +240,7 @@ impl TypeStream {
                 }
             }
         }
+
         for update in &pending_ack.updates {
             if self.has_interest(db, update.name()) {
                 apply_update(set, update);

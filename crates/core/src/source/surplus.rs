@@ -229,6 +229,7 @@ impl TypeStream {
             let mut kept = kept.iter();
             kept.any(|old| self.variant_matches(db, matching, &old.variant))
         };
+
         let is_second = |update: &mut Update| {
             update.resource.as_ref().is_some_and(|new| {
                 let mut resolving_subscriptions = matching
@@ -237,6 +238,7 @@ impl TypeStream {
                 resolving_subscriptions.any(keeps_another)
             })
         };
+
         let withheld_updates = evaluation.updates.extract_if(.., is_second);
         withheld_updates
             .filter_map(|update| update.resource)

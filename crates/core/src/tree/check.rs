@@ -56,6 +56,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         {
             return fail("in use before its children are known (C51)");
         }
+
         if let Some(next) = &node.next {
             let waiting = next.children.iter().filter(|id| !is_ready(id)).count();
             if waiting != next.waiting || waiting == 0 {
@@ -66,6 +67,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         if node.is_ready() != is_built {
             return fail("has no part, or one without a version in use");
         }
+
         if node
             .deadline
             .is_some_and(|deadline| !self.deadlines.contains(&(deadline, id)))
@@ -75,6 +77,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         if node.withdrawn.is_some() != self.withdrawn.contains(&id) {
             return fail("withdrawn, and nobody knows it");
         }
+
         if self.is_below_itself(id) {
             return fail("refers to itself (C54)");
         }

@@ -114,6 +114,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !may_be_ancestor && !is_nested {
             return true;
         }
+
         let limits = limits.get_or_insert_with(|| Limits {
             ancestors: self.ancestors(id),
             level: self.level(id),

@@ -31,6 +31,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !self.actions.is_empty() {
             return;
         }
+
         let affected = self.affected();
         let roots = self.rebuild(&affected);
         for root in roots {
@@ -39,6 +40,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         for (id, children) in std::mem::take(&mut self.retired) {
             self.unlink(id, &children);
         }
+
         for (root, node) in std::mem::take(&mut self.retired_subscriptions) {
             let root_state = self.roots.get(&root);
             if root_state.is_none_or(|root_state| !root_state.refers_to(node)) {
@@ -102,6 +104,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 }
             }
         }
+
         self.dirty.clear();
         roots
     }
@@ -115,6 +118,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(active) = &node.active else {
             return;
         };
+
         let is_relisted = self.dirty.get(&id) == Some(&Change::Children);
         // A part that has too many levels does not list its children.
         let is_listed = |part: &&Arc<Part<S, V>>| !is_relisted && !part.is_too_deep();
@@ -130,6 +134,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 (Children::new(parts), count)
             }
         };
+
         let part = Part::new(Arc::clone(&node.key), active.content.clone(), children);
         self.work.parts += 1;
         self.work.entries += copied;
@@ -165,6 +170,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(part) = self.part(root.node) else {
             return;
         };
+
         if let Some(snapshot) = &root.published
             && Arc::ptr_eq(&snapshot.root, &part)
             && subscribed.is_none()
@@ -205,6 +211,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if is_same_set && changed_nodes.is_empty() {
             return None;
         }
+
         let (list, copied) = match shown_list {
             Some(shown_list) if is_same_set => self.replaced(shown_list, &changed_nodes),
             _ => {
@@ -213,6 +220,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 (Children::new(parts), count)
             }
         };
+
         self.work.entries += copied;
         Some(list)
     }

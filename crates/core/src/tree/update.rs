@@ -106,6 +106,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 self.dirty.entry(id).or_insert(Change::Content);
             }
         }
+
         if let Some(deadline) = node.deadline.take() {
             self.deadlines.remove(&(deadline, id));
         }
@@ -151,6 +152,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             children,
             cut,
         };
+
         let is_warm = version.waiting == 0;
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -159,6 +161,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if let Some(superseded) = superseded {
             self.unlink(id, &superseded.children);
         }
+
         self.note_cut(id);
         if is_warm {
             self.activate(id);

@@ -22,6 +22,7 @@ pub(super) fn check(type_url: &str, body: &Bytes, findings: &mut Findings<'_>) {
         Profile::Generic => false,
         Profile::Envoy => true,
     };
+
     if quick::look(type_url, body).is_some() {
         return;
     }

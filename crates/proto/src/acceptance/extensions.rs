@@ -181,6 +181,7 @@ impl HttpFilters {
         let mut add = |message: &str, filter| {
             filters.insert(format!("envoy.extensions.filters.http.{message}"), filter);
         };
+
         let router = built_in(Config, filter_bodies::check_router);
         add("router.v3.Router", router.terminal());
         let fault = built_in(Both, filter_bodies::check_fault);

@@ -65,6 +65,7 @@ impl fmt::Display for Rejection {
             left -= text.len();
             f.write_str(&text)?;
         }
+
         match omitted {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),

@@ -165,6 +165,7 @@ fn compare_field(message: &MessageDescriptor, field: &FieldDescriptorProto) -> O
             type_name,
         )
     };
+
     (key(existing) != key(field)).then(|| {
         format!(
             "it has {}, and not {}",

@@ -58,6 +58,7 @@ impl Search<'_> {
             });
             return inner.is_some_and(|inner| self.is_in_message(&inner, depth + 1));
         }
+
         if let Some(own_path) = self.own_path(message) {
             self.path = self.path.join(&own_path);
             return true;

@@ -220,6 +220,7 @@ fn map_may_be_secret(map: &[u8]) -> bool {
             field.number == TEXT && words::is_credential(text)
         })
     };
+
     let is_secret_entry = |entry: &[u8]| {
         let mut fields = vhosts::fields(entry).filter_map(Result::ok);
         fields.any(|field| match field.number {
@@ -227,6 +228,7 @@ fn map_may_be_secret(map: &[u8]) -> bool {
             _ => is_secret_value(field.value),
         })
     };
+
     let mut entries = vhosts::fields(map).filter_map(Result::ok);
     entries.any(|entry| is_secret_entry(entry.value))
 }

@@ -127,6 +127,7 @@ impl Rules {
                 .find(|pair| pair.message == message.full_name()),
             ..Self::default()
         };
+
         for field in message.fields() {
             let (name, number) = (field.full_name(), field.number());
             if SECRET.contains(name) {

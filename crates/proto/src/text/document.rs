@@ -221,6 +221,7 @@ impl<'a> Reader<'a> {
         else {
             return;
         };
+
         match value {
             Value::List(items) => {
                 for (index, item) in items.into_iter().enumerate() {

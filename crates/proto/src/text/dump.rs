@@ -129,6 +129,7 @@ impl Reader<'_> {
         let Some(localities) = endpoints.filter(|_| is_assignment) else {
             return Some(resource);
         };
+
         for locality in localities.as_list_mut()? {
             let locality = locality.as_message_mut()?;
             let weight = locality.get_field_by_name(WEIGHT)?;
@@ -137,6 +138,7 @@ impl Reader<'_> {
                 locality.clear_field_by_name(WEIGHT);
             }
         }
+
         resource.body = self
             .walk
             .encode(&resource.message, resource.node.at)?

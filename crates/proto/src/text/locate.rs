@@ -81,6 +81,7 @@ impl Search<'_> {
                 matches!(&node.value, Value::String(s) | Value::Number(s) if s == self.text);
             return is_text.then_some(node.at);
         };
+
         let path_len = self.path.len();
         let position = match part {
             Part::Field(name) => field(node, name).and_then(|entry| {
@@ -94,6 +95,7 @@ impl Search<'_> {
             }),
             Part::Index(index) => self.find_in_list(node, *index, remainder),
         };
+
         if position.is_none() {
             self.path.truncate(path_len);
         }

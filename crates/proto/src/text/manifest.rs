@@ -154,6 +154,7 @@ impl Reader<'_> {
                 }
             },
         };
+
         self.walk.walk_at(Step::Name(key), |walk| {
             let texts = entries.iter().map(|entry| match &entry.node.value {
                 Value::String(text) => Some((entry.key.clone(), text.clone())),
@@ -175,6 +176,7 @@ impl Reader<'_> {
             Some(descriptor) => descriptor.clone(),
             None => descriptor::message(STRUCT)?,
         };
+
         let value = match root.get(SPEC) {
             Some(spec) => {
                 let spec = &spec.node;
@@ -188,6 +190,7 @@ impl Reader<'_> {
                 self.read_body_of(&descriptor, &remainder, message.is_some())?
             }
         };
+
         Some(Any {
             type_url: format!("{PREFIX}{}", descriptor.full_name()),
             value: value.into(),

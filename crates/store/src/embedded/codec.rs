@@ -90,6 +90,7 @@ impl RowReader {
             metadata: record.metadata.map(Bytes::from),
             do_not_cache: record.do_not_cache,
         };
+
         let resource = self.intake.restore(&type_url, kept);
         let resource =
             resource.map_err(|error| unreadable(&format!("{:?}", key.name), &error.to_string()))?;
@@ -99,6 +100,7 @@ impl RowReader {
             wrapper_constraints: decode_constraints(record.wrapper_constraints.as_deref())?,
             is_inline_host: record.is_inline_host,
         };
+
         let key = RowKey {
             origin: self.share_origin(&key.origin),
             type_url,

@@ -144,6 +144,7 @@ impl EmbeddedStore {
         if len == 0 {
             return Err(Failed::damaged("the file", "it is empty"));
         }
+
         let mut database = (self.open)(&self.path)?;
         let found = read_format(&database.begin_read()?)?;
         if found != FORMAT {
@@ -153,6 +154,7 @@ impl EmbeddedStore {
                 known: FORMAT,
             }));
         }
+
         // A page that is in use and taken for free would be overwritten.
         match database.check_integrity()? {
             true => Ok(database),

@@ -205,6 +205,7 @@ pub(super) fn changes(
         known: HashMap::new(),
         file,
     };
+
     let mut reader = RowReader::default();
     let mut changes = Vec::new();
     for part in 0..record.parts {
@@ -283,6 +284,7 @@ pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repea
     else {
         return Ok(None);
     };
+
     let (value, _) = open("keys", key.as_bytes(), &value)?;
     let number = |offset: usize| {
         value
@@ -291,6 +293,7 @@ pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repea
             .ok()
             .map(u64::from_le_bytes)
     };
+
     match (number(0), number(8)) {
         (Some(revision), Some(request)) => Ok(Some(Repeatable { revision, request })),
         _ => Err(StoreError::Damaged {

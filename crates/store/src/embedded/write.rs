@@ -230,6 +230,7 @@ fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), F
         Some(value) => transaction_of(oldest, value.value())?,
         None => return Err(Failed::damaged("the history", "a transaction is missing")),
     };
+
     let mut changes = file.open_table(CHANGES)?;
     let mut bodies = file.open_table(BODIES)?;
     for part in 0..record.parts {
@@ -246,6 +247,7 @@ fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), F
             release_body(&mut bodies, hash_of(old_row)?)?;
         }
     }
+
     if let Some(key) = &record.idempotency_key {
         file.open_table(KEYS)?.remove(key.as_str())?;
     }

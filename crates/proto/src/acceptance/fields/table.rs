@@ -189,6 +189,7 @@ impl Field {
             }
             None => Inner::All,
         };
+
         let shape = match () {
             () if field.is_map() => Shape::Map,
             () if field.is_list() => Shape::List,

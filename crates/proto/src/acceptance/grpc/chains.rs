@@ -87,6 +87,7 @@ impl Ranges {
             );
             findings.reject(&place.field("source_type"), problem);
         }
+
         let mut read = |field: &str, ranges: &[CidrRange]| {
             let mut normalized = Some(Vec::with_capacity(ranges.len()));
             for (index, range) in ranges.iter().enumerate() {
@@ -103,6 +104,7 @@ impl Ranges {
             }
             normalized
         };
+
         let destination = read("prefix_ranges", &chain_match.prefix_ranges);
         let source = read("source_prefix_ranges", &chain_match.source_prefix_ranges);
         let direct_source = read(

@@ -47,6 +47,7 @@ fn check_type(cluster: &Cluster, findings: &mut Findings<'_>) {
         Some(ClusterDiscoveryType::Type(number)) => *number,
         None => DiscoveryType::Static as i32,
     };
+
     let of_type = DiscoveryType::try_from(number);
     let supported = &findings.policy().cluster_types;
     match of_type {
@@ -104,6 +105,7 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
     let Some(assignment) = &cluster.load_assignment else {
         return findings.reject(&place, Problem::Missing);
     };
+
     let [locality] = &assignment.endpoints[..] else {
         let count = assignment.endpoints.len();
         return findings.reject(&place.field("endpoints"), not_one(count));
@@ -113,6 +115,7 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
         let count = locality.lb_endpoints.len();
         return findings.reject(&place.field("lb_endpoints"), not_one(count));
     };
+
     let place = place.item("lb_endpoints", 0);
     let place = place.field("endpoint");
     let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier else {
@@ -122,6 +125,7 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
     let Some(socket) = address::check_socket(endpoint.address.as_ref(), &place, findings) else {
         return;
     };
+
     let place = place.field("socket_address");
     if socket.address.is_empty() {
         findings.reject(&place.field("address"), Problem::Missing);
@@ -142,6 +146,7 @@ fn check_custom(custom: &CustomClusterType, findings: &mut Findings<'_>) {
     let Some(config) = &custom.typed_config else {
         return findings.reject(&place, Problem::Missing);
     };
+
     let name = full_name(&config.type_url);
     if !findings.policy().cluster_types.contains(name) {
         let name = clip(name, MAX_VALUE).to_owned();

@@ -133,6 +133,7 @@ impl<'a> Assignment<'a> {
                 return findings.ignore(place, IgnoreReason::Unhealthy(status));
             }
         }
+
         if (lb_endpoint.load_balancing_weight.as_ref()).is_some_and(|weight| weight.value == 0) {
             let place = place.field("load_balancing_weight");
             findings.reject(&place, Problem::value(0, "at least 1"));

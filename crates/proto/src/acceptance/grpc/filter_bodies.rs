@@ -192,6 +192,7 @@ fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Find
     let Some(any) = &state.typed_config else {
         return findings.reject(&place, Problem::Missing);
     };
+
     let name = full_name(&any.type_url);
     if name != COOKIE {
         let name = clip(name, MAX_VALUE).to_owned();
@@ -201,6 +202,7 @@ fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Find
     else {
         return;
     };
+
     let place = place.field("cookie");
     match &state.cookie {
         None => findings.reject(&place, Problem::Missing),

@@ -52,6 +52,7 @@ pub(super) fn check(
             }
         }
     }
+
     match last {
         _ if ends_broken => {}
         Some((index, false)) if lacks_terminal => {
@@ -109,6 +110,7 @@ fn check_filter(
         findings.reject(&place, Problem::Missing);
         return Verdict::Broken;
     };
+
     let Some(extended) = extension(any, &place, findings) else {
         return Verdict::Broken;
     };
@@ -121,6 +123,7 @@ fn check_filter(
         findings.reject(&place, Problem::Extension(extended.shown_name()));
         return Verdict::Broken;
     };
+
     if !http_filter.is_config() || (extended.body.is_none() && !http_filter.takes_struct()) {
         findings.reject(&place, Problem::Misplaced(extended.shown_name()));
         return Verdict::Broken;
@@ -128,6 +131,7 @@ fn check_filter(
     if let Some(body) = extended.body {
         http_filter.check(body, &place, findings);
     }
+
     Verdict::Used {
         is_terminal: http_filter.is_terminal(),
     }

@@ -50,6 +50,7 @@ fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
         Ok(LbPolicy::Maglev) => Some(MAGLEV),
         Ok(LbPolicy::ClusterProvided | LbPolicy::LoadBalancingPolicyConfig) | Err(_) => None,
     };
+
     let supported = &findings.policy().lb_policies;
     if !message.is_some_and(|message| supported.contains(message)) {
         let found = match policy {
@@ -59,6 +60,7 @@ fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
         let problem = Problem::value(found, SUPPORTED);
         return findings.reject(&root.field("lb_policy"), problem);
     }
+
     // A configuration of another policy is ignored.
     match (policy, &cluster.lb_config) {
         (Ok(LbPolicy::RingHash), Some(LbConfig::RingHashLbConfig(config))) => {

@@ -100,6 +100,7 @@ fn check_chain(chain: &FilterChain, place: &Place<'_>, findings: &mut Findings<'
         let is_last = index + 1 == chain.filters.len();
         check_filter(filter, is_last, &filter_place, findings);
     }
+
     if chain.filters.is_empty() {
         let problem = Problem::NoFilter("envoy.filters.network.http_connection_manager");
         findings.reject(&place.field("filters"), problem);

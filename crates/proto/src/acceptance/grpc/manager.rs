@@ -23,6 +23,7 @@ pub(super) fn check(body: &[u8], side: Side, place: &Place<'_>, findings: &mut F
         let problem = Problem::value(manager.xff_num_trusted_hops, "0");
         findings.reject(&place.field("xff_num_trusted_hops"), problem);
     }
+
     if !manager.original_ip_detection_extensions.is_empty() {
         let place = place.field("original_ip_detection_extensions");
         findings.reject(&place, Problem::Insecure);

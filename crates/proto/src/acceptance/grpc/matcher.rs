@@ -72,6 +72,7 @@ fn check_specifier(
             findings.reject(&place.field(field), Problem::Missing);
         }
     };
+
     match specifier {
         HeaderMatchSpecifier::ExactMatch(_) | HeaderMatchSpecifier::PresentMatch(_) => {}
         HeaderMatchSpecifier::PrefixMatch(prefix) => check_not_empty("prefix_match", prefix),

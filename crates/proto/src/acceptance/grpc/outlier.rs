@@ -15,6 +15,7 @@ pub(super) fn check(detection: &OutlierDetection, place: &Place<'_>, findings: &
     ] {
         check_duration(duration.as_ref(), &place.field(field), findings);
     }
+
     for (field, percentage) in [
         ("max_ejection_percent", &detection.max_ejection_percent),
         ("enforcing_success_rate", &detection.enforcing_success_rate),

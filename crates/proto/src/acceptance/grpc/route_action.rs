@@ -29,6 +29,7 @@ pub(super) fn check(
     for (index, policy) in action.hash_policy.iter().enumerate() {
         check_hash(policy, &place.item("hash_policy", index), findings);
     }
+
     if let Some(max) = &action.max_stream_duration {
         let place = place.field("max_stream_duration");
         for (field, duration) in [
@@ -38,6 +39,7 @@ pub(super) fn check(
             check_duration(duration.as_ref(), &place.field(field), findings);
         }
     }
+
     if let Some(HostRewriteSpecifier::AutoHostRewrite(rewrite)) = &action.host_rewrite_specifier
         && rewrite.value
         && !findings.policy().trusts_server
@@ -110,6 +112,7 @@ fn check_weighted(weighted: &WeightedCluster, place: &Place<'_>, findings: &mut 
         }
         http_filters::check_overrides(&cluster.typed_per_filter_config, &place, findings);
     }
+
     if sum == 0 {
         findings.reject(&place.field("clusters"), Problem::ZeroWeights);
     } else if sum > u64::from(u32::MAX) {

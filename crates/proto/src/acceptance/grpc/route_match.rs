@@ -28,6 +28,7 @@ pub(super) fn check(route_match: &RouteMatch, place: &Place<'_>, findings: &mut 
             None
         }
     };
+
     if let Some(found) = unsupported {
         let problem = Problem::value(found, SUPPORTED);
         findings.reject(&place.field("path_specifier"), problem);
@@ -35,6 +36,7 @@ pub(super) fn check(route_match: &RouteMatch, place: &Place<'_>, findings: &mut 
     for (index, header) in route_match.headers.iter().enumerate() {
         matcher::check_header(header, &place.item("headers", index), findings);
     }
+
     if let Some(fraction) = &route_match.runtime_fraction {
         check_fraction(fraction, &place.field("runtime_fraction"), findings);
     }

@@ -99,6 +99,7 @@ fn check_route(
         }
         Some(descriptor) => route_match::check(descriptor, &match_place, findings),
     }
+
     match &descriptor.action {
         Some(Action::Route(action)) => {
             let is_used = route_action::check(action, plugins, &place.field("route"), findings);

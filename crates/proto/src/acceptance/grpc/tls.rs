@@ -37,6 +37,7 @@ pub(super) fn check_cluster(cluster: &Cluster, findings: &mut Findings<'_>) {
         let place = root.field("transport_socket_matches");
         findings.reject(&place, Problem::Insecure);
     }
+
     let Some(socket) = &cluster.transport_socket else {
         return;
     };
@@ -91,6 +92,7 @@ pub(super) fn check_downstream(
     else {
         return;
     };
+
     if context.require_sni.as_ref().is_some_and(|sni| sni.value) {
         findings.reject(&place.field("require_sni"), Problem::Insecure);
     }
@@ -101,6 +103,7 @@ pub(super) fn check_downstream(
     let Some(common) = &context.common_tls_context else {
         return findings.reject(&common_place, Problem::Missing);
     };
+
     check_common(common, Side::Server, &common_place, findings);
     let requires = (context.require_client_certificate.as_ref()).is_some_and(|v| v.value);
     if requires && common.validation_context_type.is_none() {
@@ -123,6 +126,7 @@ fn check_socket<'a>(
         );
         findings.reject(&place.field("name"), problem);
     }
+
     let place = place.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
         findings.reject(&place, Problem::Missing);
@@ -175,6 +179,7 @@ fn check_identity(
         let place = place.field("tls_certificate_certificate_provider_instance");
         return check_provider(&instance.instance_name, &place, findings);
     }
+
     let mut has_other = false;
     for (field, is_set) in [
         ("tls_certificates", !common.tls_certificates.is_empty()),
@@ -188,6 +193,7 @@ fn check_identity(
             findings.reject(&place.field(field), Problem::Insecure);
         }
     }
+
     if side == Side::Server && !has_other {
         findings.reject(&instance_place, Problem::Missing);
     }
@@ -278,6 +284,7 @@ fn check_context(
             findings.reject(&place.field(field), Problem::Insecure);
         }
     }
+
     check_roots(context, old, side, place, findings);
     check_subjects(context, side, place, findings);
 }

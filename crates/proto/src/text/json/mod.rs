@@ -209,6 +209,7 @@ impl Reader<'_> {
         if self.peek() == Some(close) {
             return self.expect(close);
         }
+
         loop {
             if self.peek().is_none() {
                 return Err(slip(start, Slip::Bracket(open)));

@@ -31,6 +31,7 @@ impl Reader<'_> {
             }
             self.next();
         }
+
         self.next();
         Ok(text)
     }

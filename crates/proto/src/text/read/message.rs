@@ -195,6 +195,7 @@ impl Walk<'_> {
             (_, _, Ok(number)) => Tree::Number(number.to_string()),
             (_, _, Err(_)) => Tree::Null,
         };
+
         let node = Node {
             at: entry.at,
             value,

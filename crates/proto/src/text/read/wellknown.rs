@@ -52,6 +52,7 @@ impl Walk<'_> {
             }
             _ => {}
         }
+
         if self.take(node.at, MESSAGE).is_none() {
             return Some(None);
         }

@@ -42,6 +42,7 @@ impl<'a> Lines<'a> {
                 }
             }
         }
+
         let line = line.filter(Line::has_contents);
         Self {
             at: position,
@@ -81,6 +82,7 @@ impl<'a> Lines<'a> {
         if let Some(start) = template {
             return Some((line.position(start), Slip::Template));
         }
+
         if is_after_key(prefix) && prefix.ends_with('\t') {
             return Some((self.at, Slip::TabAfterColon));
         }

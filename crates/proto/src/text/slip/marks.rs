@@ -44,6 +44,7 @@ impl<'a> Marks<'a> {
             parent: 1,
             in_indent: true,
         };
+
         while let Some(character) = marks.chars.peek().copied() {
             marks.note_end();
             marks.read_token(character);
@@ -198,6 +199,7 @@ impl<'a> Marks<'a> {
             ),
             None => (position, Slip::ClosesNothing(close)),
         };
+
         if position <= self.end {
             self.slip.get_or_insert(slip);
         }
@@ -220,6 +222,7 @@ impl<'a> Marks<'a> {
                 _ => {}
             }
         }
+
         self.begins = false;
         self.in_indent = false;
         if position <= self.end {

@@ -90,6 +90,7 @@ impl Scan<'_> {
                 _ => {}
             }
         }
+
         match open_groups {
             0 => Ok(()),
             _ => Err(RegexFault::OpenGroup),
