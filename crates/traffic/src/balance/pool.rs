@@ -87,6 +87,12 @@ impl Pool {
         self.count
     }
 
+    /// The places that are held, empty ones included.
+    #[cfg(test)]
+    pub(super) fn places_held(&self) -> usize {
+        self.hosts.len()
+    }
+
     /// Puts an endpoint in, or in the place of what was at its address, or takes
     /// it out. The work does not depend on how many there are, unless another
     /// kind of choice has to begin: with the first weight that differs, or the
