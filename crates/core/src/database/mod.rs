@@ -61,8 +61,9 @@ use subscribers::SubscriberRegistry;
 use table::Table;
 use view::ViewId;
 
-/// The index of a type in the database. That of a type which only subscribers
-/// brought means another type some time after the last of them has left.
+/// The index of a type in the database. The index of a type that only
+/// subscribers brought is given to another type some time after the last of
+/// them has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(u32);
 
@@ -160,8 +161,8 @@ impl Database {
     /// added.
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &TypeUrl)> {
         let tables = self.tables.iter().enumerate();
-        let all = tables.map(|(i, table)| (TypeId(i as u32), &table.url));
-        all.filter(|(id, _)| !self.free_types.contains(id))
+        let types = tables.map(|(index, table)| (TypeId(index as u32), &table.url));
+        types.filter(|(id, _)| !self.free_types.contains(id))
     }
 
     /// The URL of a type.
