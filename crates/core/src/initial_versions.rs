@@ -61,7 +61,7 @@ impl InitialVersions {
     /// a comparison. Empty ones share nothing.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (Some(own_list), Some(other_list)) => Arc::ptr_eq(own_list, other_list),
             _ => false,
         }
     }
@@ -75,8 +75,8 @@ impl InitialVersions {
 impl List {
     fn find(&self, name: &Name) -> Option<u32> {
         let is_name = |index: &u32| self.versions[*index as usize].0 == *name;
-        let found = self.by_name.find(self.hasher.hash_one(name), is_name);
-        found.copied()
+        let index = self.by_name.find(self.hasher.hash_one(name), is_name);
+        index.copied()
     }
 
     /// Adds a name and its version. A name that is there gets the later

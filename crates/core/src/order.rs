@@ -87,9 +87,9 @@ impl<'a> OtherTypes<'a> {
         type_streams: &'a mut [TypeStream],
         index: usize,
     ) -> (&'a mut TypeStream, Self) {
-        let (before, rest) = type_streams.split_at_mut(index);
+        let (before, tail) = type_streams.split_at_mut(index);
         #[expect(clippy::expect_used, reason = "the index is that of a type stream")]
-        let (type_stream, after) = rest.split_first_mut().expect("there is one");
+        let (type_stream, after) = tail.split_first_mut().expect("there is one");
         (type_stream, Self { before, after })
     }
 
@@ -219,20 +219,20 @@ impl<'a> Order<'a> {
     /// successors (S82).
     fn is_draining(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let key = reference(removal.type_url, removal.name);
-        let of_name = self.draining.get(&key);
-        let of_type = self.draining_types.get(removal.type_url.as_str());
-        let of_type = of_type.filter(|deadlines| {
+        let name_deadlines = self.draining.get(&key);
+        let type_deadlines = self.draining_types.get(removal.type_url.as_str());
+        let type_deadlines = type_deadlines.filter(|deadlines| {
             deadlines.from_earlier_stream
                 || !(removal.has_invalid_cluster && self.names_all_routes(db))
         });
 
-        let mut deadlines = of_name.into_iter().chain(of_type);
+        let mut deadlines = name_deadlines.into_iter().chain(type_deadlines);
         deadlines.any(|deadlines| {
-            let until = match removal.by_name {
+            let deadline = match removal.by_name {
                 true => deadlines.by_name,
                 false => deadlines.by_wildcard,
             };
-            self.now < until
+            self.now < deadline
         })
     }
 
@@ -305,15 +305,15 @@ impl<'a> Order<'a> {
     /// are collected for the first.
     pub(crate) fn is_referenced(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
         let references = self.desired_references.get_or_init(|| {
-            let mut found = HashSet::new();
-            for other in self.others.iter() {
-                if other.kind.refers_to.contains(&url.as_str()) {
-                    other.each_reference(db, |reference| {
-                        found.insert(reference.clone());
+            let mut references = HashSet::new();
+            for type_stream in self.others.iter() {
+                if type_stream.kind.refers_to.contains(&url.as_str()) {
+                    type_stream.each_reference(db, |reference| {
+                        references.insert(reference.clone());
                     });
                 }
             }
-            found
+            references
         });
         references.contains(&reference(url, name))
     }

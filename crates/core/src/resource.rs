@@ -85,12 +85,12 @@ impl Nonce {
     pub(crate) fn of_number(number: u64) -> Self {
         let mut digits = [0; 16];
         let mut start = digits.len();
-        let mut rest = number;
+        let mut remaining = number;
         loop {
             start -= 1;
-            digits[start] = b"0123456789abcdef"[(rest & 0xf) as usize];
-            rest >>= 4;
-            if rest == 0 {
+            digits[start] = b"0123456789abcdef"[(remaining & 0xf) as usize];
+            remaining >>= 4;
+            if remaining == 0 {
                 break;
             }
         }
@@ -104,8 +104,8 @@ impl Nonce {
 fn shared_url(text: &str) -> Arc<str> {
     static KNOWN: LazyLock<Vec<Arc<str>>> =
         LazyLock::new(|| kind::ALL.iter().map(|url| Arc::from(*url)).collect());
-    let known = KNOWN.iter().find(|url| &***url == text);
-    known.map_or_else(|| Arc::from(text), Arc::clone)
+    let built_in = KNOWN.iter().find(|url| &***url == text);
+    built_in.map_or_else(|| Arc::from(text), Arc::clone)
 }
 
 impl Version {
@@ -171,8 +171,8 @@ impl Resource {
     /// The clients that the resource is for; without constraints, all.
     #[must_use]
     pub fn clients(&self) -> Constraints {
-        let own = self.constraints.clone();
-        own.unwrap_or_else(Constraints::always)
+        let constraints = self.constraints.clone();
+        constraints.unwrap_or_else(Constraints::always)
     }
 
     /// Returns a hash of the name, the version and the constraints. Sums of

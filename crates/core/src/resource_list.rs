@@ -67,9 +67,9 @@ impl FromIterator<WireResource> for ResourceList {
 /// Adding to a shared list copies it first.
 impl Extend<WireResource> for ResourceList {
     fn extend<I: IntoIterator<Item = WireResource>>(&mut self, more: I) {
-        let mut own = self.to_vec();
-        own.extend(more);
-        *self = Self::Own(own);
+        let mut resources = self.to_vec();
+        resources.extend(more);
+        *self = Self::Own(resources);
     }
 }
 

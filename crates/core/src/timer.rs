@@ -60,10 +60,10 @@ impl<K> Default for Timers<K> {
 
 impl<K: Ord + Clone> Timers<K> {
     /// Sets the deadline of a key, replacing an earlier one.
-    pub(crate) fn set(&mut self, key: K, at: Moment) {
+    pub(crate) fn set(&mut self, key: K, deadline: Moment) {
         self.cancel(&key);
-        self.order.insert((at, key.clone()));
-        self.deadlines.insert(key, at);
+        self.order.insert((deadline, key.clone()));
+        self.deadlines.insert(key, deadline);
     }
 
     /// The deadline of a key.
@@ -74,10 +74,10 @@ impl<K: Ord + Clone> Timers<K> {
 
     /// Removes a deadline. Returns whether there was one.
     pub(crate) fn cancel(&mut self, key: &K) -> bool {
-        let Some(at) = self.deadlines.remove(key) else {
+        let Some(deadline) = self.deadlines.remove(key) else {
             return false;
         };
-        self.order.remove(&(at, key.clone()))
+        self.order.remove(&(deadline, key.clone()))
     }
 
     /// Removes all deadlines but those whose key `keep` returns true for.
@@ -90,23 +90,23 @@ impl<K: Ord + Clone> Timers<K> {
     /// The earliest deadline.
     #[must_use]
     pub(crate) fn next(&self) -> Option<Moment> {
-        self.order.first().map(|(at, _)| *at)
+        self.order.first().map(|(deadline, _)| *deadline)
     }
 
     /// Removes the deadlines that have passed, one that is `now` included.
     /// Returns their keys by deadline, then by key.
     pub(crate) fn expire(&mut self, now: Moment) -> Vec<K> {
-        let mut due = Vec::new();
-        while let Some((at, key)) = self.order.pop_first() {
-            if at > now {
+        let mut expired_keys = Vec::new();
+        while let Some((deadline, key)) = self.order.pop_first() {
+            if deadline > now {
                 // It was the first that is not due, and stays.
-                self.order.insert((at, key));
+                self.order.insert((deadline, key));
                 break;
             }
             self.deadlines.remove(&key);
-            due.push(key);
+            expired_keys.push(key);
         }
-        due
+        expired_keys
     }
 }
 

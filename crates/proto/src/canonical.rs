@@ -62,10 +62,10 @@ pub enum CanonicalError {
 /// # Errors
 /// The bytes are not of the type, or nest deeper than [`MAX_DEPTH`].
 pub fn canonicalize(type_url: &str, body: &Bytes) -> Result<Bytes, CanonicalError> {
-    let Some(of) = descriptor::message(type_url) else {
+    let Some(descriptor) = descriptor::message(type_url) else {
         return Ok(body.clone());
     };
-    let message = DynamicMessage::decode(of, body.clone()).map_err(|source| {
+    let message = DynamicMessage::decode(descriptor, body.clone()).map_err(|source| {
         let type_url = type_url.to_owned();
         CanonicalError::Malformed { type_url, source }
     })?;
@@ -89,17 +89,17 @@ type Written = Result<(), CanonicalError>;
 /// Appends the canonical bytes of a message, or those of `prost-reflect` if it
 /// is one of proto2; `depth` counts the messages around it, through every
 /// `Any`.
-fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> Written {
+fn write_message(message: &DynamicMessage, depth: usize, output: &mut Vec<u8>) -> Written {
     if depth >= MAX_DEPTH {
         return Err(CanonicalError::TooDeep);
     }
 
-    let of = message.descriptor();
-    if of.parent_file().syntax() != Syntax::Proto3 {
-        out.extend(message.encode_to_vec());
+    let descriptor = message.descriptor();
+    if descriptor.parent_file().syntax() != Syntax::Proto3 {
+        output.extend(message.encode_to_vec());
         return Ok(());
     }
-    let any_body = match of.full_name() {
+    let any_body = match descriptor.full_name() {
         "google.protobuf.Any" => encode_any_body(message, depth)?,
         _ => None,
     };
@@ -110,16 +110,16 @@ fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> W
     for (field, value) in message.fields() {
         let comes_first = |unknown: &&UnknownField| unknown.number() < field.number();
         while let Some(unknown) = unknown.next_if(comes_first) {
-            unknown.encode(out);
+            unknown.encode(output);
         }
         match &any_body {
             Some(body) if field.number() == ANY_VALUE => {
-                wire::bytes::encode(ANY_VALUE, body, out);
+                wire::bytes::encode(ANY_VALUE, body, output);
             }
-            _ => write_field(&field, value, depth, out)?,
+            _ => write_field(&field, value, depth, output)?,
         }
     }
-    unknown.for_each(|unknown| unknown.encode(out));
+    unknown.for_each(|unknown| unknown.encode(output));
     Ok(())
 }
 
@@ -129,11 +129,11 @@ fn encode_any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>
     let Some((url, body)) = any_parts(any) else {
         return Ok(None);
     };
-    let Some(of) = descriptor::message(&url) else {
+    let Some(descriptor) = descriptor::message(&url) else {
         return Ok(None);
     };
     // An unreadable body is for validation to refuse; here it stays as it is.
-    let Ok(message) = DynamicMessage::decode(of, body) else {
+    let Ok(message) = DynamicMessage::decode(descriptor, body) else {
         return Ok(None);
     };
     let mut bytes = Vec::new();
@@ -151,23 +151,28 @@ pub(crate) fn any_parts(any: &DynamicMessage) -> Option<(String, Bytes)> {
 
 /// Appends a field that is set: a map, a packed or plain list, or a single
 /// value.
-fn write_field(field: &FieldDescriptor, value: &Value, depth: usize, out: &mut Vec<u8>) -> Written {
+fn write_field(
+    field: &FieldDescriptor,
+    value: &Value,
+    depth: usize,
+    output: &mut Vec<u8>,
+) -> Written {
     let number = field.number();
     let kind = field.kind();
     match value {
-        Value::Map(map) => write_map(field, map, depth, out),
+        Value::Map(map) => write_map(field, map, depth, output),
         Value::List(list) if field.is_packed() => {
             let mut packed = Vec::new();
             for item in list {
                 write_number(&kind, item, &mut packed);
             }
-            wire::bytes::encode(number, &packed, out);
+            wire::bytes::encode(number, &packed, output);
             Ok(())
         }
         Value::List(list) => list
             .iter()
-            .try_for_each(|item| write_value(number, &kind, item, depth, out)),
-        value => write_value(number, &kind, value, depth, out),
+            .try_for_each(|item| write_value(number, &kind, item, depth, output)),
+        value => write_value(number, &kind, value, depth, output),
     }
 }
 
@@ -177,13 +182,13 @@ fn write_map(
     field: &FieldDescriptor,
     map: &HashMap<MapKey, Value>,
     depth: usize,
-    out: &mut Vec<u8>,
+    output: &mut Vec<u8>,
 ) -> Written {
-    let Kind::Message(of) = field.kind() else {
+    let Kind::Message(descriptor) = field.kind() else {
         return Ok(());
     };
-    let key_kind = of.map_entry_key_field().kind();
-    let value_kind = of.map_entry_value_field().kind();
+    let key_kind = descriptor.map_entry_key_field().kind();
+    let value_kind = descriptor.map_entry_value_field().kind();
 
     let mut pairs: Vec<_> = map.iter().collect();
     pairs.sort_by_key(|(key, _)| *key);
@@ -191,7 +196,7 @@ fn write_map(
         let mut entry = Vec::new();
         write_value(ENTRY_KEY, &key_kind, &key_to_value(key), depth, &mut entry)?;
         write_value(ENTRY_VALUE, &value_kind, value, depth, &mut entry)?;
-        wire::bytes::encode(field.number(), &entry, out);
+        wire::bytes::encode(field.number(), &entry, output);
     }
     Ok(())
 }
@@ -215,24 +220,24 @@ fn write_value(
     kind: &Kind,
     value: &Value,
     depth: usize,
-    out: &mut Vec<u8>,
+    output: &mut Vec<u8>,
 ) -> Written {
     match value {
         Value::Message(message) => {
             let mut bytes = Vec::new();
             write_message(message, depth + 1, &mut bytes)?;
-            wire::bytes::encode(number, &bytes, out);
+            wire::bytes::encode(number, &bytes, output);
         }
-        Value::String(text) => wire::string::encode(number, text, out),
-        Value::Bytes(bytes) => wire::bytes::encode(number, bytes, out),
+        Value::String(text) => wire::string::encode(number, text, output),
+        Value::Bytes(bytes) => wire::bytes::encode(number, bytes, output),
         scalar => {
             let wire_type = match kind {
                 Kind::Fixed32 | Kind::Sfixed32 | Kind::Float => WireType::ThirtyTwoBit,
                 Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => WireType::SixtyFourBit,
                 _ => WireType::Varint,
             };
-            wire::encode_key(number, wire_type, out);
-            write_number(kind, scalar, out);
+            wire::encode_key(number, wire_type, output);
+            write_number(kind, scalar, output);
         }
     }
     Ok(())
@@ -240,22 +245,24 @@ fn write_value(
 
 /// Appends a number, a boolean or an enum without its key, as it is in a packed
 /// list.
-fn write_number(kind: &Kind, value: &Value, out: &mut Vec<u8>) {
+fn write_number(kind: &Kind, value: &Value, output: &mut Vec<u8>) {
     match (kind, value) {
-        (_, Value::Bool(v)) => out.put_u8(u8::from(*v)),
-        (Kind::Sint32, Value::I32(v)) => wire::encode_varint(zigzag(i64::from(*v)), out),
-        (Kind::Sint64, Value::I64(v)) => wire::encode_varint(zigzag(*v), out),
-        (Kind::Sfixed32, Value::I32(v)) => out.put_i32_le(*v),
-        (Kind::Sfixed64, Value::I64(v)) => out.put_i64_le(*v),
-        (Kind::Fixed32, Value::U32(v)) => out.put_u32_le(*v),
-        (Kind::Fixed64, Value::U64(v)) => out.put_u64_le(*v),
+        (_, Value::Bool(v)) => output.put_u8(u8::from(*v)),
+        (Kind::Sint32, Value::I32(v)) => wire::encode_varint(zigzag(i64::from(*v)), output),
+        (Kind::Sint64, Value::I64(v)) => wire::encode_varint(zigzag(*v), output),
+        (Kind::Sfixed32, Value::I32(v)) => output.put_i32_le(*v),
+        (Kind::Sfixed64, Value::I64(v)) => output.put_i64_le(*v),
+        (Kind::Fixed32, Value::U32(v)) => output.put_u32_le(*v),
+        (Kind::Fixed64, Value::U64(v)) => output.put_u64_le(*v),
         // A negative number of 32 bits travels as one of 64.
-        (_, Value::I32(v) | Value::EnumNumber(v)) => wire::encode_varint(i64::from(*v) as u64, out),
-        (_, Value::I64(v)) => wire::encode_varint(*v as u64, out),
-        (_, Value::U32(v)) => wire::encode_varint(u64::from(*v), out),
-        (_, Value::U64(v)) => wire::encode_varint(*v, out),
-        (_, Value::F32(v)) => out.put_f32_le(*v),
-        (_, Value::F64(v)) => out.put_f64_le(*v),
+        (_, Value::I32(v) | Value::EnumNumber(v)) => {
+            wire::encode_varint(i64::from(*v) as u64, output)
+        }
+        (_, Value::I64(v)) => wire::encode_varint(*v as u64, output),
+        (_, Value::U32(v)) => wire::encode_varint(u64::from(*v), output),
+        (_, Value::U64(v)) => wire::encode_varint(*v, output),
+        (_, Value::F32(v)) => output.put_f32_le(*v),
+        (_, Value::F64(v)) => output.put_f64_le(*v),
         // Not numbers, so never packed and never here.
         (
             _,

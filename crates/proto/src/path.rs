@@ -30,14 +30,14 @@ impl Path {
     /// Makes the path that leads along these fields, from a message of the type
     /// `of`. It ends before the first that does not exist.
     #[must_use]
-    pub fn of_fields(of: &MessageDescriptor, names: &[&str]) -> Self {
+    pub fn of_fields(message: &MessageDescriptor, names: &[&str]) -> Self {
         let mut path = Self::default();
-        let mut of = Some(of.clone());
+        let mut message = Some(message.clone());
         for name in names {
-            let Some(field) = of.and_then(|of| of.get_field_by_name(name)) else {
+            let Some(field) = message.and_then(|message| message.get_field_by_name(name)) else {
                 break;
             };
-            of = field.kind().as_message().cloned();
+            message = field.kind().as_message().cloned();
             path.push(Step::Field(field));
         }
         path

@@ -45,7 +45,7 @@ pub struct Split {
 /// The bytes are no message.
 pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
     let mut hosts = Vec::new();
-    let mut rest = Vec::new();
+    let mut remainder = Vec::new();
     let mut has_vhds = false;
 
     for field in fields(route) {
@@ -54,15 +54,18 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
             hosts.push(route.slice_ref(field.value));
         } else {
             has_vhds |= field.number == VHDS;
-            rest.extend_from_slice(field.whole);
+            remainder.extend_from_slice(field.whole);
         }
     }
 
     if !has_vhds || hosts.is_empty() {
         return Ok(None);
     }
-    let rest = rest.into();
-    Ok(Some(Split { rest, hosts }))
+    let remainder = remainder.into();
+    Ok(Some(Split {
+        rest: remainder,
+        hosts,
+    }))
 }
 
 /// Encodes a `VirtualHost` again with another name, which comes first; its

@@ -73,8 +73,10 @@ fn visit_any(
     let Some((type_url, body)) = any_parts(any) else {
         return Ok(false);
     };
-    let of = descriptor::message(&type_url);
-    let Some(mut inner) = of.and_then(|of| DynamicMessage::decode(of, body).ok()) else {
+    let descriptor = descriptor::message(&type_url);
+    let Some(mut inner) =
+        descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body).ok())
+    else {
         return Ok(false);
     };
     let changed = visit_message(&mut inner, visit, depth + 1)?;

@@ -36,24 +36,24 @@ impl Findings {
         &self.0
     }
 
-    pub(crate) fn add(&mut self, at: &Place<'_>, problem: Problem) {
+    pub(crate) fn add(&mut self, place: &Place<'_>, problem: Problem) {
         self.0.push(Finding {
-            path: at.to_string(),
+            path: place.to_string(),
             problem,
         });
     }
 
     /// Adds a field that is set and that no rule here covers.
-    pub(crate) fn unsupported(&mut self, at: &Place<'_>, is_set: bool) {
+    pub(crate) fn unsupported(&mut self, place: &Place<'_>, is_set: bool) {
         if is_set {
-            self.add(at, Problem::Unsupported);
+            self.add(place, Problem::Unsupported);
         }
     }
 
     /// Adds the findings of a part.
-    pub(crate) fn extend(&mut self, at: &Place<'_>, inner: Self) {
+    pub(crate) fn extend(&mut self, place: &Place<'_>, inner: Self) {
         self.0.extend(inner.0.into_iter().map(|finding| Finding {
-            path: format!("{at}.{}", finding.path),
+            path: format!("{place}.{}", finding.path),
             problem: finding.problem,
         }));
     }

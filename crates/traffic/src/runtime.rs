@@ -27,7 +27,7 @@ impl Fraction {
 
     pub(crate) fn compile(
         message: &FractionalPercent,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
         use fractional_percent::DenominatorType;
@@ -37,7 +37,7 @@ impl Fraction {
             Ok(DenominatorType::Million) => 1_000_000,
             Err(_) => {
                 let problem = Problem::Other(format!("{} is no denominator", message.denominator));
-                findings.add(&at.field("denominator"), problem);
+                findings.add(&place.field("denominator"), problem);
                 100
             }
         };
@@ -78,16 +78,16 @@ pub(crate) struct RuntimeFraction {
 impl RuntimeFraction {
     pub(crate) fn compile(
         message: &RuntimeFractionalPercent,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let Some(default) = &message.default_value else {
-            findings.add(&at.field("default_value"), Problem::Missing);
+            findings.add(&place.field("default_value"), Problem::Missing);
             return None;
         };
         Some(Self {
             key: message.runtime_key.as_str().into(),
-            default: Fraction::compile(default, &at.field("default_value"), findings),
+            default: Fraction::compile(default, &place.field("default_value"), findings),
         })
     }
 

@@ -11,86 +11,88 @@ use crate::Moment;
 use crate::sink::{Cause, Event, WatchError};
 
 impl Client {
-    /// Goes back to a better server that works, and has a resource for the
-    /// source (C48). What it has said while another one was used counts from
-    /// now on. Returns whether the choice has changed.
-    pub(super) fn return_to(&mut self, source: SourceId, id: ServerId, now: Moment) -> bool {
-        let (Some(of), Some(server)) = (self.sources.get(&source), self.servers.get(&id)) else {
+    /// Returns a source to a better server that works and has a resource for it
+    /// (C48). Everything that the server said while another one was in use
+    /// counts from now on. Returns whether the choice has changed.
+    pub(super) fn return_to(&mut self, source_id: SourceId, id: ServerId, now: Moment) -> bool {
+        let (Some(source), Some(server)) = (self.sources.get(&source_id), self.servers.get(&id))
+        else {
             return false;
         };
-        let Some(place) = of.place_of(id) else {
+        let Some(place) = source.place_of(id) else {
             return false;
         };
-        if place >= of.fallback.current() || server.has_failed {
+        if place >= source.fallback.current() || server.has_failed {
             return false;
         }
         let is_held = |(url, name): &Key| {
-            of.subscriptions.covers(url, name) && server.contents.has(url, name)
+            source.subscriptions.covers(url, name) && server.contents.has(url, name)
         };
         server.contents.keys().iter().any(is_held)
-            && self.choose(source, |fallback| _ = fallback.return_to(place), now)
+            && self.choose(source_id, |fallback| _ = fallback.return_to(place), now)
     }
 
     /// Connects a source to its next servers, if the present one has failed and
-    /// something is missing (C46, C47).
-    pub(super) fn fall_back(&mut self, source: SourceId, now: Moment) {
-        let Some(of) = self.sources.get_mut(&source) else {
+    /// a resource is missing (C46, C47).
+    pub(super) fn fall_back(&mut self, source_id: SourceId, now: Moment) {
+        let Some(source) = self.sources.get_mut(&source_id) else {
             return;
         };
-        let failed: Vec<bool> = of
+        let failed: Vec<bool> = source
             .servers
             .iter()
             .map(|id| self.servers.get(id).is_some_and(|server| server.has_failed))
             .collect();
         let has_failed = |place: usize| failed.get(place) == Some(&true);
         // Whether anything is missing takes a look at all subscriptions.
-        let is_missing =
-            has_failed(of.fallback.current()) && View::new(of, &mut self.servers).is_missing_any();
+        let is_missing = has_failed(source.fallback.current())
+            && View::new(source, &mut self.servers).is_missing_any();
         let choose = |fallback: &mut Fallback| _ = fallback.fall_back(is_missing, has_failed);
-        self.choose(source, choose, now);
+        self.choose(source_id, choose, now);
     }
 
-    /// Changes the choice of a source. Whatever it has stays in use until the
-    /// server that it uses from now on has spoken of it. Returns whether that
-    /// is another one.
+    /// Changes the choice of a source. The contents that the source has stay in
+    /// use until the server that it uses from now on has spoken of them.
+    /// Returns whether that is another server.
     pub(super) fn choose(
         &mut self,
-        source: SourceId,
+        source_id: SourceId,
         change: impl FnOnce(&mut Fallback),
         now: Moment,
     ) -> bool {
-        let Some(of) = self.sources.get(&source) else {
+        let Some(source) = self.sources.get(&source_id) else {
             return false;
         };
-        let mut fallback = of.fallback.clone();
+        let mut fallback = source.fallback.clone();
         change(&mut fallback);
-        let is_other = fallback.current() != of.fallback.current();
-        let before = of.open_servers();
-        let next = of.servers.get(fallback.current()).copied();
+        let is_other = fallback.current() != source.fallback.current();
+        let old_servers = source.open_servers();
+        let next = source.servers.get(fallback.current()).copied();
         if is_other {
-            self.keep(source);
+            self.keep(source_id);
             // What it said to other sources before it failed is no word on what
             // this one has.
             next.into_iter().for_each(|id| self.start_anew(id, now));
         }
-        if let Some(of) = self.sources.get_mut(&source) {
-            of.fallback = fallback;
+        if let Some(source) = self.sources.get_mut(&source_id) {
+            source.fallback = fallback;
         }
-        self.reopen(source, &before, now);
-        for id in before {
-            if self.is_replaced(source, id) {
+        self.reopen(source_id, &old_servers, now);
+        for id in old_servers {
+            if self.is_replaced(source_id, id) {
                 self.start_anew(id, now);
             }
         }
         if is_other {
-            self.supersede_all(source);
-            self.touch_all(source);
+            self.supersede_all(source_id);
+            self.touch_all(source_id);
         }
         is_other
     }
 
-    /// Drops what the sources of a server keep of names on which it was silent
-    /// for too long, by the errors of fetch timers that ran out just now.
+    /// Drops the kept contents of names on which a server was silent for too
+    /// long, from its sources; `events` are the errors of the fetch timers that
+    /// ran out just now.
     pub(super) fn drop_silent(&mut self, id: ServerId, events: &[Event]) {
         let silent = events.iter().filter_map(|event| match event {
             Event::Failed(url, name, error) if error.cause == Cause::Silent => {
@@ -109,58 +111,59 @@ impl Client {
     }
 
     /// Evaluates all names of a source.
-    fn touch_all(&mut self, source: SourceId) {
-        if let Some(of) = self.sources.get_mut(&source) {
-            let keys = View::new(of, &mut self.servers).keys();
+    fn touch_all(&mut self, source_id: SourceId) {
+        if let Some(source) = self.sources.get_mut(&source_id) {
+            let keys = View::new(source, &mut self.servers).keys();
             keys.iter().for_each(|key| self.touch(key));
         }
     }
 
-    /// Keeps what a source has from the server that it uses.
-    fn keep(&mut self, source: SourceId) {
-        if let Some(of) = self.sources.get_mut(&source) {
-            View::new(of, &mut self.servers).keep();
+    /// Keeps the contents that a source has from the server that it uses.
+    fn keep(&mut self, source_id: SourceId) {
+        if let Some(source) = self.sources.get_mut(&source_id) {
+            View::new(source, &mut self.servers).keep();
         }
     }
 
-    /// Drops what a source keeps and the server in use has spoken of.
-    pub(super) fn supersede_all(&mut self, source: SourceId) {
-        if let Some(of) = self.sources.get_mut(&source) {
-            let kept = View::new(of, &mut self.servers).supersede_all();
-            kept.iter().for_each(|key| self.touch(key));
+    /// Drops the kept contents of a source that the server in use has spoken
+    /// of.
+    pub(super) fn supersede_all(&mut self, source_id: SourceId) {
+        if let Some(source) = self.sources.get_mut(&source_id) {
+            let kept_keys = View::new(source, &mut self.servers).supersede_all();
+            kept_keys.iter().for_each(|key| self.touch(key));
         }
     }
 
     /// Subscribes at the servers that were opened for a source, and ends its
     /// subscriptions at those that were closed.
-    fn reopen(&mut self, source: SourceId, before: &[ServerId], now: Moment) {
-        let Some(of) = self.sources.get(&source) else {
+    fn reopen(&mut self, source_id: SourceId, old_servers: &[ServerId], now: Moment) {
+        let Some(source) = self.sources.get(&source_id) else {
             return;
         };
-        let after = of.open_servers();
-        if after == before {
+        let new_servers = source.open_servers();
+        if new_servers == old_servers {
             return;
         }
-        let subscriptions: Vec<_> = of.subscriptions.iter().cloned().collect();
-        for id in after.iter().filter(|id| !before.contains(id)) {
+        let subscriptions: Vec<_> = source.subscriptions.iter().cloned().collect();
+        for id in new_servers.iter().filter(|id| !old_servers.contains(id)) {
             let Some(server) = self.servers.get_mut(id) else {
                 continue;
             };
             for key in &subscriptions {
-                let added = server.subscribe(key, now);
+                let result = server.subscribe(key, now);
                 debug_assert!(
-                    added.is_ok(),
+                    result.is_ok(),
                     "the servers of a source carry the same types"
                 );
             }
         }
-        for id in before.iter().filter(|id| !after.contains(id)) {
+        for id in old_servers.iter().filter(|id| !new_servers.contains(id)) {
             if let Some(server) = self.servers.get_mut(id) {
                 subscriptions.iter().for_each(|key| server.unsubscribe(key));
             }
         }
         // No other source has a part in these.
-        for id in after.iter().chain(before) {
+        for id in new_servers.iter().chain(old_servers) {
             if let Some(server) = self.servers.get_mut(id) {
                 drop(server.take_effects());
             }
@@ -168,15 +171,15 @@ impl Client {
     }
 
     /// Returns whether a source uses a server further down its list.
-    pub(super) fn is_replaced(&self, source: SourceId, id: ServerId) -> bool {
-        let of = self.sources.get(&source);
-        let place = of.and_then(|of| Some((of, of.place_of(id)?)));
-        place.is_some_and(|(of, place)| place < of.fallback.current())
+    pub(super) fn is_replaced(&self, source_id: SourceId, id: ServerId) -> bool {
+        let source = self.sources.get(&source_id);
+        let place = source.and_then(|source| Some((source, source.place_of(id)?)));
+        place.is_some_and(|(source, place)| place < source.fallback.current())
     }
 
-    /// Forgets what a server has said that has failed, and that a source has
-    /// replaced or begins to use: it is to send everything when it is back.
-    /// Other sources, which use it, keep what they have.
+    /// Forgets everything that a failed server has said, if a source has
+    /// replaced it or begins to use it: the server is to send everything when
+    /// it is back. Other sources that use it keep their contents.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
         if !server.is_some_and(|server| server.has_failed && server.link != Link::Up) {
@@ -193,29 +196,29 @@ impl Client {
     }
 
     /// Whether no server of a source can be reached (C49).
-    pub(super) fn all_failed(&self, source: SourceId) -> bool {
-        let Some(of) = self.sources.get(&source) else {
+    pub(super) fn all_failed(&self, source_id: SourceId) -> bool {
+        let Some(source) = self.sources.get(&source_id) else {
             return false;
         };
-        let failed = |id: &ServerId| {
+        let has_failed = |id: &ServerId| {
             let server = self.servers.get(id);
             server.is_none_or(|server| server.has_failed)
         };
         // A server that was not needed was not tried.
-        let places = 0..=of.fallback.current();
-        let mut tried = places.filter_map(|place| of.servers.get(place));
-        tried.all(failed)
+        let places = 0..=source.fallback.current();
+        let mut tried_servers = places.filter_map(|place| source.servers.get(place));
+        tried_servers.all(has_failed)
     }
 
     /// Sets or clears the error that every server of a source is unreachable.
-    pub(super) fn set_unreachable(&mut self, source: SourceId, error: Option<WatchError>) {
-        let Some(of) = self.sources.get_mut(&source) else {
+    pub(super) fn set_unreachable(&mut self, source_id: SourceId, error: Option<WatchError>) {
+        let Some(source) = self.sources.get_mut(&source_id) else {
             return;
         };
-        if of.unreachable == error {
+        if source.unreachable == error {
             return;
         }
-        of.unreachable = error;
-        self.touch_all(source);
+        source.unreachable = error;
+        self.touch_all(source_id);
     }
 }

@@ -20,14 +20,14 @@ use crate::sink::{Cause, Subscription, WatchError};
 /// A name of a type.
 pub(super) type Key = (TypeUrl, Name);
 
-/// See the module's documentation.
+/// The contents of a source or a server; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct Contents {
     database: Database,
     subscribers: BTreeMap<(TypeUrl, Params), TypeSubscriber>,
     /// The subscriber of each stream of the database.
     by_stream: HashMap<StreamId, (TypeUrl, Params)>,
-    /// What is wrong with a name: why it has no value, or only an old one.
+    /// The error of a name: why it has no value, or only an old one.
     errors: HashMap<Key, WatchError>,
 }
 
@@ -39,7 +39,8 @@ struct TypeSubscriber {
     type_id: TypeId,
     params: ParamsId,
     names: BTreeMap<Name, EntryId>,
-    /// Wildcard and globs: how far their changes are known to watches.
+    /// Wildcards and globs, each with the position up to which watches know its
+    /// changes.
     scopes: BTreeMap<Selector, (CursorId, Position)>,
 }
 
@@ -136,23 +137,24 @@ impl Contents {
         type_id.is_some_and(|id| !self.database.variants(id, name).is_empty())
     }
 
-    /// Returns the variants of a name.
+    /// Returns the variants of a name; none if it has no contents.
     pub(super) fn held(&self, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
         let type_id = self.database.find_type(type_url);
-        let held = type_id.map(|id| self.database.variants(id, name).to_vec());
-        held.unwrap_or_default()
+        let variants = type_id.map(|id| self.database.variants(id, name).to_vec());
+        variants.unwrap_or_default()
     }
 
     /// The subscribers of one type.
     fn subscribers_of(&self, type_url: &TypeUrl) -> impl Iterator<Item = &TypeSubscriber> {
-        let from = (type_url.clone(), Params::default());
-        let all = self.subscribers.range(from..);
-        all.take_while(move |((url, _), _)| url == type_url)
+        let first_key = (type_url.clone(), Params::default());
+        let entries = self.subscribers.range(first_key..);
+        entries
+            .take_while(move |((url, _), _)| url == type_url)
             .map(|(_, subscriber)| subscriber)
     }
 
     /// Applies changes together. A change that contradicts others is left out,
-    /// and becomes the error of its name; the rest counts.
+    /// and becomes the error of its name.
     pub(super) fn apply(&mut self, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
@@ -181,12 +183,12 @@ impl Contents {
         self.errors.get(&(type_url.clone(), name.clone()))
     }
 
-    /// Returns whether the source has spoken of all that a wildcard or a glob
-    /// covers.
+    /// Returns whether the source has spoken of every name that a wildcard or a
+    /// glob covers.
     pub(super) fn is_complete(&self, type_url: &TypeUrl, subscription: &Subscription) -> bool {
         let key = (type_url.clone(), subscription.params.clone());
         let subscriber = self.subscribers.get(&key);
-        let scope = subscriber.and_then(|of| of.scopes.get(&subscription.selector));
+        let scope = subscriber.and_then(|subscriber| subscriber.scopes.get(&subscription.selector));
         scope.is_some_and(|(cursor, _)| self.database.is_complete(*cursor))
     }
 
@@ -199,7 +201,8 @@ impl Contents {
         }
     }
 
-    /// Notes that the source has spoken of all that a wildcard or a glob covers.
+    /// Records that the source has spoken of every name that a wildcard or a
+    /// glob covers.
     pub(super) fn set_complete(&mut self, type_url: &TypeUrl, selector: &Selector) {
         if let Some(scope) = scope_of(selector) {
             let type_id = self.database.type_id(type_url);
@@ -250,8 +253,8 @@ impl Contents {
         changed
     }
 
-    /// Returns the state of a name for these parameters. Its origin is the
-    /// caller's to say.
+    /// Returns the state of a name for these parameters, without its origin,
+    /// which the caller knows.
     pub(super) fn state(&mut self, type_url: &TypeUrl, name: &Name, params: &Params) -> State {
         let error = self.errors.get(&(type_url.clone(), name.clone())).cloned();
         let Some(type_id) = self.database.find_type(type_url) else {
@@ -290,8 +293,8 @@ impl Contents {
         }
     }
 
-    /// Returns whether a complete wildcard or glob covers the name: if it is not
-    /// listed, it does not exist.
+    /// Returns whether a complete wildcard or glob covers the name: if it is
+    /// not listed, it does not exist.
     pub(super) fn is_listed_completely(&self, type_url: &TypeUrl, name: &Name) -> bool {
         self.subscribers_of(type_url).any(|subscriber| {
             let mut scopes = subscriber.scopes.iter();
@@ -304,10 +307,15 @@ impl Contents {
     /// Returns the names of a type that have contents or an error.
     pub(super) fn names(&self, type_url: &TypeUrl) -> BTreeSet<Name> {
         let type_id = self.database.find_type(type_url);
-        let held = type_id.map(|type_id| self.database.resources(type_id));
-        let held = held.into_iter().flatten().map(|held| held.name.clone());
-        let failed = self.errors.keys().filter(|(url, _)| url == type_url);
-        held.chain(failed.map(|(_, name)| name.clone())).collect()
+        let resources = type_id.map(|type_id| self.database.resources(type_id));
+        let resources = resources
+            .into_iter()
+            .flatten()
+            .map(|resource| resource.name.clone());
+        let failed_keys = self.errors.keys().filter(|(url, _)| url == type_url);
+        resources
+            .chain(failed_keys.map(|(_, name)| name.clone()))
+            .collect()
     }
 
     /// Returns all names that have contents or an error.

@@ -28,8 +28,8 @@ impl Client {
         states.collect()
     }
 
-    /// The names of a type that any origin knows, as far as a selector covers
-    /// them.
+    /// Returns the names of a type that any origin knows, as far as a selector
+    /// covers them.
     pub(super) fn known_names(
         &mut self,
         type_url: &TypeUrl,
@@ -44,15 +44,15 @@ impl Client {
         names
     }
 
-    /// Evaluates the watches that a subscription concerns: it may be answered
-    /// by contents that are there.
+    /// Evaluates the watches that a subscription concerns: contents that are
+    /// there already may answer it.
     pub(super) fn touch_subscription(&mut self, key: &(TypeUrl, Subscription)) {
         let names: Vec<_> = match &key.1.selector {
             Selector::Name(name) => vec![name.clone()],
             selector => {
-                let known = self.known_names(&key.0, selector);
-                let watched = self.watches.names(&key.0).cloned();
-                watched.chain(known).collect()
+                let known_names = self.known_names(&key.0, selector);
+                let watched_names = self.watches.names(&key.0).cloned();
+                watched_names.chain(known_names).collect()
             }
         };
         for name in names {
@@ -76,12 +76,12 @@ impl Client {
         self.watches.update(id, &key.1, &states);
     }
 
-    /// The state of a name in each origin that knows of it: the bootstrap
+    /// Returns the state of a name in each origin that knows it: the bootstrap
     /// first, then the sources by age.
     pub(super) fn states(&mut self, watched: &Watched, name: &Name) -> Vec<(Origin, State)> {
         let mut states = Vec::new();
-        let fixed = self.statics.get(&watched.type_url);
-        if let Some(resource) = fixed.and_then(|names| names.get(name))
+        let statics = self.statics.get(&watched.type_url);
+        if let Some(resource) = statics.and_then(|names| names.get(name))
             && watched.source.is_none()
         {
             let origin = Origin::Static;
@@ -93,7 +93,7 @@ impl Client {
             states.push((origin, state));
         }
         for (id, source) in &mut self.sources {
-            if watched.source.is_some_and(|only| only != *id) {
+            if watched.source.is_some_and(|source_id| source_id != *id) {
                 continue;
             }
             let key = (watched.type_url.clone(), name.clone());

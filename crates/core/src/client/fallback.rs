@@ -10,12 +10,12 @@
 //!      the second fails                          ──▶ the first
 //! ```
 
-/// How a source chooses among its servers.
+/// The rule by which a source chooses among its servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FallbackPolicy {
-    /// The next server is connected to beside those before it, while it has
-    /// what they have not sent; the first resource of a better server ends that
-    /// (A71).
+    /// The next server is connected to in addition to those before it, while it
+    /// has resources that they have not sent; the first resource of a better
+    /// server ends that (A71).
     #[default]
     Grpc,
     /// The second server is connected to in place of the first, until the first
@@ -33,14 +33,14 @@ pub(super) struct Fallback {
     servers: usize,
     /// The server that contents are expected from.
     open: usize,
-    /// The first server has answered at some time (E11).
+    /// Whether the first server has answered at some time (E11).
     primary_answered: bool,
     /// Consecutive failures of the first server (E11).
     primary_failures: u32,
 }
 
 impl Fallback {
-    /// Makes a choice of the first of so many servers.
+    /// Makes a choice of the first of `servers` servers.
     pub(super) fn new(policy: FallbackPolicy, servers: usize) -> Self {
         Self {
             policy,
@@ -64,7 +64,7 @@ impl Fallback {
         self.open
     }
 
-    /// Notes that a stream to the server ended without a response (C36).
+    /// Records that a stream to the server ended without a response (C36).
     pub(super) fn note_failure(&mut self, server: usize) {
         if self.policy == FallbackPolicy::Grpc || server != self.open {
             return;
@@ -82,21 +82,25 @@ impl Fallback {
     }
 
     /// Opens the next servers if the present one has failed and a resource is
-    /// missing (C46). `has_failed` tells it of each server. Returns whether the
-    /// choice has changed.
-    pub(super) fn fall_back(&mut self, missing: bool, has_failed: impl Fn(usize) -> bool) -> bool {
-        let before = self.open;
+    /// missing (C46). `has_failed` tells whether a server has failed. Returns
+    /// whether the choice has changed.
+    pub(super) fn fall_back(
+        &mut self,
+        is_missing: bool,
+        has_failed: impl Fn(usize) -> bool,
+    ) -> bool {
+        let previous = self.open;
         while self.policy == FallbackPolicy::Grpc
-            && missing
+            && is_missing
             && self.open + 1 < self.servers
             && has_failed(self.open)
         {
             self.open += 1; // C47
         }
-        self.open != before
+        self.open != previous
     }
 
-    /// Notes a response of the server.
+    /// Records a response of the server.
     pub(super) fn note_response(&mut self, server: usize) {
         self.primary_answered |= server == 0;
     }

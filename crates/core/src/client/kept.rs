@@ -17,8 +17,8 @@ use crate::resource::{Resource, TypeUrl};
 use crate::sink::WatchError;
 use crate::timer::Timers;
 
-/// Names with the last word of an earlier server. Each is subscribed to, and
-/// the server in use has not spoken of it.
+/// Names with the last state that an earlier server gave them. Each is
+/// subscribed to, and the server in use has not spoken of it.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     names: BTreeMap<Key, KeptName>,
@@ -28,11 +28,11 @@ pub(super) struct Kept {
     timers: Timers<(Key, Option<Constraints>)>,
 }
 
-/// The last word of an earlier server on a name.
+/// The last state that an earlier server gave a name.
 #[derive(Debug, Default)]
 struct KeptName {
     /// The resource, or its variants; the first that is for a client counts.
-    held: Vec<Arc<Resource>>,
+    variants: Vec<Arc<Resource>>,
     error: Option<WatchError>,
 }
 
@@ -48,24 +48,27 @@ impl Kept {
     pub(super) fn keep(
         &mut self,
         key: &Key,
-        held: Vec<Arc<Resource>>,
+        variants: Vec<Arc<Resource>>,
         error: Option<WatchError>,
         expires_at: impl Fn(&Resource) -> Option<Moment>,
     ) {
-        for new in &held {
-            let timer = (key.clone(), new.constraints.clone());
-            match expires_at(new) {
-                Some(at) => self.timers.set(timer, at),
+        for variant in &variants {
+            let timer = (key.clone(), variant.constraints.clone());
+            match expires_at(variant) {
+                Some(deadline) => self.timers.set(timer, deadline),
                 None => _ = self.timers.cancel(&timer),
             }
         }
         let name = self.names.entry(key.clone()).or_default();
-        let is_new =
-            |old: &Arc<Resource>| held.iter().any(|new| new.constraints == old.constraints);
-        name.held.retain(|old| !is_new(old));
-        name.held.splice(..0, held);
+        let is_new = |kept: &Arc<Resource>| {
+            variants
+                .iter()
+                .any(|variant| variant.constraints == kept.constraints)
+        };
+        name.variants.retain(|kept| !is_new(kept));
+        name.variants.splice(..0, variants);
         name.error = error;
-        if name.held.is_empty() && name.error.is_none() {
+        if name.variants.is_empty() && name.error.is_none() {
             self.names.remove(key);
         }
     }
@@ -90,8 +93,9 @@ impl Kept {
         let Some(name) = self.names.remove(key) else {
             return;
         };
-        for held in name.held {
-            self.timers.cancel(&(key.clone(), held.constraints.clone()));
+        for variant in name.variants {
+            self.timers
+                .cancel(&(key.clone(), variant.constraints.clone()));
         }
     }
 
@@ -100,23 +104,33 @@ impl Kept {
         let Some(name) = self.names.get_mut(key) else {
             return;
         };
-        let is_for = |held: &Arc<Resource>| is_for(held, params);
-        for held in name.held.extract_if(.., |held| is_for(held)) {
-            self.timers.cancel(&(key.clone(), held.constraints.clone()));
+        for variant in name
+            .variants
+            .extract_if(.., |variant| is_for(variant, params))
+        {
+            self.timers
+                .cancel(&(key.clone(), variant.constraints.clone()));
         }
-        if name.held.is_empty() {
+        if name.variants.is_empty() {
             self.names.remove(key);
         }
     }
 
-    /// Drops all that is not subscribed to (C25).
+    /// Drops everything that is not subscribed to (C25).
     pub(super) fn drop_unsubscribed(&mut self, subscriptions: &Subscriptions) {
-        let is_left = |key: &Key| !subscriptions.covers(&key.0, &key.1);
-        let left: Vec<_> = self.names.keys().filter(|key| is_left(key)).collect();
-        let left: Vec<Key> = left.into_iter().cloned().collect();
-        left.iter().for_each(|key| self.drop_name(key));
-        self.complete
-            .retain(|scope| subscriptions.iter().any(|one| one == scope));
+        let is_unsubscribed = |key: &Key| !subscriptions.covers(&key.0, &key.1);
+        let unsubscribed: Vec<_> = self
+            .names
+            .keys()
+            .filter(|key| is_unsubscribed(key))
+            .collect();
+        let unsubscribed: Vec<Key> = unsubscribed.into_iter().cloned().collect();
+        unsubscribed.iter().for_each(|key| self.drop_name(key));
+        self.complete.retain(|scope| {
+            subscriptions
+                .iter()
+                .any(|subscription| subscription == scope)
+        });
     }
 
     /// The names.
@@ -132,7 +146,7 @@ impl Kept {
 
     /// The resource of a name, or its variants.
     pub(super) fn held(&self, key: &Key) -> &[Arc<Resource>] {
-        self.names.get(key).map_or(&[], |name| &name.held)
+        self.names.get(key).map_or(&[], |name| &name.variants)
     }
 
     /// The state of a name for these parameters; one without an entry does not
@@ -140,15 +154,17 @@ impl Kept {
     pub(super) fn state(&self, key: &Key, params: &Params) -> State {
         let Some(name) = self.names.get(key) else {
             let mut complete = self.complete.iter();
-            let is_listed = |(url, one): &TypedSubscription| {
-                *url == key.0 && one.params == *params && one.selector.covers(&key.1)
+            let is_listed = |(url, subscription): &TypedSubscription| {
+                *url == key.0
+                    && subscription.params == *params
+                    && subscription.selector.covers(&key.1)
             };
             return State {
                 error: complete.any(is_listed).then(WatchError::deleted),
                 ..State::default()
             };
         };
-        let value = name.held.iter().find(|held| is_for(held, params));
+        let value = name.variants.iter().find(|variant| is_for(variant, params));
         State {
             value: value.cloned(),
             error: name.error.clone(),
@@ -163,22 +179,23 @@ impl Kept {
 
     /// Drops the resources whose TTL ran out (E10). Returns their names.
     pub(super) fn expire(&mut self, now: Moment) -> Vec<Key> {
-        let mut expired = Vec::new();
+        let mut expired_keys = Vec::new();
         for (key, constraints) in self.timers.expire(now) {
             if let Some(name) = self.names.get_mut(&key) {
-                name.held.retain(|held| held.constraints != constraints);
-                if name.held.is_empty() {
+                name.variants
+                    .retain(|variant| variant.constraints != constraints);
+                if name.variants.is_empty() {
                     name.error = Some(WatchError::expired());
                 }
             }
-            expired.push(key);
+            expired_keys.push(key);
         }
-        expired
+        expired_keys
     }
 }
 
 /// Returns whether a variant is for these parameters (TP2).
 fn is_for(resource: &Resource, params: &Params) -> bool {
     let constraints = resource.constraints.as_ref();
-    constraints.is_none_or(|only| only.matches(params))
+    constraints.is_none_or(|constraints| constraints.matches(params))
 }

@@ -36,6 +36,8 @@ mod source;
 mod status;
 mod subscriptions;
 mod view;
+/// Watches a name, or all names that a glob or the wildcard covers. The first
+/// state, if any is known, is the first news of the watch (C23, C42).
 mod watch;
 
 #[cfg(test)]
@@ -73,7 +75,7 @@ pub struct SourceId(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchId(u64);
 
-/// What the owner of a client has to do.
+/// A task for the owner of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Open a stream to the server, then call [`Client::handle_connected`], or
@@ -83,7 +85,7 @@ pub enum Action {
     Close(ServerId),
 }
 
-/// See the module's documentation.
+/// The client of one process; see the module's documentation.
 #[derive(Debug)]
 pub struct Client {
     servers: BTreeMap<ServerId, Server>,
@@ -146,40 +148,40 @@ impl Client {
     /// If the streams of the source carry another type only.
     pub fn subscribe(
         &mut self,
-        source: SourceId,
+        source_id: SourceId,
         type_url: &TypeUrl,
         subscription: impl Into<Subscription>,
         now: Moment,
     ) -> Result<(), SinkError> {
         let key = (type_url.clone(), subscription.into());
-        let Some(of) = self.sources.get_mut(&source) else {
+        let Some(source) = self.sources.get_mut(&source_id) else {
             return Ok(());
         };
-        if !of.subscribe(&key) {
+        if !source.subscribe(&key) {
             return Ok(());
         }
-        let open = of.open_servers();
-        for (done, server) in open.iter().enumerate() {
+        let open_servers = source.open_servers();
+        for (failed_index, server) in open_servers.iter().enumerate() {
             let Some(server) = self.servers.get_mut(server) else {
                 continue;
             };
             if let Err(error) = server.subscribe(&key, now) {
-                for server in &open[..done] {
+                for server in &open_servers[..failed_index] {
                     self.servers
                         .get_mut(server)
                         .into_iter()
-                        .for_each(|s| s.unsubscribe(&key));
+                        .for_each(|server| server.unsubscribe(&key));
                 }
-                if let Some(of) = self.sources.get_mut(&source) {
-                    of.unsubscribe(&key);
+                if let Some(source) = self.sources.get_mut(&source_id) {
+                    source.unsubscribe(&key);
                 }
                 return Err(error);
             }
         }
-        self.absorb_all(&open, now);
+        self.absorb_all(&open_servers, now);
         // The server may have answered another source already (C12).
-        self.supersede_all(source);
-        self.fall_back(source, now);
+        self.supersede_all(source_id);
+        self.fall_back(source_id, now);
         self.touch_subscription(&key);
         Ok(())
     }
@@ -188,27 +190,27 @@ impl Client {
     /// then the contents are dropped (C25).
     pub fn unsubscribe(
         &mut self,
-        source: SourceId,
+        source_id: SourceId,
         type_url: &TypeUrl,
         subscription: &Subscription,
         now: Moment,
     ) {
         let key = (type_url.clone(), subscription.clone());
-        let seen = self.known_names(type_url, &subscription.selector);
-        let Some(of) = self.sources.get_mut(&source) else {
+        let names = self.known_names(type_url, &subscription.selector);
+        let Some(source) = self.sources.get_mut(&source_id) else {
             return;
         };
-        if !of.unsubscribe(&key) {
+        if !source.unsubscribe(&key) {
             return;
         }
-        let open = of.open_servers();
-        for server in &open {
+        let open_servers = source.open_servers();
+        for server in &open_servers {
             if let Some(server) = self.servers.get_mut(server) {
                 server.unsubscribe(&key);
             }
         }
-        self.absorb_all(&open, now);
-        for name in seen {
+        self.absorb_all(&open_servers, now);
+        for name in names {
             self.touch(&(key.0.clone(), name));
         }
         self.touch_subscription(&key);
@@ -239,7 +241,7 @@ impl Client {
         self.watches.poll()
     }
 
-    /// What a watch is of.
+    /// Returns the subject of a watch; `None` if the watch has ended.
     #[must_use]
     pub fn watched(&self, id: WatchId) -> Option<&Watched> {
         self.watches.get(id).map(|watch| &watch.watched)
@@ -254,14 +256,14 @@ impl Client {
     /// Applies contents of a source without servers: a file, for example.
     pub fn apply(
         &mut self,
-        source: SourceId,
+        source_id: SourceId,
         changes: Transaction,
         complete: Vec<(TypeUrl, Subscription)>,
     ) {
-        if let Some(of) = self.sources.get_mut(&source) {
-            of.apply(changes, &complete);
-            let changed = of.own.take_changed();
-            changed.iter().for_each(|key| self.touch(key));
+        if let Some(source) = self.sources.get_mut(&source_id) {
+            source.apply(changes, &complete);
+            let changed_keys = source.own_contents.take_changed();
+            changed_keys.iter().for_each(|key| self.touch(key));
         }
     }
 
@@ -289,7 +291,7 @@ impl Client {
         None
     }
 
-    /// Starts a stream to a server; another one, if there is one.
+    /// Starts a stream to a server, in place of an earlier one.
     pub fn handle_connected(&mut self, id: ServerId, now: Moment) {
         if let Some(server) = self.servers.get_mut(&id)
             && matches!(server.link, Link::Dialing | Link::Up)
@@ -300,9 +302,9 @@ impl Client {
         self.absorb(id, now);
     }
 
-    /// Ends a stream, or an attempt to open one. Without a response on it, that
+    /// Ends a stream, or an attempt to open one. If no response came on it, it
     /// is a failure, after which another server may be used (C36, C46). Returns
-    /// whether it is one.
+    /// whether it is a failure.
     pub fn handle_disconnected(&mut self, id: ServerId, reason: &str, now: Moment) -> bool {
         let Some(server) = self.servers.get_mut(&id) else {
             return false;
@@ -315,18 +317,21 @@ impl Client {
         if !is_failure {
             return false;
         }
-        for source in self.sources_of(id) {
-            let place = self.sources.get(&source).and_then(|of| of.place_of(id));
+        for source_id in self.sources_of(id) {
+            let place = self
+                .sources
+                .get(&source_id)
+                .and_then(|source| source.place_of(id));
             if let Some(place) = place {
-                self.choose(source, |fallback| fallback.note_failure(place), now);
+                self.choose(source_id, |fallback| fallback.note_failure(place), now);
             }
-            self.fall_back(source, now);
-            if self.is_replaced(source, id) {
+            self.fall_back(source_id, now);
+            if self.is_replaced(source_id, id) {
                 self.start_anew(id, now);
             }
-            if self.all_failed(source) {
+            if self.all_failed(source_id) {
                 let error = WatchError::new(Cause::Unreachable, reason);
-                self.set_unreachable(source, Some(error)); // C49
+                self.set_unreachable(source_id, Some(error)); // C49
             }
         }
         true
@@ -358,14 +363,14 @@ impl Client {
         let delivery = server.sink.handle_response(response);
         if server.sink.got_response() {
             server.has_failed = false;
-            for source in self.sources_of(id) {
-                if let Some(of) = self.sources.get_mut(&source)
-                    && let Some(place) = of.place_of(id)
+            for source_id in self.sources_of(id) {
+                if let Some(source) = self.sources.get_mut(&source_id)
+                    && let Some(place) = source.place_of(id)
                 {
-                    of.fallback.note_response(place);
+                    source.fallback.note_response(place);
                 }
-                self.set_unreachable(source, None);
-                self.return_to(source, id, now);
+                self.set_unreachable(source_id, None);
+                self.return_to(source_id, id, now);
             }
         }
         self.absorb(id, now);
@@ -406,12 +411,13 @@ impl Client {
     pub fn poll_timeout(&self) -> Option<Moment> {
         let servers = self.servers.values().filter_map(Server::poll_timeout);
         let sources = self.sources.values();
-        let kept = sources.filter_map(|source| source.kept.poll_timeout());
-        servers.chain(kept).min()
+        let kept_timeouts = sources.filter_map(|source| source.kept.poll_timeout());
+        servers.chain(kept_timeouts).min()
     }
 
-    /// Handles deadlines that have passed: names without a response, resources
-    /// whose TTL ran out. Connections and requests that are due are polled for.
+    /// Handles deadlines that have passed: names without a response, and
+    /// resources whose TTL ran out. Connections and requests that are due have
+    /// to be polled for.
     pub fn handle_timeout(&mut self, now: Moment) {
         let ids: Vec<_> = self.servers.keys().copied().collect();
         for server in self.servers.values_mut() {
@@ -422,8 +428,8 @@ impl Client {
             self.drop_silent(id, &events);
         }
         let sources = self.sources.values_mut();
-        let expired: Vec<_> = sources.flat_map(|of| of.kept.expire(now)).collect();
-        expired.iter().for_each(|key| self.touch(key));
+        let expired_keys: Vec<_> = sources.flat_map(|source| source.kept.expire(now)).collect();
+        expired_keys.iter().for_each(|key| self.touch(key));
     }
 
     /// Proves the invariants, for tests and simulations.
@@ -448,7 +454,7 @@ impl Client {
         }
     }
 
-    /// Takes the effects of a server's sink into its contents, and tells
+    /// Applies the effects of a server's sink to its contents, and tells
     /// watches of changes. Returns the errors that are news.
     fn absorb(&mut self, id: ServerId, now: Moment) -> Vec<Event> {
         let Some(server) = self.servers.get_mut(&id) else {
@@ -459,15 +465,15 @@ impl Client {
             return Vec::new();
         }
         let mut is_used = false;
-        for source in self.sources_of(id) {
-            if self.return_to(source, id, now) {
+        for source_id in self.sources_of(id) {
+            if self.return_to(source_id, id, now) {
                 continue;
             }
-            if let Some(of) = self.sources.get_mut(&source)
-                && of.in_use() == Some(id)
+            if let Some(source) = self.sources.get_mut(&source_id)
+                && source.in_use() == Some(id)
             {
-                let kept = View::new(of, &mut self.servers).absorb(&effects, &keys);
-                keys.extend(kept);
+                let kept_keys = View::new(source, &mut self.servers).absorb(&effects, &keys);
+                keys.extend(kept_keys);
                 is_used = true;
             }
         }

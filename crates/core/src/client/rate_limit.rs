@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// How fast requests may be sent.
+/// The rate at which requests may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RateLimit {
     /// The most requests at once.
@@ -23,7 +23,7 @@ impl Default for RateLimit {
     }
 }
 
-/// The tokens that are left.
+/// The tokens for requests, of which each takes one.
 #[derive(Clone, Debug)]
 pub(super) struct TokenBucket {
     limit: RateLimit,
@@ -54,7 +54,7 @@ impl TokenBucket {
         self.tokens = self.tokens.saturating_sub(1);
     }
 
-    /// The moment at which there is a token; `None` if there is one.
+    /// The moment at which there is a token; `None` if there is one already.
     pub(super) fn next_token(&self) -> Option<Moment> {
         (self.tokens == 0).then(|| self.filled + self.limit.token_time)
     }
@@ -62,19 +62,19 @@ impl TokenBucket {
     /// Adds the tokens of the time since the last call. A part of a token is
     /// left in `filled`.
     fn fill(&mut self, now: Moment) {
-        let most = self.limit.max_tokens.max(1);
-        let passed = now.since_start().saturating_sub(self.filled.since_start());
+        let capacity = self.limit.max_tokens.max(1);
+        let elapsed = now.since_start().saturating_sub(self.filled.since_start());
         let per_token = self.limit.token_time.as_nanos().max(1);
-        let gained = passed.as_nanos() / per_token;
-        if u128::from(most - self.tokens) <= gained {
-            self.tokens = most;
+        let new_tokens = elapsed.as_nanos() / per_token;
+        if u128::from(capacity - self.tokens) <= new_tokens {
+            self.tokens = capacity;
             self.filled = now.max(self.filled);
             return;
         }
         // Fewer than fit into the bucket, whose size is a `u32`.
-        self.tokens += gained as u32;
-        let used = Duration::from_nanos((gained * per_token) as u64);
-        self.filled = self.filled + used;
+        self.tokens += new_tokens as u32;
+        let token_time = Duration::from_nanos((new_tokens * per_token) as u64);
+        self.filled = self.filled + token_time;
     }
 }
 

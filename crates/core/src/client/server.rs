@@ -18,14 +18,15 @@ use crate::Moment;
 use crate::message::Request;
 use crate::sink::{Backoff, BackoffConfig, Cause, Effects, Event, Sink, SinkConfig, SinkError};
 
-/// How a server is spoken with.
+/// The way in which a server is spoken with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
     /// The behaviour of its sink.
     pub sink: SinkConfig,
-    /// When to connect again.
+    /// The waits between attempts to connect.
     pub backoff: BackoffConfig,
-    /// How fast requests may be sent; `None` is as fast as they are made (E6).
+    /// The rate at which requests may be sent; `None` sends them as soon as
+    /// they are made (E6).
     pub rate_limit: Option<RateLimit>,
 }
 
@@ -45,19 +46,20 @@ pub(super) enum Link {
 pub(super) struct Server {
     pub(super) config: ServerConfig,
     pub(super) sink: Sink,
-    /// What it has said to all its sources, since it last started anew.
+    /// Everything that the server has said to all its sources, since it last
+    /// started anew.
     pub(super) contents: Contents,
     pub(super) link: Link,
-    /// The last stream, or the last attempt to open one, ended without a
-    /// response, and none came since (C36).
+    /// Whether the last stream, or the last attempt to open one, ended without
+    /// a response, and none came since (C36).
     pub(super) has_failed: bool,
     /// The subscriptions of all sources.
     subscriptions: Subscriptions,
     backoff: Backoff,
     tokens: Option<TokenBucket>,
-    /// A request had to wait for a token.
+    /// Whether a request had to wait for a token.
     pub(super) is_limited: bool,
-    /// How often requests had to wait.
+    /// The number of times that requests had to wait.
     pub(super) limited: u64,
 }
 
@@ -80,8 +82,8 @@ impl Server {
         }
     }
 
-    /// Adds the subscription of one source. The server is asked once, however
-    /// many sources have it (C12, C23).
+    /// Adds the subscription of one source. The server gets one request for it,
+    /// however many sources have it (C12, C23).
     pub(super) fn subscribe(
         &mut self,
         key: &TypedSubscription,
@@ -98,8 +100,9 @@ impl Server {
         added
     }
 
-    /// Removes the subscription of one source. A server that nobody needs, and
-    /// that there is no stream to close of, is forgotten with the last.
+    /// Removes the subscription of one source. The contents of a server that
+    /// nobody needs, and that has no stream to close, are forgotten with its
+    /// last subscription.
     pub(super) fn unsubscribe(&mut self, key: &TypedSubscription) {
         if self.subscriptions.remove(key) {
             self.contents.unsubscribe(&key.0, &key.1);
@@ -110,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Takes the effects of the sink into the contents. Returns them, and the
+    /// Applies the effects of the sink to the contents. Returns them, and the
     /// names that they are about.
     pub(super) fn take_effects(&mut self) -> (Effects, BTreeSet<Key>) {
         let effects = self.sink.take_effects();
@@ -132,8 +135,9 @@ impl Server {
         (effects, keys)
     }
 
-    /// Applies an error of a name, and returns the name. That the server cannot
-    /// be reached is told by its sources, when it is so of all of theirs (C49).
+    /// Applies an error of a name, and returns the name. The error that the
+    /// server cannot be reached is told by its sources instead, once all their
+    /// servers have it (C49).
     fn apply_event(&mut self, event: &Event) -> Key {
         let (type_url, name, error) = match event {
             Event::Failed(url, name, error) => (url, name, Some(error)),
@@ -151,9 +155,10 @@ impl Server {
         !self.subscriptions.is_empty()
     }
 
-    /// Forgets all that the server has sent, but not the subscriptions: the
-    /// contents come from another server meanwhile, and this one is to send
-    /// them all when it is back (E9). For a server without a stream.
+    /// Forgets everything that the server has sent, but not the subscriptions:
+    /// the contents come from another server in the meantime, and this one is
+    /// to send everything when it is back (E9). Only for a server without a
+    /// stream.
     pub(super) fn start_anew(&mut self, now: Moment) {
         self.forget_all();
         for (type_url, subscription) in self.subscriptions.iter() {
@@ -178,7 +183,7 @@ impl Server {
         self.forget_all();
     }
 
-    /// Notes that the stream, or the attempt to open one, has ended. Returns
+    /// Records that the stream, or the attempt to open one, has ended. Returns
     /// whether that is a failure: no response came on it (C36).
     pub(super) fn note_disconnected(&mut self, reason: &str, now: Moment) -> bool {
         let had_stream = self.link == Link::Up;
@@ -208,7 +213,8 @@ impl Server {
         Some(request)
     }
 
-    /// The next moment at which time means something to the server.
+    /// The next moment at which the server has something to do: a deadline of
+    /// its sink, an attempt to connect, or a token.
     pub(super) fn poll_timeout(&self) -> Option<Moment> {
         let retry_at = match self.link {
             Link::Idle { retry_at } if self.is_needed() => Some(retry_at),
@@ -216,7 +222,7 @@ impl Server {
         };
         let tokens = self.tokens.as_ref().filter(|_| self.is_limited);
         let next_token = tokens.and_then(TokenBucket::next_token);
-        let all = [self.sink.poll_timeout(), retry_at, next_token];
-        all.into_iter().flatten().min()
+        let deadlines = [self.sink.poll_timeout(), retry_at, next_token];
+        deadlines.into_iter().flatten().min()
     }
 }

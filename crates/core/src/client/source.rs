@@ -19,9 +19,9 @@ pub(super) struct Source {
     pub(super) fallback: Fallback,
     pub(super) subscriptions: Subscriptions,
     /// The contents of a source without servers.
-    pub(super) own: Contents,
-    /// What servers that it used before have said, and the one in use has not
-    /// spoken of.
+    pub(super) own_contents: Contents,
+    /// The states that earlier servers gave to names of which the one in use
+    /// has not spoken.
     pub(super) kept: Kept,
     /// Set while every server is unreachable (C49).
     pub(super) unreachable: Option<WatchError>,
@@ -34,7 +34,7 @@ impl Source {
             fallback: Fallback::new(policy, servers.len()),
             servers,
             subscriptions: Subscriptions::default(),
-            own: Contents::new(),
+            own_contents: Contents::new(),
             kept: Kept::default(),
             unreachable: None,
         }
@@ -44,7 +44,7 @@ impl Source {
     pub(super) fn subscribe(&mut self, key: &TypedSubscription) -> bool {
         let is_first = self.subscriptions.add(key);
         if is_first && self.servers.is_empty() {
-            self.own.subscribe(&key.0, &key.1);
+            self.own_contents.subscribe(&key.0, &key.1);
         }
         is_first
     }
@@ -54,11 +54,11 @@ impl Source {
     pub(super) fn unsubscribe(&mut self, key: &TypedSubscription) -> bool {
         let is_last = self.subscriptions.remove(key);
         if is_last && self.servers.is_empty() {
-            self.own.unsubscribe(&key.0, &key.1);
+            self.own_contents.unsubscribe(&key.0, &key.1);
             match &key.1.selector {
                 Selector::Name(name) if self.subscriptions.covers(&key.0, name) => {}
-                Selector::Name(name) => self.own.forget(&key.0, name),
-                Selector::Wildcard | Selector::Glob(_) => self.own.forget_unsubscribed(),
+                Selector::Name(name) => self.own_contents.forget(&key.0, name),
+                Selector::Wildcard | Selector::Glob(_) => self.own_contents.forget_unsubscribed(),
             }
         }
         if is_last {
@@ -84,14 +84,16 @@ impl Source {
         open.map(|(_, id)| *id).collect()
     }
 
-    /// Applies changes to contents of its own, as far as they are subscribed
-    /// to, and the subscriptions that are complete with them.
+    /// Applies changes to the source's own contents, as far as they are
+    /// subscribed to, and records the subscriptions that are complete with
+    /// them.
     pub(super) fn apply(&mut self, changes: Transaction, complete: &[TypedSubscription]) {
         let changes = changes.into_iter().filter(|change| self.concerns(change));
         let changes = changes.collect();
-        self.own.apply(changes);
-        for (type_url, one) in complete {
-            self.own.set_complete(type_url, &one.selector);
+        self.own_contents.apply(changes);
+        for (type_url, subscription) in complete {
+            self.own_contents
+                .set_complete(type_url, &subscription.selector);
         }
     }
 
@@ -105,7 +107,7 @@ impl Source {
             }
             Change::Remove(url, name)
             | Change::RemoveVariant(url, name, _)
-            | Change::Fail(url, name, _) => covers(url, name) || self.own.has(url, name),
+            | Change::Fail(url, name, _) => covers(url, name) || self.own_contents.has(url, name),
             Change::ReplaceAll(..) => true,
         }
     }

@@ -37,7 +37,7 @@ pub struct ServerStatus {
     pub has_failed: bool,
     /// Whether any subscription needs it.
     pub is_needed: bool,
-    /// How often requests had to wait (E6).
+    /// The number of times that requests had to wait (E6).
     pub rate_limited: u64,
 }
 
@@ -57,16 +57,16 @@ impl Client {
     /// The subscriptions of a source.
     pub fn subscriptions(&self, source: SourceId) -> Vec<(TypeUrl, Subscription)> {
         let source = self.sources.get(&source);
-        let all = source.map(|source| source.subscriptions.iter().cloned());
-        all.into_iter().flatten().collect()
+        let subscriptions = source.map(|source| source.subscriptions.iter().cloned());
+        subscriptions.into_iter().flatten().collect()
     }
 
     /// The status of every name that the client holds, or has subscribed to.
     #[must_use]
     pub fn statuses(&mut self) -> Vec<NameStatus> {
-        let mut all = Vec::new();
+        let mut statuses = Vec::new();
         for (type_url, names) in &self.statics {
-            all.extend(names.iter().map(|(name, resource)| NameStatus {
+            statuses.extend(names.iter().map(|(name, resource)| NameStatus {
                 type_url: type_url.clone(),
                 name: name.clone(),
                 origin: Origin::Static,
@@ -79,19 +79,19 @@ impl Client {
             let mut view = View::new(source, &mut self.servers);
             for (type_url, name) in view.keys() {
                 let key = (type_url.clone(), name.clone());
-                let held = view.held(&key);
+                let variants = view.held(&key);
                 let state = view.state(&key, &Params::default());
-                all.push(NameStatus {
-                    state: cache_state(&state, !held.is_empty()),
+                statuses.push(NameStatus {
+                    state: cache_state(&state, !variants.is_empty()),
                     error: state.error,
                     type_url,
                     name,
                     origin: Origin::Source(*id),
-                    held,
+                    held: variants,
                 });
             }
         }
-        all
+        statuses
     }
 
     /// Whether the bootstrap has a resource.
@@ -101,8 +101,8 @@ impl Client {
         names.is_some_and(|names| names.contains_key(name))
     }
 
-    /// Whether a source has spoken of a subscription: with a value, or with an
-    /// error that is definite.
+    /// Whether a source has spoken of a subscription: with a value, or with a
+    /// definite error.
     pub fn is_answered(
         &mut self,
         source: SourceId,
@@ -120,7 +120,8 @@ impl Client {
         self.sources.get(&source)?.in_use()
     }
 
-    /// Why no server of a source can be reached, while that is so (C49).
+    /// The reason why no server of a source can be reached; `None` if one can
+    /// (C49).
     #[must_use]
     pub fn unreachable(&self, source: SourceId) -> Option<&WatchError> {
         self.sources.get(&source)?.unreachable.as_ref()

@@ -54,12 +54,13 @@ impl Subscriptions {
         self.iter().filter(is_scope)
     }
 
-    /// The names that are subscribed to by themselves.
+    /// The names that are subscribed to one by one.
     pub(super) fn names(&self) -> impl Iterator<Item = (&TypeUrl, &Name)> {
-        self.iter().filter_map(|(url, one)| match &one.selector {
-            Selector::Name(name) => Some((url, name)),
-            Selector::Wildcard | Selector::Glob(_) => None,
-        })
+        self.iter()
+            .filter_map(|(url, subscription)| match &subscription.selector {
+                Selector::Name(name) => Some((url, name)),
+                Selector::Wildcard | Selector::Glob(_) => None,
+            })
     }
 
     /// Returns whether a subscription covers the name.
@@ -83,12 +84,12 @@ impl Subscriptions {
     /// Returns the parameters of the subscriptions with this very selector.
     fn params_of(&self, type_url: &TypeUrl, selector: Selector) -> impl Iterator<Item = &Params> {
         let first = (type_url.clone(), Subscription::from(selector));
-        let all = self.counts.range(first.clone()..);
-        let is_same = move |(url, one): &&TypedSubscription| {
-            *url == first.0 && one.selector == first.1.selector
+        let later_entries = self.counts.range(first.clone()..);
+        let is_same = move |(url, subscription): &&TypedSubscription| {
+            *url == first.0 && subscription.selector == first.1.selector
         };
-        let same = all.map(|(key, _)| key).take_while(is_same);
-        same.map(|(_, one)| &one.params)
+        let matching_keys = later_entries.map(|(key, _)| key).take_while(is_same);
+        matching_keys.map(|(_, subscription)| &subscription.params)
     }
 }
 

@@ -26,13 +26,14 @@ use crate::params::Params;
 use crate::resource::{Resource, TypeUrl};
 use crate::sink::{Cause, DataErrors, Effects, Sink, WatchError, drops_value};
 
-/// See the module's documentation.
+/// The contents of a source as its watches see them; see the module's
+/// documentation.
 pub(super) struct View<'a> {
     subscriptions: &'a Subscriptions,
     kept: &'a mut Kept,
     unreachable: Option<&'a WatchError>,
     contents: &'a mut Contents,
-    /// Of the server in use.
+    /// The sink of the server in use.
     sink: Option<&'a Sink>,
     policy: DataErrors,
 }
@@ -46,7 +47,7 @@ impl<'a> View<'a> {
                 let policy = server.config.sink.data_errors;
                 (&mut server.contents, Some(&server.sink), policy)
             }
-            None => (&mut source.own, None, DataErrors::Obey),
+            None => (&mut source.own_contents, None, DataErrors::Obey),
         };
         Self {
             subscriptions: &source.subscriptions,
@@ -58,67 +59,71 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The state of a name.
+    /// Returns the state of a name. While no server can be reached, that is its
+    /// error.
     pub(super) fn state(&mut self, key: &Key, params: &Params) -> State {
         if !self.subscriptions.covers(&key.0, &key.1) {
             return State::default();
         }
-        let mut state = self.known(key, params);
+        let mut state = self.known_state(key, params);
         if let Some(error) = self.unreachable {
             state.error = Some(error.clone()); // C49
         }
         state
     }
 
-    /// The state of a name, whether or not the servers can be reached.
-    fn known(&mut self, key: &Key, params: &Params) -> State {
-        let said = self.contents.state(&key.0, &key.1, params);
-        let kept = self.kept.state(key, params);
-        if said.value.is_some() || kept.is_pending() {
-            return said;
+    /// Returns the state of a name, whether or not the servers can be reached:
+    /// that of the server in use, or a kept one while the server has not spoken
+    /// of the name.
+    fn known_state(&mut self, key: &Key, params: &Params) -> State {
+        let server_state = self.contents.state(&key.0, &key.1, params);
+        let kept_state = self.kept.state(key, params);
+        if server_state.value.is_some() || kept_state.is_pending() {
+            return server_state;
         }
-        match self.word(key, said) {
+        match self.state_without_value(key, server_state) {
             // A kept value outlives silence: the server may be slow.
             State {
                 error: Some(error), ..
-            } if kept.value.is_some() => match self.drops(&error) {
+            } if kept_state.value.is_some() => match self.drops(&error) {
                 true => error_alone(error),
-                false if error.cause == Cause::Silent => kept,
+                false if error.cause == Cause::Silent => kept_state,
                 false => State {
                     error: Some(error),
-                    ..kept
+                    ..kept_state
                 },
             },
-            said if said.is_pending() => kept,
-            said => said,
+            server_state if server_state.is_pending() => kept_state,
+            server_state => server_state,
         }
     }
 
-    /// Returns the word of the server in use on a name that it has no value of:
-    /// a name that a complete wildcard or glob does not list does not exist,
-    /// but a name without a variant for some parameters may get one (TP2).
-    fn word(&self, key: &Key, said: State) -> State {
+    /// Returns the state that the server in use gives to a name without a
+    /// value: a name that a complete wildcard or glob does not list does not
+    /// exist, but a name without a variant for some parameters may get one
+    /// (TP2).
+    fn state_without_value(&self, key: &Key, server_state: State) -> State {
         let (url, name) = key;
         let error = self.contents.error(url, name);
         if error.is_some_and(|error| error.cause != Cause::Silent) {
-            said
+            server_state
         } else if self.contents.is_listed_completely(url, name) {
             error_alone(WatchError::deleted())
         } else if self.contents.has(url, name) {
             State::default()
         } else {
-            said
+            server_state
         }
     }
 
-    /// Returns whether an error ends the use of a kept value: as it would that
-    /// of the server's own (C40, C41), but for silence.
+    /// Returns whether an error ends the use of a kept value: as it would end
+    /// the use of the server's own value (C40, C41), except for silence.
     fn drops(&self, error: &WatchError) -> bool {
         error.cause != Cause::Silent && drops_value(error.cause, self.policy)
     }
 
-    /// Returns whether the server in use has spoken of a name, for everyone who
-    /// is subscribed to it: nothing of it is to be kept.
+    /// Returns whether the server in use has spoken of a name to every
+    /// subscription of it, so that no kept state is left to use.
     fn is_superseded(&mut self, key: &Key) -> bool {
         let params: BTreeSet<_> = self
             .subscriptions
@@ -126,41 +131,44 @@ impl<'a> View<'a> {
             .cloned()
             .collect();
         params.iter().all(|params| {
-            let said = self.contents.state(&key.0, &key.1, params);
-            let has_value = said.value.is_some();
+            let server_state = self.contents.state(&key.0, &key.1, params);
+            let has_value = server_state.value.is_some();
             let is_kept = self.kept.state(key, params).value.is_some();
-            let word = self.word(key, said);
-            match &word.error {
+            let state = self.state_without_value(key, server_state);
+            match &state.error {
                 _ if has_value => true,
                 Some(error) if is_kept => self.drops(error),
-                _ => !word.is_pending(),
+                _ => !state.is_pending(),
             }
         })
     }
 
-    /// Drops what is kept and the server in use has spoken of, with these
-    /// effects on these names. Returns the names that were kept, if all of them
-    /// had to be looked at.
+    /// Drops the kept states of names that the server in use has spoken of by
+    /// these effects, which are about these names. Returns the names that were
+    /// kept, if all of them had to be visited.
     pub(super) fn absorb(&mut self, effects: &Effects, keys: &BTreeSet<Key>) -> Vec<Key> {
         if self.kept.is_empty() {
             return Vec::new();
         }
-        let is_scope = |(_, one): &TypedSubscription| !matches!(one.selector, Selector::Name(_));
-        let kept = match effects.complete.iter().any(is_scope) {
+        let is_scope = |(_, subscription): &TypedSubscription| {
+            !matches!(subscription.selector, Selector::Name(_))
+        };
+        let kept_keys = match effects.complete.iter().any(is_scope) {
             true => self.supersede_all(),
             false => Vec::new(),
         };
         self.supersede(keys);
-        for (url, one) in &effects.complete {
-            if let Selector::Name(name) = &one.selector {
-                self.drop_unmatched(&(url.clone(), name.clone()), &one.params);
+        for (url, subscription) in &effects.complete {
+            if let Selector::Name(name) = &subscription.selector {
+                self.drop_unmatched(&(url.clone(), name.clone()), &subscription.params);
             }
         }
-        kept
+        kept_keys
     }
 
-    /// Drops what is kept of a name on which the server in use was silent for
-    /// too long: if it has answered on its stream, that is a word, too.
+    /// Drops the kept state of a name on which the server in use was silent for
+    /// too long, if the server has answered on its stream: its silence is an
+    /// answer then.
     pub(super) fn drop_silent(&mut self, key: &Key) {
         let has_answered = self.sink.is_some_and(Sink::got_response);
         if has_answered && drops_value(Cause::Silent, self.policy) {
@@ -176,8 +184,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Drops all that is kept and that the server in use has spoken of. Returns
-    /// the names that were kept.
+    /// Drops every kept state that the server in use has replaced. Returns the
+    /// names that were kept.
     pub(super) fn supersede_all(&mut self) -> Vec<Key> {
         let scopes: Vec<_> = self.subscriptions.scopes().cloned().collect();
         for scope in scopes {
@@ -199,19 +207,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Keeps all that the server in use has said: it is about to be replaced,
-    /// or to start anew.
+    /// Keeps everything that the server in use has said: it is about to be
+    /// replaced, or to start anew.
     pub(super) fn keep(&mut self) {
         for key in self.keys() {
-            let known = self.known(&key, &Params::default());
-            let mut held = self.contents.held(&key.0, &key.1);
-            if held.is_empty() {
+            let state = self.known_state(&key, &Params::default());
+            let mut variants = self.contents.held(&key.0, &key.1);
+            if variants.is_empty() {
                 // Also the value of an alias, which is under another name (S36).
-                let said = self.contents.state(&key.0, &key.1, &Params::default());
-                held.extend(said.value);
+                let default_state = self.contents.state(&key.0, &key.1, &Params::default());
+                variants.extend(default_state.value);
             }
-            let expires_at = |held: &Resource| self.sink?.expires_at(&key.0, held);
-            self.kept.keep(&key, held, known.error, expires_at);
+            let expires_at = |variant: &Resource| self.sink?.expires_at(&key.0, variant);
+            self.kept.keep(&key, variants, state.error, expires_at);
         }
         let scopes: Vec<_> = self.subscriptions.scopes().cloned().collect();
         for scope in scopes {
@@ -221,37 +229,43 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the names that are seen, or subscribed to by themselves.
+    /// Returns the names that have contents or a kept state and are covered,
+    /// and those that are subscribed to one by one.
     pub(super) fn keys(&self) -> BTreeSet<Key> {
-        let named = self.subscriptions.names();
-        let named = named.map(|(url, name)| (url.clone(), name.clone()));
-        let held = self.contents.keys().into_iter();
-        let held = held.filter(|(url, name)| self.subscriptions.covers(url, name));
-        named.chain(held).chain(self.kept.keys().cloned()).collect()
+        let subscribed_keys = self.subscriptions.names();
+        let subscribed_keys = subscribed_keys.map(|(url, name)| (url.clone(), name.clone()));
+        let content_keys = self.contents.keys().into_iter();
+        let content_keys = content_keys.filter(|(url, name)| self.subscriptions.covers(url, name));
+        subscribed_keys
+            .chain(content_keys)
+            .chain(self.kept.keys().cloned())
+            .collect()
     }
 
     /// Returns the names of a type that have contents or an error.
     pub(super) fn names(&self, type_url: &TypeUrl) -> BTreeSet<Name> {
-        let held = self.contents.names(type_url).into_iter();
-        let held = held.filter(|name| self.subscriptions.covers(type_url, name));
-        held.chain(self.kept.names(type_url).cloned()).collect()
+        let covered_names = self.contents.names(type_url).into_iter();
+        let covered_names = covered_names.filter(|name| self.subscriptions.covers(type_url, name));
+        covered_names
+            .chain(self.kept.names(type_url).cloned())
+            .collect()
     }
 
     /// Returns the variants of a name.
     pub(super) fn held(&self, key: &Key) -> Vec<Arc<Resource>> {
-        let held = self.contents.held(&key.0, &key.1);
-        match held.is_empty() {
+        let variants = self.contents.held(&key.0, &key.1);
+        match variants.is_empty() {
             true => self.kept.held(key).to_vec(),
-            false => held,
+            false => variants,
         }
     }
 
-    /// Proves the invariants: what is kept is subscribed to, and the server in
-    /// use has not spoken of it.
+    /// Proves the invariants: every kept name is subscribed to, and the server
+    /// in use has not spoken of it.
     pub(super) fn check(&mut self) -> Result<(), String> {
         self.contents.check()?;
-        let kept: Vec<_> = self.kept.keys().cloned().collect();
-        for key in &kept {
+        let kept_keys: Vec<_> = self.kept.keys().cloned().collect();
+        for key in &kept_keys {
             if !self.subscriptions.covers(&key.0, &key.1) {
                 return Err(format!("{key:?} is kept without a subscription"));
             }
@@ -263,24 +277,26 @@ impl<'a> View<'a> {
     }
 
     /// Returns whether a subscription is not answered yet (C46).
-    pub(super) fn is_missing(&mut self, (url, one): &TypedSubscription) -> bool {
-        match &one.selector {
+    pub(super) fn is_missing(&mut self, (url, subscription): &TypedSubscription) -> bool {
+        match &subscription.selector {
             Selector::Name(name) => {
-                let state = self.known(&(url.clone(), name.clone()), &one.params);
+                let state = self.known_state(&(url.clone(), name.clone()), &subscription.params);
                 let is_absent = |error: &WatchError| error.cause.is_definite();
                 state.value.is_none() && !state.error.as_ref().is_some_and(is_absent)
             }
             _ => {
-                let key = (url.clone(), one.clone());
-                !self.contents.is_complete(url, one) && !self.kept.is_complete(&key)
+                let key = (url.clone(), subscription.clone());
+                !self.contents.is_complete(url, subscription) && !self.kept.is_complete(&key)
             }
         }
     }
 
     /// Returns whether a resource that is subscribed to is not known (C46).
     pub(super) fn is_missing_any(&mut self) -> bool {
-        let all: Vec<_> = self.subscriptions.iter().cloned().collect();
-        all.iter().any(|one| self.is_missing(one))
+        let subscriptions: Vec<_> = self.subscriptions.iter().cloned().collect();
+        subscriptions
+            .iter()
+            .any(|subscription| self.is_missing(subscription))
     }
 }
 

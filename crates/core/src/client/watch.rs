@@ -9,7 +9,7 @@ use crate::params::Params;
 use crate::resource::{Resource, TypeUrl};
 use crate::sink::WatchError;
 
-/// Where a resource is from.
+/// The origin of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The bootstrap: it stays as long as the client.
@@ -47,14 +47,17 @@ impl State {
     /// (C24, C28).
     fn is_same(&self, other: &Self) -> bool {
         let same_value = match (&self.value, &other.value) {
-            (Some(a), Some(b)) => crate::database::same_resource(a, b) && a.body == b.body,
-            (a, b) => a.is_none() && b.is_none(),
+            (Some(own_value), Some(other_value)) => {
+                crate::database::same_resource(own_value, other_value)
+                    && own_value.body == other_value.body
+            }
+            (own_value, other_value) => own_value.is_none() && other_value.is_none(),
         };
         same_value && self.error == other.error && self.origin == other.origin
     }
 }
 
-/// What a watch is of.
+/// The subject of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watched {
     /// The type.
@@ -71,9 +74,10 @@ pub struct Watched {
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) watched: Watched,
-    /// Of a watch of one name: its state, and the origins that have a value for
-    /// it, the one that has had it for longest first.
-    shown: State,
+    /// Of a watch of one name: the state that its watcher was shown.
+    shown_state: State,
+    /// Of a watch of one name: the origins that have a value for it, the one
+    /// that has had it for longest first.
     holders: Vec<Origin>,
     /// Of a watch of many names: those whose state may have changed.
     changed: BTreeSet<Name>,
@@ -109,7 +113,7 @@ impl Watches {
         }
         let watch = Watch {
             watched,
-            shown: State::default(),
+            shown_state: State::default(),
             holders: Vec::new(),
             changed: BTreeSet::new(),
             is_queued: false,
@@ -149,10 +153,15 @@ impl Watches {
 
     /// Returns the watches that a name of a type concerns.
     pub(super) fn of_name(&self, type_url: &TypeUrl, name: &Name) -> Vec<WatchId> {
-        let named = self.by_name.get(type_url).and_then(|names| names.get(name));
-        let many = self.by_type.get(type_url).into_iter().flatten();
-        let many = many.filter(|id| self.covers(**id, name));
-        named.into_iter().flatten().chain(many).copied().collect()
+        let name_watches = self.by_name.get(type_url).and_then(|names| names.get(name));
+        let scope_watches = self.by_type.get(type_url).into_iter().flatten();
+        let scope_watches = scope_watches.filter(|id| self.covers(**id, name));
+        name_watches
+            .into_iter()
+            .flatten()
+            .chain(scope_watches)
+            .copied()
+            .collect()
     }
 
     /// Returns the names of a type that are watched by themselves.
@@ -168,8 +177,8 @@ impl Watches {
         watch.is_some_and(|watch| watch.watched.selector.covers(name))
     }
 
-    /// Notes that a name has another state in an origin: `state` is the one
-    /// that the origin has now. A watch of many names is told that it may have
+    /// Records that a name has another state in an origin. `states` are those
+    /// of all origins. A watch of many names is told that the name may have
     /// changed.
     pub(super) fn update(&mut self, id: WatchId, name: &Name, states: &[(Origin, State)]) {
         let Some(watch) = self.list.get_mut(&id) else {
@@ -197,7 +206,7 @@ impl Watches {
 
     /// The state of a watch of one name.
     pub(super) fn state(&self, id: WatchId) -> Option<&State> {
-        self.list.get(&id).map(|watch| &watch.shown)
+        self.list.get(&id).map(|watch| &watch.shown_state)
     }
 
     /// Takes the names of a watch of many names that may have changed.
@@ -217,7 +226,7 @@ impl Watch {
     fn choose(&mut self, states: &[(Origin, State)]) -> bool {
         let has_value = |origin: &Origin| {
             let mut states = states.iter();
-            states.any(|(of, state)| of == origin && state.value.is_some())
+            states.any(|(holder, state)| holder == origin && state.value.is_some())
         };
         self.holders.retain(has_value);
         for (origin, state) in states {
@@ -226,13 +235,17 @@ impl Watch {
             }
         }
 
-        let holder = self.holders.first();
-        let chosen = states.iter().find(|(origin, _)| Some(origin) == holder);
-        let failed = || states.iter().find(|(_, state)| state.error.is_some());
-        let state = chosen.or_else(failed).map(|(_, state)| state.clone());
+        let first_holder = self.holders.first();
+        let held_state = states
+            .iter()
+            .find(|(origin, _)| Some(origin) == first_holder);
+        let failed_state = || states.iter().find(|(_, state)| state.error.is_some());
+        let state = held_state
+            .or_else(failed_state)
+            .map(|(_, state)| state.clone());
         let state = state.unwrap_or_default();
-        let has_news = !state.is_same(&self.shown);
-        self.shown = state;
+        let has_news = !state.is_same(&self.shown_state);
+        self.shown_state = state;
         has_news
     }
 }

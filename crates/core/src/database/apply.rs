@@ -55,7 +55,7 @@ pub enum ApplyError {
         /// Parameters that match both.
         witness: Params,
     },
-    /// Whoever decides about changes does not allow it.
+    /// The check of changes does not allow it.
     #[error("{reason}")]
     Vetoed {
         /// Why.

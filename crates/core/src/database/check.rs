@@ -25,8 +25,9 @@ impl Database {
     /// Checks that the names without contents are weighed.
     fn check_missing_weight(&self) -> Result<(), String> {
         let entries = self.tables.iter().flat_map(Table::entries);
-        let missing = entries.filter(|(_, entry)| entry.content.resources().is_empty());
-        let weights = missing.map(|(_, e)| e.subscribers.len() * name_weight(&e.name));
+        let missing_entries = entries.filter(|(_, entry)| entry.content.resources().is_empty());
+        let weights =
+            missing_entries.map(|(_, entry)| entry.subscribers.len() * name_weight(&entry.name));
         let weight: usize = weights.sum();
         match weight == self.missing_weight {
             true => Ok(()),

@@ -53,24 +53,27 @@ impl ClientSet {
     /// `None` if `other` adds no name.
     fn union(&self, other: &Self) -> Option<Self> {
         let is_new = |resource: &&Arc<Resource>| !self.lists(&resource.name);
-        let new: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
-        if new.is_empty() {
+        let new_resources: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
+        if new_resources.is_empty() {
             return None;
         }
         let mut set = self.clone();
-        set.resources.extend(new);
+        set.resources.extend(new_resources);
         set.resources.sort_by(|a, b| a.name.cmp(&b.name));
         Some(set)
     }
 
     /// Returns whether the set lists a name.
     pub(crate) fn lists(&self, name: &Name) -> bool {
-        let found = self.resources.binary_search_by(|r| r.name.cmp(name));
-        found.is_ok()
+        let position = self
+            .resources
+            .binary_search_by(|resource| resource.name.cmp(name));
+        position.is_ok()
     }
 }
 
-/// The sets that clients held when they disconnected, and what may still drain.
+/// The sets that clients held when they disconnected, and the references that
+/// may still drain.
 #[derive(Debug, Default)]
 pub(super) struct ClientSets {
     sets: HashMap<(TypeId, Version), Arc<ClientSet>>,
@@ -86,8 +89,8 @@ pub(super) struct ClientSets {
 }
 
 impl ClientSets {
-    /// Stores a set in place of one with the same key, whose age it keeps. A set
-    /// that alone exceeds the limit is not stored; the old one stays.
+    /// Stores a set in place of one with the same key, whose age it keeps. A
+    /// set that alone exceeds the limit is not stored; the old one stays.
     fn insert(&mut self, key: (TypeId, Version), set: Arc<ClientSet>) {
         let bytes = bytes_of(&set);
         if bytes > MAX_BYTES {
@@ -106,8 +109,8 @@ impl ClientSets {
         if self.sets.is_empty() {
             return;
         }
-        self.order.retain(|(of, _)| *of != type_id);
-        let forgotten = self.sets.extract_if(|(of, _), _| *of == type_id);
+        self.order.retain(|(owner, _)| *owner != type_id);
+        let forgotten = self.sets.extract_if(|(owner, _), _| *owner == type_id);
         let bytes: usize = forgotten.map(|(_, set)| bytes_of(&set)).sum();
         self.bytes -= bytes;
     }
@@ -138,7 +141,7 @@ impl Database {
         let key = (type_id, version);
         let set = match self.client_sets.sets.get(&key) {
             None => Some(Arc::clone(set)),
-            Some(known) => known.union(set).map(Arc::new),
+            Some(known_set) => known_set.union(set).map(Arc::new),
         };
         if let Some(set) = set {
             self.client_sets.insert(key, set);
@@ -180,33 +183,33 @@ impl Database {
         now: Moment,
     ) {
         let draining = &mut self.client_sets.draining;
-        draining.retain(|_, until| now < *until);
-        for (reference, until) in references {
+        draining.retain(|_, end| now < *end);
+        for (reference, end) in references {
             let has_room = draining.len() < MAX_REFERENCES;
             if has_room || draining.contains_key(&reference) {
-                let known = draining.entry(reference).or_insert(until);
-                *known = until.max(*known);
+                let latest_end = draining.entry(reference).or_insert(end);
+                *latest_end = end.max(*latest_end);
             }
         }
     }
 
     /// Remembers that a draining listener with an unknown body may use any
     /// resource of a type.
-    pub(crate) fn remember_draining_type(&mut self, url: &'static str, until: Moment) {
-        let known = self.client_sets.draining_types.entry(url).or_insert(until);
-        *known = until.max(*known);
+    pub(crate) fn remember_draining_type(&mut self, url: &'static str, end: Moment) {
+        let latest_end = self.client_sets.draining_types.entry(url).or_insert(end);
+        *latest_end = end.max(*latest_end);
     }
 
     /// The types of which a client that reconnects may still use any resource.
     pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
         let draining = self.client_sets.draining_types.iter();
-        draining.map(|(url, until)| (*url, *until))
+        draining.map(|(url, end)| (*url, *end))
     }
 
     /// The references that a client that reconnects may still use.
     pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
         let draining = self.client_sets.draining.iter();
-        draining.map(|(reference, until)| (reference, *until))
+        draining.map(|(reference, end)| (reference, *end))
     }
 
     /// The set of a client that resumes with this version.

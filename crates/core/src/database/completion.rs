@@ -25,16 +25,16 @@ impl Database {
     }
 
     /// Makes the database authoritative in slices: visits at most `budget`
-    /// slots from a position on, which moves. Returns whether there are more.
-    pub fn complete_slice(&mut self, at: &mut Completion, budget: usize) -> Progress {
+    /// slots from `position` on, and moves it. Returns whether there are more.
+    pub fn complete_slice(&mut self, position: &mut Completion, budget: usize) -> Progress {
         self.is_cache = false;
         for _ in 0..budget {
-            if at.table == self.tables.len() {
+            if position.table == self.tables.len() {
                 return Progress::Done;
             }
-            self.complete_slot(at);
+            self.complete_slot(position);
         }
-        if at.table < self.tables.len() {
+        if position.table < self.tables.len() {
             Progress::More
         } else {
             Progress::Done
@@ -43,18 +43,18 @@ impl Database {
 
     /// Visits one slot of a table, or its end, and moves the position on. With
     /// its first slot, a table stops being a cache.
-    fn complete_slot(&mut self, at: &mut Completion) {
-        if at.slot == 0 {
-            self.begin_completing(at.table);
+    fn complete_slot(&mut self, position: &mut Completion) {
+        if position.slot == 0 {
+            self.begin_completing(position.table);
         }
-        let table = &mut self.tables[at.table];
-        if at.slot < table.entries.slots() {
-            self.complete_name(TypeId(at.table as u32), EntryId(at.slot as u32));
-            at.slot += 1;
+        let table = &mut self.tables[position.table];
+        if position.slot < table.entries.slots() {
+            self.complete_name(TypeId(position.table as u32), EntryId(position.slot as u32));
+            position.slot += 1;
         } else {
             table.is_completing = false;
-            at.slot = 0;
-            at.table += 1;
+            position.slot = 0;
+            position.table += 1;
         }
     }
 

@@ -61,7 +61,9 @@ impl Content {
     pub(super) fn from_variants(mut resources: Vec<Arc<Resource>>) -> Self {
         match resources.pop() {
             None => Self::Absent,
-            Some(only) if resources.is_empty() && only.constraints.is_none() => Self::One(only),
+            Some(resource) if resources.is_empty() && resource.constraints.is_none() => {
+                Self::One(resource)
+            }
             Some(last) => {
                 resources.push(last);
                 Self::Variants(Box::new(Variants::new(resources)))
@@ -84,8 +86,8 @@ impl Content {
     pub(super) fn resources(&self) -> &[Arc<Resource>] {
         match self {
             Self::Absent | Self::Unknown => &[],
-            Self::Failed(_, kept) => kept.resources(),
-            Self::One(only) => std::slice::from_ref(only),
+            Self::Failed(_, content) => content.resources(),
+            Self::One(resource) => std::slice::from_ref(resource),
             Self::Variants(variants) => &variants.list,
         }
     }
@@ -95,7 +97,7 @@ impl Content {
     pub(super) fn keys(&self) -> Option<&Keys> {
         match self {
             Self::Variants(variants) => Some(&variants.keys),
-            Self::Failed(_, kept) => kept.keys(),
+            Self::Failed(_, content) => content.keys(),
             Self::Absent | Self::Unknown | Self::One(_) => None,
         }
     }
@@ -112,10 +114,10 @@ impl Content {
         match self {
             Self::Absent => Choice::Absent,
             Self::Unknown => Choice::Unknown,
-            Self::One(only) => Choice::Resource(Arc::clone(only)),
-            Self::Failed(error, kept) => {
-                let kept = kept.choose(params, params_table, evaluations);
-                Choice::Failed(Arc::clone(error), kept.resource().cloned())
+            Self::One(resource) => Choice::Resource(Arc::clone(resource)),
+            Self::Failed(error, content) => {
+                let choice = content.choose(params, params_table, evaluations);
+                Choice::Failed(Arc::clone(error), choice.resource().cloned())
             }
             Self::Variants(variants) => variants.choose(params, params_table, evaluations),
         }
@@ -128,7 +130,10 @@ impl Variants {
     fn new(mut resources: Vec<Arc<Resource>>) -> Self {
         resources.sort_by(|a, b| a.constraints.cmp(&b.constraints));
         let mut keys = Keys::default();
-        for constraints in resources.iter().filter_map(|r| r.constraints.as_ref()) {
+        for constraints in resources
+            .iter()
+            .filter_map(|resource| resource.constraints.as_ref())
+        {
             keys = keys.union(constraints.keys());
         }
         Self {
@@ -141,9 +146,9 @@ impl Variants {
 
     /// Returns whether both lists have the same constraints, which are sorted.
     fn has_constraints_of(&self, other: &Self) -> bool {
-        let own = self.list.iter().map(|resource| &resource.constraints);
-        let others = other.list.iter().map(|resource| &resource.constraints);
-        own.eq(others)
+        let own_constraints = self.list.iter().map(|resource| &resource.constraints);
+        let other_constraints = other.list.iter().map(|resource| &resource.constraints);
+        own_constraints.eq(other_constraints)
     }
 
     /// Returns the variant for the category of a client, and remembers it; the
@@ -187,7 +192,7 @@ impl Choice {
     pub fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
             Self::Resource(resource) => Some(resource),
-            Self::Failed(_, kept) => kept.as_ref(),
+            Self::Failed(_, resource) => resource.as_ref(),
             Self::Absent | Self::Unknown => None,
         }
     }
@@ -197,23 +202,23 @@ impl Choice {
     #[must_use]
     pub fn same_for_client(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Resource(a), Self::Resource(b)) => same_resource(a, b),
-            (a, b) => a == b,
+            (Self::Resource(first), Self::Resource(second)) => same_resource(first, second),
+            (first, second) => first == second,
         }
     }
 }
 
 /// Returns whether two resources are the same to a client that has one of them.
 /// Bodies are not compared: equal versions of one variant have equal contents.
-pub(crate) fn same_resource(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
-    if Arc::ptr_eq(a, b) {
+pub(crate) fn same_resource(first: &Arc<Resource>, second: &Arc<Resource>) -> bool {
+    if Arc::ptr_eq(first, second) {
         return true;
     }
-    a.version == b.version
-        && a.name == b.name
-        && a.constraints == b.constraints
-        && a.aliases == b.aliases
-        && a.ttl == b.ttl
+    first.version == second.version
+        && first.name == second.name
+        && first.constraints == second.constraints
+        && first.aliases == second.aliases
+        && first.ttl == second.ttl
 }
 
 #[cfg(test)]

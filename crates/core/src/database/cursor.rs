@@ -193,9 +193,9 @@ impl Database {
         let entries: Vec<_> = items.map(|(_, entry)| entry).collect();
         self.work.entries += entries.len() as u64;
 
-        let held = entries.into_iter();
-        let held = held.filter_map(|entry| self.resource_at(id, entry, position));
-        let mut resources: Vec<_> = held.collect();
+        let entries = entries.into_iter();
+        let held_resources = entries.filter_map(|entry| self.resource_at(id, entry, position));
+        let mut resources: Vec<_> = held_resources.collect();
         resources.sort_by(|a, b| a.name.cmp(&b.name));
         resources
     }
@@ -239,9 +239,9 @@ impl Database {
         for entry in entries {
             self.work.entries += 1;
             let current = self.listed_resource(id, entry);
-            let held = self.view(id).resource_at(entry, from, current.as_ref());
+            let held_resource = self.view(id).resource_at(entry, from, current.as_ref());
             let name = &self.table_of(id).entry(entry).name;
-            changes.add_difference(name, held.as_ref(), current);
+            changes.add_difference(name, held_resource.as_ref(), current);
         }
 
         let changes = Arc::new(changes);
@@ -264,22 +264,22 @@ impl Database {
 /// it; when it is removed, the removal of its name says so, and `None` is
 /// returned.
 pub(crate) fn replaced_variant(
-    held: &Resource,
+    old: &Resource,
     new: Option<&Resource>,
 ) -> Option<Option<Constraints>> {
     let is_replaced = match new {
-        Some(new) => held.name == new.name && held.constraints != new.constraints,
-        None => held.constraints.is_some(),
+        Some(new) => old.name == new.name && old.constraints != new.constraints,
+        None => old.constraints.is_some(),
     };
-    is_replaced.then(|| held.constraints.clone())
+    is_replaced.then(|| old.constraints.clone())
 }
 
 /// Returns whether a client that holds the one resource needs no update for the
 /// other; `None` is no resource.
-pub(super) fn same_listing(held: Option<&Arc<Resource>>, other: Option<&Arc<Resource>>) -> bool {
-    match (held, other) {
+pub(super) fn same_listing(first: Option<&Arc<Resource>>, second: Option<&Arc<Resource>>) -> bool {
+    match (first, second) {
         (None, None) => true,
-        (Some(held), Some(other)) => super::same_resource(held, other),
+        (Some(first), Some(second)) => super::same_resource(first, second),
         (None, Some(_)) | (Some(_), None) => false,
     }
 }

@@ -48,40 +48,40 @@ const FEW: usize = 16;
 impl NameSubscribers {
     /// Adds a subscriber, unless it is there. A list that has no room for it
     /// becomes a set. Returns whether it is new.
-    pub(super) fn insert(&mut self, new: NamedSubscriber) -> bool {
+    pub(super) fn insert(&mut self, subscriber: NamedSubscriber) -> bool {
         match self {
-            Self::None => *self = Self::One(new),
-            Self::One(first) if *first == new => return false,
-            Self::One(first) => *self = Self::Few(Box::new(vec![*first, new])),
-            Self::Few(list) if list.contains(&new) => return false,
+            Self::None => *self = Self::One(subscriber),
+            Self::One(first) if *first == subscriber => return false,
+            Self::One(first) => *self = Self::Few(Box::new(vec![*first, subscriber])),
+            Self::Few(list) if list.contains(&subscriber) => return false,
             Self::Few(list) if list.len() < FEW => {
                 list.reserve_exact(1);
-                list.push(new);
+                list.push(subscriber);
             }
             Self::Few(list) => {
-                let set = list.drain(..).chain([new]).map(set_key);
+                let set = list.drain(..).chain([subscriber]).map(set_key);
                 *self = Self::Many(Box::new(set.collect()));
             }
-            Self::Many(set) => return set.insert(set_key(new)),
+            Self::Many(set) => return set.insert(set_key(subscriber)),
         }
         true
     }
 
     /// Removes a subscriber, if it is there. A set that is half the size of a
     /// full list becomes a list. Returns whether it was there.
-    pub(super) fn remove(&mut self, old: NamedSubscriber) -> bool {
+    pub(super) fn remove(&mut self, subscriber: NamedSubscriber) -> bool {
         let count = self.len();
         match self {
-            Self::One(only) if *only == old => *self = Self::None,
+            Self::One(single) if *single == subscriber => *self = Self::None,
             Self::Few(list) => {
-                list.retain(|other| *other != old);
+                list.retain(|entry| *entry != subscriber);
                 list.shrink_to_fit();
-                if let [only] = list[..] {
-                    *self = Self::One(only);
+                if let [single] = list[..] {
+                    *self = Self::One(single);
                 }
             }
             Self::Many(set) => {
-                set.remove(&set_key(old));
+                set.remove(&set_key(subscriber));
                 if set.len() <= FEW / 2 {
                     let list = set.iter().map(|&(params, subscriber)| (subscriber, params));
                     *self = Self::Few(Box::new(list.collect()));
@@ -109,7 +109,7 @@ impl NameSubscribers {
     pub(super) fn iter(&self) -> impl Iterator<Item = NamedSubscriber> + '_ {
         let list: &[NamedSubscriber] = match self {
             Self::None | Self::Many(_) => &[],
-            Self::One(only) => std::slice::from_ref(only),
+            Self::One(subscriber) => std::slice::from_ref(subscriber),
             Self::Few(list) => list,
         };
         let set = match self {
@@ -127,20 +127,20 @@ impl NameSubscribers {
     /// set is not visited as a whole: one lookup finds the next parameters.
     pub(super) fn distinct_params(&self) -> Vec<ParamsId> {
         let Self::Many(set) = self else {
-            let mut of_list: Vec<_> = self.iter().map(|(_, params)| params).collect();
-            of_list.sort_unstable();
-            of_list.dedup();
-            return of_list;
+            let mut sorted_params: Vec<_> = self.iter().map(|(_, params)| params).collect();
+            sorted_params.sort_unstable();
+            sorted_params.dedup();
+            return sorted_params;
         };
 
-        let mut found = Vec::new();
+        let mut params_list = Vec::new();
         let mut next = set.first();
         while let Some(&(params, _)) = next {
-            found.push(params);
+            params_list.push(params);
             let last = Bound::Excluded((params, SubscriberId::LAST));
             next = set.range((last, Bound::Unbounded)).next();
         }
-        found
+        params_list
     }
 
     /// Returns the subscribers with these parameters.
@@ -148,12 +148,14 @@ impl NameSubscribers {
         match self {
             Self::Many(set) => {
                 let range = (params, SubscriberId::FIRST)..=(params, SubscriberId::LAST);
-                let found = set.range(range);
-                found.map(|&(_, subscriber)| subscriber).collect()
+                let entries = set.range(range);
+                entries.map(|&(_, subscriber)| subscriber).collect()
             }
             Self::None | Self::One(_) | Self::Few(_) => {
-                let found = self.iter().filter(|(_, own)| *own == params);
-                found.map(|(subscriber, _)| subscriber).collect()
+                let entries = self
+                    .iter()
+                    .filter(|(_, entry_params)| *entry_params == params);
+                entries.map(|(subscriber, _)| subscriber).collect()
             }
         }
     }

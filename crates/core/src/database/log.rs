@@ -102,10 +102,10 @@ impl Log {
         if let Some(newest) = self.newest.get_mut(&entry)
             && *newest as usize == index
         {
-            let kept = self.gap.start;
-            *newest = kept as u32;
-            self.entries[kept] = entry;
-            self.positions[kept] = self.positions[index];
+            let target = self.gap.start;
+            *newest = target as u32;
+            self.entries[target] = entry;
+            self.positions[target] = self.positions[index];
             self.gap.start += 1;
         }
         self.gap.end += 1;
@@ -117,10 +117,10 @@ impl Log {
         &self,
         position: Position,
     ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
-        let kept = 0..self.gap.start;
+        let visited = 0..self.gap.start;
         let unvisited = self.gap.end..self.entries.len();
-        let after = [kept, unvisited].map(|part| self.items_after(position, part));
-        let newest = after.into_iter().flatten();
+        let ranges = [visited, unvisited].map(|part| self.items_after(position, part));
+        let newest = ranges.into_iter().flatten();
         let newest = newest.filter(|index| self.is_newest(*index));
         newest.map(|index| (self.positions[index], self.entries[index]))
     }
@@ -129,8 +129,8 @@ impl Log {
     /// items after `position`.
     fn items_after(&self, position: Position, part: Range<usize>) -> Range<usize> {
         let positions = &self.positions[part.clone()];
-        let before = positions.partition_point(|item| *item <= position);
-        part.start + before..part.end
+        let offset = positions.partition_point(|item| *item <= position);
+        part.start + offset..part.end
     }
 
     /// Returns whether the item at an index is the newest of its name.

@@ -61,8 +61,9 @@ use subscribers::SubscriberRegistry;
 use table::Table;
 use view::ViewId;
 
-/// The index of a type in the database. That of a type which only subscribers
-/// brought means another type some time after the last of them has left.
+/// The index of a type in the database. The index of a type that only
+/// subscribers brought is given to another type some time after the last of
+/// them has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(u32);
 
@@ -90,6 +91,8 @@ pub struct Database {
     unclaimed_types: usize,
     /// The weight of all subscriptions to names without contents.
     missing_weight: usize,
+    /// Whether no further subscription to such a name is taken.
+    refuses_missing: bool,
     params: ParamsTable,
     subscribers: SubscriberRegistry,
     work: Work,
@@ -158,8 +161,8 @@ impl Database {
     /// added.
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &TypeUrl)> {
         let tables = self.tables.iter().enumerate();
-        let all = tables.map(|(i, table)| (TypeId(i as u32), &table.url));
-        all.filter(|(id, _)| !self.free_types.contains(id))
+        let types = tables.map(|(index, table)| (TypeId(index as u32), &table.url));
+        types.filter(|(id, _)| !self.free_types.contains(id))
     }
 
     /// The URL of a type.
@@ -308,6 +311,19 @@ impl Database {
     #[must_use]
     pub fn missing_weight(&self) -> usize {
         self.missing_weight
+    }
+
+    /// Says whether the process is short of memory. While it is, a further
+    /// subscription to a name without contents is refused, and every other one
+    /// is taken (S72).
+    pub fn set_memory_short(&mut self, is_short: bool) {
+        self.refuses_missing = is_short;
+    }
+
+    /// Whether subscriptions to names without contents are refused because the
+    /// process is short of memory.
+    pub(crate) fn is_memory_short(&self) -> bool {
+        self.refuses_missing
     }
 
     /// Counters of the memory of a type.

@@ -66,11 +66,11 @@ impl Database {
         let Some(new_keys) = content.keys() else {
             return;
         };
-        let known = &self.table(type_id).keys;
-        if new_keys.iter().all(|key| known.contains(key)) {
+        let type_keys = &self.table(type_id).keys;
+        if new_keys.iter().all(|key| type_keys.contains(key)) {
             return;
         }
-        self.table_mut(type_id).keys = known.union(new_keys);
+        self.table_mut(type_id).keys = type_keys.union(new_keys);
         // A subscriber that moves to a copy of its view would not be woken for
         // the changes before.
         self.wake_view_subscribers();
@@ -99,15 +99,15 @@ impl Database {
         for view_id in table.views_of_name(&name) {
             self.work.views += 1;
             let params = table.view(view_id).params;
-            let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
-            let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-            let (before, after) = (before.resource(), after.resource());
-            if same_listing(before, after) {
+            let old_choice = old.choose(params, &mut self.params, &mut self.work.evaluations);
+            let new_choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
+            let (old_resource, new_resource) = (old_choice.resource(), new_choice.resource());
+            if same_listing(old_resource, new_resource) {
                 continue;
             }
 
             let view = table.view_mut(view_id);
-            view.record(entry, before, after);
+            view.record(entry, old_resource, new_resource);
             if !view.has_unannounced_changes {
                 view.has_unannounced_changes = true;
                 self.changed_views.push((type_id, view_id));
@@ -122,9 +122,9 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         for params in table.entry(entry).subscribers.distinct_params() {
-            let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
-            let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-            if before.same_for_client(&after) {
+            let old_choice = old.choose(params, &mut self.params, &mut self.work.evaluations);
+            let new_choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
+            if old_choice.same_for_client(&new_choice) {
                 continue;
             }
             for subscriber in table.entry(entry).subscribers.with_params(params) {
@@ -217,20 +217,23 @@ impl Database {
     fn move_to_new_view(
         &mut self,
         type_id: TypeId,
-        from: ViewId,
+        old_view: ViewId,
         category: ParamsId,
         subscribers: &[SubscriberId],
     ) {
         let mut pins = Vec::new();
         for subscriber in subscribers {
-            pins.extend(self.subscribers.pins(*subscriber, from));
+            pins.extend(self.subscribers.pins(*subscriber, old_view));
         }
 
         let table = self.table_mut(type_id);
-        let copy = table.view_mut(from).split_off(category, subscribers, &pins);
-        let to = table.add_view(copy);
+        let copy = table
+            .view_mut(old_view)
+            .split_off(category, subscribers, &pins);
+        let new_view = table.add_view(copy);
         for subscriber in subscribers {
-            self.subscribers.move_cursors(*subscriber, from, to);
+            self.subscribers
+                .move_cursors(*subscriber, old_view, new_view);
         }
     }
 }

@@ -18,11 +18,11 @@ use crate::resource::Resource;
 #[derive(Debug)]
 pub(crate) struct ResumePoint {
     /// The position of the view that the client was compared with.
-    at: Position,
+    position: Position,
     versions: InitialVersions,
     /// Names whose resource at the client is not that of the view, sorted;
     /// `None` if the client has none.
-    held: Box<[(Name, Option<Arc<Resource>>)]>,
+    differences: Box<[(Name, Option<Arc<Resource>>)]>,
     /// How many of these resources have no known body.
     unknown_bodies: usize,
     /// The advance from this point to the head of the view.
@@ -37,21 +37,23 @@ impl ResumePoint {
 
     /// Returns how many names differ from the view.
     pub(crate) fn len(&self) -> usize {
-        self.held.len()
+        self.differences.len()
     }
 
     /// Returns the resource that a client holds under a name that differs from
     /// the view, or `Some(None)` if it holds none. `None` if the name does not
     /// differ.
     pub(crate) fn held(&self, name: &Name) -> Option<Option<&Arc<Resource>>> {
-        let index = self.held.binary_search_by(|(other, _)| other.cmp(name));
-        Some(self.held[index.ok()?].1.as_ref())
+        let index = self
+            .differences
+            .binary_search_by(|(other, _)| other.cmp(name));
+        Some(self.differences[index.ok()?].1.as_ref())
     }
 
     /// Returns the names that differ, and the resource that a client holds
     /// under each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(Name, Option<Arc<Resource>>)> {
-        self.held.iter()
+        self.differences.iter()
     }
 
     /// Returns whether a client that resumes here holds a resource whose body
@@ -73,23 +75,25 @@ impl Database {
     }
 
     /// Makes a point at the head of the cursor's view for a client with these
-    /// versions, and shares it with other clients. `held` are the names whose
-    /// resource at the client is not the one that the view lists.
+    /// versions, and shares it with other clients. `differences` are the names
+    /// whose resource at the client is not the one that the view lists.
     pub(crate) fn add_resume_point(
         &mut self,
         id: CursorId,
         versions: &InitialVersions,
-        mut held: Vec<(Name, Option<Arc<Resource>>)>,
+        mut differences: Vec<(Name, Option<Arc<Resource>>)>,
     ) -> Arc<ResumePoint> {
-        held.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let resources = held.iter().filter_map(|(_, resource)| resource.as_ref());
+        differences.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let resources = differences
+            .iter()
+            .filter_map(|(_, resource)| resource.as_ref());
         let bodyless = resources.filter(|resource| resource.body.is_none());
         let unknown_bodies = bodyless.count();
 
         let point = Arc::new(ResumePoint {
-            at: self.head(id),
+            position: self.head(id),
             versions: versions.clone(),
-            held: held.into(),
+            differences: differences.into(),
             unknown_bodies,
             changes: Mutex::default(),
         });
@@ -126,21 +130,22 @@ impl Database {
         head: Position,
     ) -> ViewChanges {
         let type_id = self.subscribers.type_id(id.subscriber);
-        let mut changes = ViewChanges::new(point.at, head);
+        let mut changes = ViewChanges::new(point.position, head);
 
-        for (name, held) in point.iter() {
+        for (name, held_resource) in point.iter() {
             let entry = self.find(type_id, name);
             let current = entry.and_then(|entry| self.listed_resource(id, entry));
-            changes.add_difference(name, held.as_ref(), current);
+            changes.add_difference(name, held_resource.as_ref(), current);
         }
 
-        let since = self.view_changes(id, point.at);
-        for (name, current) in &since.items {
+        let later_changes = self.view_changes(id, point.position);
+        for (name, current) in &later_changes.items {
             // A name that differed at the point was compared above.
             if point.held(name).is_none() {
                 let entry = self.find(type_id, name);
-                let held = entry.and_then(|entry| self.resource_at(id, entry, point.at));
-                changes.add_difference(name, held.as_ref(), current.clone());
+                let held_resource =
+                    entry.and_then(|entry| self.resource_at(id, entry, point.position));
+                changes.add_difference(name, held_resource.as_ref(), current.clone());
             }
         }
         changes

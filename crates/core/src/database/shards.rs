@@ -63,8 +63,8 @@ impl<T> Shards<T> {
     /// if there is none.
     pub(super) fn remove(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<T> {
         let shard = self.shard(hash);
-        let found = self.tables[shard].find_entry(hash, is_it).ok();
-        let (value, _) = found.map(OccupiedEntry::remove)?;
+        let entry = self.tables[shard].find_entry(hash, is_it).ok();
+        let (value, _) = entry.map(OccupiedEntry::remove)?;
         self.len -= 1;
         Some(value)
     }
@@ -91,16 +91,16 @@ impl<T> Shards<T> {
     /// Adds a table, and moves half of the table whose turn it is to it: the
     /// values whose hash has the next bit set.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
-        let new = self.tables.len();
+        let new_table = self.tables.len();
         self.tables.push(HashTable::new());
-        let old = split_from(new);
-        let has_next_bit = |value: &mut T| shard_of(rehash(value), new + 1) == new;
-        let moved: Vec<T> = self.tables[old].extract_if(has_next_bit).collect();
+        let old_table = split_from(new_table);
+        let has_next_bit = |value: &mut T| shard_of(rehash(value), new_table + 1) == new_table;
+        let moved_values: Vec<T> = self.tables[old_table].extract_if(has_next_bit).collect();
 
-        self.tables[old].shrink_to_fit(rehash);
-        self.tables[new].reserve(moved.len(), rehash);
-        for value in moved {
-            self.tables[new].insert_unique(rehash(&value), value, rehash);
+        self.tables[old_table].shrink_to_fit(rehash);
+        self.tables[new_table].reserve(moved_values.len(), rehash);
+        for value in moved_values {
+            self.tables[new_table].insert_unique(rehash(&value), value, rehash);
         }
     }
 
@@ -111,8 +111,8 @@ impl<T> Shards<T> {
 
 /// Returns the table that a table is split from: its index without the highest
 /// bit.
-fn split_from(new: usize) -> usize {
-    new - (new + 1).next_power_of_two() / 2
+fn split_from(table: usize) -> usize {
+    table - (table + 1).next_power_of_two() / 2
 }
 
 /// Returns the index of the table of a hash among a number of tables. The

@@ -21,12 +21,12 @@ pub(super) struct Slab<T> {
     len: usize,
 }
 
-/// Some slots. Every free slot is in `free`, once. Slots beyond those that were
-/// used are free as well.
+/// Some slots. Every free slot is in `free_slots`, once. Slots beyond those
+/// that were used are free as well.
 #[derive(Debug)]
 struct Chunk<T> {
     slots: Vec<Option<T>>,
-    free: Vec<u16>,
+    free_slots: Vec<u16>,
 }
 
 impl<T> Default for Slab<T> {
@@ -44,7 +44,7 @@ impl<T> Default for Chunk<T> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
-            free: Vec::new(),
+            free_slots: Vec::new(),
         }
     }
 }
@@ -52,7 +52,7 @@ impl<T> Default for Chunk<T> {
 impl<T> Chunk<T> {
     /// Puts a value into a free slot, which there is. Returns the slot.
     fn insert(&mut self, value: T) -> usize {
-        if let Some(slot) = self.free.pop() {
+        if let Some(slot) = self.free_slots.pop() {
             self.slots[usize::from(slot)] = Some(value);
             return usize::from(slot);
         }
@@ -61,11 +61,11 @@ impl<T> Chunk<T> {
     }
 
     fn has_room(&self) -> bool {
-        !self.free.is_empty() || self.slots.len() < CHUNK
+        !self.free_slots.is_empty() || self.slots.len() < CHUNK
     }
 
     fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+        self.free_slots.len() == self.slots.len()
     }
 }
 
@@ -98,7 +98,7 @@ impl<T> Slab<T> {
     pub(super) fn remove(&mut self, slot: u32) -> Option<T> {
         let chunk = self.chunks.get_mut(chunk_index(slot))?;
         let value = chunk.slots.get_mut(index_in_chunk(slot))?.take()?;
-        chunk.free.push(index_in_chunk(slot) as u16);
+        chunk.free_slots.push(index_in_chunk(slot) as u16);
         self.with_room.insert(chunk_index(slot) as u32);
         if chunk.is_empty() {
             *chunk = Chunk::default();

@@ -187,14 +187,14 @@ impl SubscriberRegistry {
     }
 
     /// Adds a cursor to a subscriber, in its first free slot.
-    pub(super) fn add_cursor(&mut self, subscriber: SubscriberId, new: CursorSlot) -> CursorId {
+    pub(super) fn add_cursor(&mut self, subscriber: SubscriberId, cursor: CursorSlot) -> CursorId {
         let cursors = &mut self.get_mut(subscriber).cursors;
-        let free = cursors.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
+        let free_slot = cursors.iter().position(Option::is_none);
+        let slot = free_slot.unwrap_or_else(|| {
             cursors.push(None);
             cursors.len() - 1
         });
-        cursors[slot] = Some(new);
+        cursors[slot] = Some(cursor);
         CursorId {
             subscriber,
             slot: slot as u32,
@@ -207,10 +207,10 @@ impl SubscriberRegistry {
 
     /// Moves the cursors that a subscriber has in one view to another, after
     /// the view was split. Cursors in other views stay.
-    pub(super) fn move_cursors(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
+    pub(super) fn move_cursors(&mut self, id: SubscriberId, old_view: ViewId, new_view: ViewId) {
         for cursor in self.get_mut(id).cursors.iter_mut().flatten() {
-            if cursor.view == from {
-                cursor.view = to;
+            if cursor.view == old_view {
+                cursor.view = new_view;
             }
         }
     }
@@ -324,7 +324,8 @@ impl Database {
     /// Whether changes of demand of a type are not taken yet.
     pub(super) fn has_demand_changes(&self, type_id: TypeId) -> bool {
         let changes = self.subscribers.demand_changes.as_ref();
-        let next = changes.and_then(|all| all.range((type_id, Selector::Wildcard)..).next());
+        let next =
+            changes.and_then(|changes| changes.range((type_id, Selector::Wildcard)..).next());
         next.is_some_and(|((next, _), _)| *next == type_id)
     }
 
@@ -381,17 +382,17 @@ impl Database {
         }
     }
 
-    /// Takes at most `most` dirty names of a subscriber, in no order. The
+    /// Takes at most `limit` dirty names of a subscriber, in no order. The
     /// others stay dirty.
-    pub fn take_dirty(&mut self, id: SubscriberId, most: usize) -> Vec<(EntryId, ParamsId)> {
+    pub fn take_dirty(&mut self, id: SubscriberId, limit: usize) -> Vec<(EntryId, ParamsId)> {
         let dirty = &mut self.subscribers.get_mut(id).dirty;
         if dirty.is_empty() {
             return Vec::new();
         }
-        if dirty.len() <= most {
+        if dirty.len() <= limit {
             return std::mem::take(dirty).into_iter().collect();
         }
-        dirty.extract_if(|_| true).take(most).collect()
+        dirty.extract_if(|_| true).take(limit).collect()
     }
 
     /// All dirty names.

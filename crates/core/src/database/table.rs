@@ -62,7 +62,7 @@ pub(super) struct Table {
     owners: HashMap<EntryId, Vec<EntryId>>,
     /// How many subscribers there are, of names or of views.
     pub(super) subscriber_count: usize,
-    /// Something else than a subscriber uses the type: contents, or a program.
+    /// Whether the type has a use besides subscribers: contents, or a program.
     pub(super) is_claimed: bool,
     /// How many names have contents.
     pub(super) len: usize,
@@ -197,7 +197,7 @@ impl Table {
             ..
         } = self;
         let rehash = |id: &EntryId| {
-            let name = entries.get(id.0).map_or("", |e| e.name.as_str());
+            let name = entries.get(id.0).map_or("", |entry| entry.name.as_str());
             std::hash::BuildHasher::hash_one(&*hasher, name)
         };
         names.insert(rehash(&id), id, rehash);
@@ -223,7 +223,7 @@ impl Table {
             ..
         } = self;
         names.shrink(|id| {
-            let name = entries.get(id.0).map_or("", |e| e.name.as_str());
+            let name = entries.get(id.0).map_or("", |entry| entry.name.as_str());
             std::hash::BuildHasher::hash_one(&*hasher, name)
         });
         if let Some(hosts) = &mut self.hosts {
@@ -284,9 +284,9 @@ impl Table {
             return choice;
         }
 
-        let own = self.own_choice(id, params, params_table, work);
-        if !matches!(own, Choice::Absent | Choice::Unknown) {
-            return own;
+        let own_choice = self.own_choice(id, params, params_table, work);
+        if !matches!(own_choice, Choice::Absent | Choice::Unknown) {
+            return own_choice;
         }
 
         for owner in self.owners(id).to_vec() {
@@ -295,7 +295,7 @@ impl Table {
                 return choice;
             }
         }
-        own
+        own_choice
     }
 
     /// Returns the choice of a name without aliases and domains, which is what
@@ -369,8 +369,8 @@ impl Table {
         work: &mut Work,
     ) -> ViewId {
         let mut views = self.by_scope.get(scope).into_iter().flatten();
-        if let Some(found) = views.find(|id| self.view(**id).params == params) {
-            return *found;
+        if let Some(existing) = views.find(|id| self.view(**id).params == params) {
+            return *existing;
         }
 
         let mut view = View::new(scope.clone(), params);
@@ -383,8 +383,8 @@ impl Table {
     /// Adds a view in the first free slot, and returns its id.
     pub(super) fn add_view(&mut self, view: View) -> ViewId {
         let scope = view.scope.clone();
-        let free = self.views.iter().position(Option::is_none);
-        let index = free.unwrap_or_else(|| {
+        let free_slot = self.views.iter().position(Option::is_none);
+        let index = free_slot.unwrap_or_else(|| {
             self.views.push(None);
             self.views.len() - 1
         });
@@ -403,7 +403,7 @@ impl Table {
         params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Vec<(EntryId, Arc<Resource>)> {
-        let mut found = Vec::new();
+        let mut members = Vec::new();
         for (id, entry) in self.entries.iter_mut() {
             work.entries += 1;
             if !scope.covers(&entry.name) {
@@ -413,12 +413,12 @@ impl Table {
                 .content
                 .choose(params, params_table, &mut work.evaluations);
             if let Some(resource) = choice.resource() {
-                found.push((EntryId(id), Arc::clone(resource)));
+                members.push((EntryId(id), Arc::clone(resource)));
             }
         }
 
-        found.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
-        found
+        members.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        members
     }
 
     /// Drops a name from the log of a view, if the view does not list it. No

@@ -150,7 +150,7 @@ impl View {
     pub(super) fn split_off(
         &mut self,
         params: ParamsId,
-        leaving: &[SubscriberId],
+        movers: &[SubscriberId],
         positions: &[Position],
     ) -> Self {
         let mut copy = Self {
@@ -161,11 +161,11 @@ impl View {
             fingerprint_sum: self.fingerprint_sum,
             history: self.history.clone(),
             retired_count: self.retired_count,
-            subscribers: leaving.iter().copied().collect(),
+            subscribers: movers.iter().copied().collect(),
             ..Self::new(self.scope.clone(), params)
         };
 
-        for subscriber in leaving {
+        for subscriber in movers {
             self.subscribers.remove(subscriber);
         }
         for position in positions {
@@ -313,9 +313,10 @@ impl View {
         if self.log.position(entry)? <= position {
             return current.cloned();
         }
-        let mut retired = self.history.get(&entry)?.iter();
-        let held = retired.find(|version| (version.from..version.to).contains(&position))?;
-        Some(Arc::clone(&held.resource))
+        let mut versions = self.history.get(&entry)?.iter();
+        let retired_version =
+            versions.find(|version| (version.from..version.to).contains(&position))?;
+        Some(Arc::clone(&retired_version.resource))
     }
 
     /// Returns the names whose newest item is after `position`, in the order of

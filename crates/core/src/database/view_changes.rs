@@ -50,34 +50,34 @@ impl ViewChanges {
         }
     }
 
-    /// Adds an item for a name under which a client holds `held`, and the view
-    /// lists `current`; `None` is no resource. Nothing is added if both are the
-    /// same.
+    /// Adds an item for a name whose resource at a client is `old`, and whose
+    /// resource in the view is `current`; `None` is no resource. Nothing is
+    /// added if both are the same.
     pub(super) fn add_difference(
         &mut self,
         name: &Name,
-        held: Option<&Arc<Resource>>,
+        old: Option<&Arc<Resource>>,
         current: Option<Arc<Resource>>,
     ) {
-        if same_listing(held, current.as_ref()) {
+        if same_listing(old, current.as_ref()) {
             return;
         }
         // Of a resource without a body, the references and constraints are not
         // known.
-        if let Some(held) = held.filter(|held| held.body.is_some()) {
-            self.add_replaced(name, held, current.as_deref());
+        if let Some(old) = old.filter(|old| old.body.is_some()) {
+            self.add_replaced(name, old, current.as_deref());
         }
         self.items.push((name.clone(), current));
     }
 
     /// Adds the resource that the next item replaces to the referrers and
     /// variants that go with it, if it is one.
-    fn add_replaced(&mut self, name: &Name, held: &Arc<Resource>, current: Option<&Resource>) {
-        if drops_reference(held, current) {
+    fn add_replaced(&mut self, name: &Name, old: &Arc<Resource>, current: Option<&Resource>) {
+        if drops_reference(old, current) {
             let next_item = self.items.len();
-            self.replaced_referrers.push((next_item, Arc::clone(held)));
+            self.replaced_referrers.push((next_item, Arc::clone(old)));
         }
-        if let Some(constraints) = replaced_variant(held, current) {
+        if let Some(constraints) = replaced_variant(old, current) {
             self.replaced_variants.push((name.clone(), constraints));
         }
     }
@@ -91,8 +91,8 @@ impl ViewChanges {
             indexes.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
             indexes
         });
-        let found = by_name.binary_search_by(|index| self.name(*index).cmp(name));
-        found.ok().map(|found| by_name[found] as usize)
+        let slot = by_name.binary_search_by(|index| self.name(*index).cmp(name));
+        slot.ok().map(|slot| by_name[slot] as usize)
     }
 
     /// Returns the upserts of a range of items, sorted by name. Removals are
@@ -102,7 +102,7 @@ impl ViewChanges {
     pub fn resources_of(&self, range: &Range<usize>) -> Arc<SharedList> {
         let parts = self.shared_parts.lock();
         let mut parts = parts.unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, shared)) = parts.iter().find(|(other, _)| other == range) {
+        if let Some((_, shared)) = parts.iter().find(|(part_range, _)| part_range == range) {
             return Arc::clone(shared);
         }
 
@@ -121,12 +121,12 @@ impl ViewChanges {
     }
 }
 
-/// Returns whether a resource refers to something that the one that replaces it
-/// does not; `None` replaces it by nothing.
-fn drops_reference(held: &Resource, current: Option<&Resource>) -> bool {
-    let kept = current.map_or(&[][..], |current| &current.facts().references);
-    let mut references = held.facts().references.iter();
-    references.any(|reference| !kept.contains(reference))
+/// Returns whether a resource refers to something that its replacement does
+/// not; `None` for a resource that is removed.
+fn drops_reference(old: &Resource, current: Option<&Resource>) -> bool {
+    let current_references = current.map_or(&[][..], |current| &current.facts().references);
+    let mut references = old.facts().references.iter();
+    references.any(|reference| !current_references.contains(reference))
 }
 
 #[cfg(test)]

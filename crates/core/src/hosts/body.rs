@@ -31,54 +31,54 @@ pub(crate) fn rewrite_body<'a>(
 }
 
 /// Appends a field of text.
-fn put_text(to: &mut BytesMut, field: u64, text: &str) {
-    put_varint(to, field << 3 | LENGTH_DELIMITED);
-    put_varint(to, text.len() as u64);
-    to.put_slice(text.as_bytes());
+fn put_text(buffer: &mut BytesMut, field: u64, text: &str) {
+    put_varint(buffer, field << 3 | LENGTH_DELIMITED);
+    put_varint(buffer, text.len() as u64);
+    buffer.put_slice(text.as_bytes());
 }
 
 /// Appends a number in protobuf's variable length: seven bits to a byte, the
 /// lowest first.
-pub(crate) fn put_varint(to: &mut BytesMut, mut value: u64) {
+pub(crate) fn put_varint(buffer: &mut BytesMut, mut value: u64) {
     while value >= 0x80 {
-        to.put_u8(value as u8 | 0x80);
+        buffer.put_u8(value as u8 | 0x80);
         value >>= 7;
     }
-    to.put_u8(value as u8);
+    buffer.put_u8(value as u8);
 }
 
 /// Copies all fields but the name and the domains. Fields after one that cannot
 /// be read are left out: the body was decoded as a virtual host before, or its
 /// domains would not be known.
-fn put_other_fields(to: &mut BytesMut, body: &[u8]) {
-    let mut rest = body;
-    while let Some((field, end)) = next_field(rest) {
+fn put_other_fields(buffer: &mut BytesMut, body: &[u8]) {
+    let mut unread = body;
+    while let Some((field, end)) = next_field(unread) {
         if field != NAME && field != DOMAINS {
-            to.put_slice(&rest[..end]);
+            buffer.put_slice(&unread[..end]);
         }
-        rest = &rest[end..];
+        unread = &unread[end..];
     }
 }
 
 /// Reads the first field of a message. Returns its number, and the offset of
 /// its end; `None` at the end, or if it cannot be read.
 fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut rest = bytes;
-    let tag = read_varint(&mut rest)?;
+    let mut unread = bytes;
+    let tag = read_varint(&mut unread)?;
     // The bytes that follow the tag, and a number that was read already.
     let length = match tag & 7 {
         VARINT => {
-            read_varint(&mut rest)?;
+            read_varint(&mut unread)?;
             0
         }
         FIXED_64 => 8,
-        LENGTH_DELIMITED => usize::try_from(read_varint(&mut rest)?).ok()?,
+        LENGTH_DELIMITED => usize::try_from(read_varint(&mut unread)?).ok()?,
         FIXED_32 => 4,
         _ => return None,
     };
 
-    rest.get(..length)?;
-    let end = bytes.len() - rest.len() + length;
+    unread.get(..length)?;
+    let end = bytes.len() - unread.len() + length;
     Some((tag >> 3, end))
 }
 

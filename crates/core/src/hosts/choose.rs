@@ -22,10 +22,10 @@ where
     let mut best: Option<(Match, V)> = None;
     for (virtual_host, domains) in virtual_hosts {
         let matches = domains.into_iter().filter_map(|text| match_of(text, &host));
-        if let Some(found) = matches.max()
-            && best.as_ref().is_none_or(|(best, _)| found > *best)
+        if let Some(match_) = matches.max()
+            && best.as_ref().is_none_or(|(best, _)| match_ > *best)
         {
-            best = Some((found, virtual_host));
+            best = Some((match_, virtual_host));
         }
     }
     best.map(|(_, virtual_host)| virtual_host)

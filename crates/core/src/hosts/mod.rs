@@ -37,14 +37,14 @@ impl<'a> HostName<'a> {
 /// brackets.
 #[must_use]
 pub(crate) fn strip_port(host: &str) -> &str {
-    let Some((before, port)) = host.rsplit_once(':') else {
+    let Some((address, port)) = host.rsplit_once(':') else {
         return host;
     };
     let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
     // Without brackets, more than one colon is an address without a port.
-    let is_bare_address = before.contains(':') && !before.ends_with(']');
+    let is_bare_address = address.contains(':') && !address.ends_with(']');
     if is_number && !is_bare_address {
-        before
+        address
     } else {
         host
     }

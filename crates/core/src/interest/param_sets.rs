@@ -32,8 +32,8 @@ impl ParamSets {
         match self {
             Self::Plain if params.is_empty() => false,
             Self::Plain => {
-                let both = BTreeSet::from([Params::default(), params]);
-                *self = Self::Located(Box::new(both));
+                let sets = BTreeSet::from([Params::default(), params]);
+                *self = Self::Located(Box::new(sets));
                 true
             }
             Self::Located(sets) => sets.insert(params),
@@ -46,8 +46,8 @@ impl ParamSets {
             return None;
         };
         sets.remove(params);
-        let only_plain = sets.len() == 1 && sets.contains(&Params::default());
-        match (sets.is_empty(), only_plain) {
+        let is_plain_only = sets.len() == 1 && sets.contains(&Params::default());
+        match (sets.is_empty(), is_plain_only) {
             (true, _) => None,
             (false, true) => Some(Self::Plain),
             (false, false) => Some(Self::Located(sets)),
@@ -63,10 +63,12 @@ impl ParamSets {
 
     /// The sets in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Params> {
-        let (plain, located) = match self {
+        let (plain_set, located_sets) = match self {
             Self::Plain => (Some(Params::none()), None),
             Self::Located(sets) => (None, Some(sets.iter())),
         };
-        plain.into_iter().chain(located.into_iter().flatten())
+        plain_set
+            .into_iter()
+            .chain(located_sets.into_iter().flatten())
     }
 }

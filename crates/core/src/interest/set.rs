@@ -211,23 +211,23 @@ fn insert<K: Ord>(map: &mut BTreeMap<K, ParamSets>, key: K, params: Params) -> b
 /// Removes a set of parameters from those of a key, and the key with the last.
 fn remove<K: Ord + Clone>(map: &mut BTreeMap<K, ParamSets>, key: &K, params: &Params) {
     if let Some((key, sets)) = map.remove_entry(key)
-        && let Some(rest) = sets.without(params)
+        && let Some(remaining) = sets.without(params)
     {
-        map.insert(key, rest);
+        map.insert(key, remaining);
     }
 }
 
 impl FromIterator<Subscription> for Interest {
-    fn from_iter<I: IntoIterator<Item = Subscription>>(all: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = Subscription>>(subscriptions: I) -> Self {
         let mut interest = Self::default();
-        interest.extend(all);
+        interest.extend(subscriptions);
         interest
     }
 }
 
 impl Extend<Subscription> for Interest {
-    fn extend<I: IntoIterator<Item = Subscription>>(&mut self, all: I) {
-        for subscription in all {
+    fn extend<I: IntoIterator<Item = Subscription>>(&mut self, subscriptions: I) {
+        for subscription in subscriptions {
             self.insert(subscription);
         }
     }

@@ -24,10 +24,10 @@ impl Subscription {
 
     /// Writes the subscription as a request has it.
     pub(crate) fn locator(&self) -> Locator {
-        let own = Some(&self.params).filter(|params| !params.is_empty());
+        let own_params = Some(&self.params).filter(|params| !params.is_empty());
         Locator {
             name: self.selector.as_str().to_owned(),
-            params: own.cloned(),
+            params: own_params.cloned(),
         }
     }
 }

@@ -121,9 +121,9 @@ impl Kind {
     /// If the type is known with other properties.
     pub fn register(type_url: &TypeUrl, kind: Self) -> Result<(), RegisterError> {
         let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-        let known = find_built_in(type_url);
-        match known.or_else(|| find_registered(&registered, type_url)) {
-            Some(known) if known == kind => Ok(()),
+        let built_in = find_built_in(type_url);
+        match built_in.or_else(|| find_registered(&registered, type_url)) {
+            Some(existing) if existing == kind => Ok(()),
             Some(_) => Err(RegisterError {
                 type_url: type_url.clone(),
             }),
@@ -168,14 +168,14 @@ impl Kind {
 
 fn find_built_in(type_url: &TypeUrl) -> Option<Kind> {
     let mut built_in = table::TABLE.iter();
-    let found = built_in.find(|(url, _)| *url == type_url.as_str());
-    found.map(|(_, kind)| *kind)
+    let entry = built_in.find(|(url, _)| *url == type_url.as_str());
+    entry.map(|(_, kind)| *kind)
 }
 
 fn find_registered(registered: &[(TypeUrl, Kind)], type_url: &TypeUrl) -> Option<Kind> {
     let mut registered = registered.iter();
-    let found = registered.find(|(url, _)| url == type_url);
-    found.map(|(_, kind)| *kind)
+    let entry = registered.find(|(url, _)| url == type_url);
+    entry.map(|(_, kind)| *kind)
 }
 
 fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {

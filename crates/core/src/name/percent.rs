@@ -17,53 +17,53 @@ pub(super) const ID: &[u8] = b"%:?#[]";
 /// Characters that end a context parameter's key or value.
 pub(super) const CONTEXT: &[u8] = b"%#[]&=";
 
-/// Appends `text` to `out`, with the bytes that are `reserved`, `~`, or not
+/// Appends `text` to `output`, with the bytes that are `reserved`, `~`, or not
 /// printable ASCII encoded.
-pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
+pub(super) fn encode_into(output: &mut String, text: &str, reserved: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         let is_printable = (b' '..b'~').contains(&byte);
         if is_printable && !reserved.contains(&byte) {
-            out.push(char::from(byte));
+            output.push(char::from(byte));
         } else {
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
+            output.push('%');
+            output.push(char::from(HEX[usize::from(byte >> 4)]));
+            output.push(char::from(HEX[usize::from(byte & 15)]));
         }
     }
 }
 
 /// Decodes `text`, which is not copied if it has no escape. Fails at a `%`
-/// without two digits, or if the result is not UTF-8; `at` is the offset of
+/// without two digits, or if the result is not UTF-8; `offset` is that of
 /// `text` in the whole name, for the error.
-pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
+pub(super) fn decode(text: &str, offset: usize) -> Result<Cow<'_, str>, NameError> {
     if !text.contains('%') {
         return Ok(Cow::Borrowed(text));
     }
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
+    let mut unread = text.as_bytes();
+    while let Some((&byte, tail)) = unread.split_first() {
+        unread = tail;
         if byte != b'%' {
             bytes.push(byte);
             continue;
         }
 
-        let digits = match *after {
+        let digits = match *tail {
             [high, low, ..] => hex_digit(high).zip(hex_digit(low)),
             _ => None,
         };
         let Some((high, low)) = digits else {
-            let at = at + text.len() - after.len() - 1;
-            return Err(NameError::BadEscape { at });
+            let offset = offset + text.len() - tail.len() - 1;
+            return Err(NameError::BadEscape { at: offset });
         };
         bytes.push(high * 16 + low);
-        rest = &after[2..];
+        unread = &tail[2..];
     }
 
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Cow::Owned(text)),
-        Err(_) => Err(NameError::NotUtf8 { at }),
+        Err(_) => Err(NameError::NotUtf8 { at: offset }),
     }
 }
 

@@ -54,7 +54,7 @@ impl Selector {
         match self {
             Self::Wildcard => true,
             Self::Glob(glob) => glob.matches(name),
-            Self::Name(only) => only == name,
+            Self::Name(selected) => selected == name,
         }
     }
 

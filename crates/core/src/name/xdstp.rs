@@ -86,13 +86,13 @@ impl XdstpName {
     ///
     /// Says what is wrong with the text, and where.
     pub fn parse(text: &str) -> Result<Self, NameError> {
-        let rest = text.strip_prefix(SCHEME).ok_or(NameError::NotXdstp)?;
-        if let Some(at) = text.find('#') {
-            return Err(NameError::Directives { at });
+        let remainder = text.strip_prefix(SCHEME).ok_or(NameError::NotXdstp)?;
+        if let Some(offset) = text.find('#') {
+            return Err(NameError::Directives { at: offset });
         }
 
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, path) = rest.split_once('/').ok_or(NameError::NoResourceType)?;
+        let (remainder, query) = remainder.split_once('?').unwrap_or((remainder, ""));
+        let (authority, path) = remainder.split_once('/').ok_or(NameError::NoResourceType)?;
         let (resource_type, id) = path.split_once('/').unwrap_or((path, ""));
         // Offsets in the text, for errors.
         let type_at = SCHEME.len() + authority.len() + 1;
@@ -144,52 +144,52 @@ impl XdstpName {
 impl fmt::Display for XdstpName {
     /// Writes the canonical spelling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::from(SCHEME);
-        percent::encode_into(&mut out, &self.authority, AUTHORITY);
-        out.push('/');
-        out.push_str(&self.resource_type);
-        out.push('/');
-        percent::encode_into(&mut out, &self.id, ID);
+        let mut text = String::from(SCHEME);
+        percent::encode_into(&mut text, &self.authority, AUTHORITY);
+        text.push('/');
+        text.push_str(&self.resource_type);
+        text.push('/');
+        percent::encode_into(&mut text, &self.id, ID);
         for (nth, (key, value)) in self.context.iter().enumerate() {
-            out.push(if nth == 0 { '?' } else { '&' });
-            percent::encode_into(&mut out, key, CONTEXT);
-            out.push('=');
-            percent::encode_into(&mut out, value, CONTEXT);
+            text.push(if nth == 0 { '?' } else { '&' });
+            percent::encode_into(&mut text, key, CONTEXT);
+            text.push('=');
+            percent::encode_into(&mut text, value, CONTEXT);
         }
-        f.write_str(&out)
+        f.write_str(&text)
     }
 }
 
-/// Checks that a type is not empty and has no wrong character; `at` is its
-/// offset in the whole name, for the error.
-fn check_type(resource_type: &str, at: usize) -> Result<(), NameError> {
+/// Checks that a type is not empty and has no wrong character; `offset` is its
+/// place in the whole name, for the error.
+fn check_type(resource_type: &str, offset: usize) -> Result<(), NameError> {
     if resource_type.is_empty() {
         return Err(NameError::NoResourceType);
     }
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     match resource_type.bytes().position(|byte| !is_allowed(byte)) {
-        Some(nth) => Err(NameError::BadResourceType { at: at + nth }),
+        Some(nth) => Err(NameError::BadResourceType { at: offset + nth }),
         None => Ok(()),
     }
 }
 
 /// Reads context parameters, which follow the `?`, and sorts them. An empty
-/// parameter is ignored, and one without a key is an error; `at` is the offset
+/// parameter is ignored, and one without a key is an error; `offset` is that
 /// of `query` in the whole name, for the error.
-fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, NameError> {
+fn parse_context(query: &str, mut offset: usize) -> Result<Vec<(String, String)>, NameError> {
     let mut context = Vec::new();
     for param in query.split('&') {
         if !param.is_empty() {
             let (key, value) = param.split_once('=').unwrap_or((param, ""));
             if key.is_empty() {
-                return Err(NameError::NoKey { at });
+                return Err(NameError::NoKey { at: offset });
             }
-            let value_at = at + key.len() + 1;
-            let key = percent::decode(key, at)?.into_owned();
-            let value = percent::decode(value, value_at)?.into_owned();
+            let value_offset = offset + key.len() + 1;
+            let key = percent::decode(key, offset)?.into_owned();
+            let value = percent::decode(value, value_offset)?.into_owned();
             context.push((key, value));
         }
-        at += param.len() + 1;
+        offset += param.len() + 1;
     }
     Ok(sort_context(context))
 }
@@ -206,10 +206,10 @@ fn sort_context(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
 
     // The sort keeps the order of equal keys; the last of them is swapped into
     // the place of the first.
-    context.dedup_by(|later, kept| {
-        let is_same_key = later.0 == kept.0;
+    context.dedup_by(|later, earlier| {
+        let is_same_key = later.0 == earlier.0;
         if is_same_key {
-            std::mem::swap(later, kept);
+            std::mem::swap(later, earlier);
         }
         is_same_key
     });

@@ -27,7 +27,7 @@ pub(super) fn build_diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
         keys: number_words(&words.keys),
         values: number_words(&words.values),
         nodes: Vec::new(),
-        known: HashMap::new(),
+        node_ids: HashMap::new(),
         combined: HashMap::new(),
         budget: Budget::new(),
     };
@@ -106,7 +106,7 @@ struct Builder<'a> {
     values: HashMap<&'a str, u32>,
     nodes: Vec<Rc<Branches>>,
     // The inverse of `nodes`: no two are equal.
-    known: HashMap<Rc<Branches>, Id>,
+    node_ids: HashMap<Rc<Branches>, Id>,
     combined: HashMap<(Op, Id, Id), Id>,
     budget: Budget,
 }
@@ -143,7 +143,7 @@ impl Builder<'_> {
         let mut round = members.collect::<Result<Vec<_>, _>>()?;
         while round.len() > 1 {
             let pairs = round.chunks(2).map(|pair| match *pair {
-                [a, b] => self.combine(op, a, b),
+                [left, right] => self.combine(op, left, right),
                 _ => Ok(pair[0]),
             });
             round = pairs.collect::<Result<_, _>>()?;
@@ -154,22 +154,23 @@ impl Builder<'_> {
     /// Combines two targets, once for each pair, and returns the id of the
     /// result. Recurses once for each key at most. Fails when the budget is
     /// spent.
-    fn combine(&mut self, op: Op, a: Id, b: Id) -> Result<Id, ConstraintError> {
-        if a == op.neutral() || a == b {
-            return Ok(b);
+    fn combine(&mut self, op: Op, left: Id, right: Id) -> Result<Id, ConstraintError> {
+        if left == op.neutral() || left == right {
+            return Ok(right);
         }
-        if b == op.neutral() {
-            return Ok(a);
+        if right == op.neutral() {
+            return Ok(left);
         }
-        let (Some(node_a), Some(node_b)) = (self.branches(a), self.branches(b)) else {
+        let (Some(left_node), Some(right_node)) = (self.branches(left), self.branches(right))
+        else {
             return Ok(op.decisive()); // the only answer that is left
         };
 
-        let pair = (op, a.min(b), a.max(b));
-        if let Some(&known) = self.combined.get(&pair) {
-            return Ok(known);
+        let pair = (op, left.min(right), left.max(right));
+        if let Some(&combined) = self.combined.get(&pair) {
+            return Ok(combined);
         }
-        let id = self.combine_nodes(op, (a, &node_a), (b, &node_b))?;
+        let id = self.combine_nodes(op, (left, &left_node), (right, &right_node))?;
         self.combined.insert(pair, id);
         Ok(id)
     }
@@ -179,20 +180,23 @@ impl Builder<'_> {
     fn combine_nodes(
         &mut self,
         op: Op,
-        (a, node_a): (Id, &Branches),
-        (b, node_b): (Id, &Branches),
+        (left, left_node): (Id, &Branches),
+        (right, right_node): (Id, &Branches),
     ) -> Result<Id, ConstraintError> {
-        let key = node_a.key.min(node_b.key);
-        let a = KeyBranches::new(key, a, node_a);
-        let b = KeyBranches::new(key, b, node_b);
-        self.budget.spend(a.values.len() + b.values.len() + 2)?;
+        let key = left_node.key.min(right_node.key);
+        let left = KeyBranches::new(key, left, left_node);
+        let right = KeyBranches::new(key, right, right_node);
+        self.budget
+            .spend(left.values.len() + right.values.len() + 2)?;
 
         let mut values = Vec::new();
-        for (value, a, b) in pair_branches((a.values, a.other), (b.values, b.other)) {
-            values.push((value, self.combine(op, a, b)?));
+        for (value, left, right) in
+            pair_branches((left.values, left.other), (right.values, right.other))
+        {
+            values.push((value, self.combine(op, left, right)?));
         }
-        let other = self.combine(op, a.other, b.other)?;
-        let absent = self.combine(op, a.absent, b.absent)?;
+        let other = self.combine(op, left.other, right.other)?;
+        let absent = self.combine(op, left.absent, right.absent)?;
         Ok(self.intern_node(key, values, other, absent))
     }
 
@@ -215,7 +219,7 @@ impl Builder<'_> {
             absent,
         });
         let next = Id::of_node(self.nodes.len());
-        let id = *self.known.entry(Rc::clone(&node)).or_insert(next);
+        let id = *self.node_ids.entry(Rc::clone(&node)).or_insert(next);
         if id == next {
             self.nodes.push(node);
         }
@@ -251,14 +255,14 @@ impl<'a> KeyBranches<'a> {
 
 /// Makes the diagram of the nodes that the root reaches, numbered in the order
 /// of the walk, and of the keys and values that occur in them.
-fn keep_reached(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
+fn keep_reached(words: &Words<'_>, all_nodes: &[Rc<Branches>], root: Id) -> Diagram {
     let mut walk = Renumbering {
-        made,
-        kept: Vec::new(),
+        all_nodes,
+        kept_nodes: Vec::new(),
         renumbered: HashMap::new(),
     };
     let root = walk.keep(root);
-    let mut nodes = walk.kept;
+    let mut nodes = walk.kept_nodes;
 
     let used_keys: BTreeSet<u32> = nodes.iter().map(|node| node.key).collect();
     let used_values = nodes.iter().flat_map(|node| node.values.iter());
@@ -292,32 +296,32 @@ fn words_at<'a>(
 }
 
 struct Renumbering<'a> {
-    made: &'a [Rc<Branches>],
-    kept: Vec<Branches>,
+    all_nodes: &'a [Rc<Branches>],
+    kept_nodes: Vec<Branches>,
     renumbered: HashMap<Id, Id>,
 }
 
 impl Renumbering<'_> {
-    /// Copies a node after those that it leads to, once. Returns its new id; an
-    /// answer keeps its own. Recurses once for each key at most.
+    /// Copies a node after those that it leads to, once. Returns its new id;
+    /// the id of an answer does not change. Recurses at most once for each key.
     fn keep(&mut self, id: Id) -> Id {
         let Some(index) = id.index() else {
             return id;
         };
-        if let Some(&known) = self.renumbered.get(&id) {
-            return known;
+        if let Some(&new_id) = self.renumbered.get(&id) {
+            return new_id;
         }
 
-        let mut node = Branches::clone(&self.made[index]);
+        let mut node = Branches::clone(&self.all_nodes[index]);
         for (_, child) in &mut node.values {
             *child = self.keep(*child);
         }
         node.other = self.keep(node.other);
         node.absent = self.keep(node.absent);
 
-        let new = Id::of_node(self.kept.len());
-        self.kept.push(node);
-        self.renumbered.insert(id, new);
-        new
+        let new_id = Id::of_node(self.kept_nodes.len());
+        self.kept_nodes.push(node);
+        self.renumbered.insert(id, new_id);
+        new_id
     }
 }

@@ -73,9 +73,13 @@ impl Constraints {
     /// # Errors
     ///
     /// If the result is too complex.
-    pub fn all<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
-        let all = all.into_iter().map(|one| one.expr().clone());
-        Self::new(&Expr::and(all.collect())?)
+    pub fn all<'a>(
+        constraints: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Self, ConstraintError> {
+        let constraints = constraints
+            .into_iter()
+            .map(|constraint| constraint.expr().clone());
+        Self::new(&Expr::and(constraints.collect())?)
     }
 
     /// Returns the constraint of the clients that match at least one of these
@@ -84,9 +88,13 @@ impl Constraints {
     /// # Errors
     ///
     /// If the result is too complex.
-    pub fn any<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
-        let all = all.into_iter().map(|one| one.expr().clone());
-        Self::new(&Expr::or(all.collect())?)
+    pub fn any<'a>(
+        constraints: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Self, ConstraintError> {
+        let constraints = constraints
+            .into_iter()
+            .map(|constraint| constraint.expr().clone());
+        Self::new(&Expr::or(constraints.collect())?)
     }
 }
 
@@ -97,7 +105,7 @@ fn list_first(conditions: &[String]) -> String {
     let first = first.collect::<Vec<_>>().join("; ");
     match conditions.len().saturating_sub(MOST) {
         0 => first,
-        more => format!("{first}; and {more} more"),
+        rest_count => format!("{first}; and {rest_count} more"),
     }
 }
 
@@ -105,11 +113,11 @@ impl Case {
     /// Divides the case into the clients that fulfil one more condition and
     /// those that do not. A part without clients is left out.
     fn divide(self, condition: &Constraints) -> Result<Vec<Self>, ConstraintError> {
-        let own = self.constraints.expr();
+        let clients = self.constraints.expr();
         let condition = condition.expr();
-        let holding = Expr::and(vec![own.clone(), condition.clone()])?;
+        let holding = Expr::and(vec![clients.clone(), condition.clone()])?;
         let negated = Expr::not(condition.clone())?;
-        let failing = Expr::and(vec![own.clone(), negated])?;
+        let failing = Expr::and(vec![clients.clone(), negated])?;
 
         let mut parts = Vec::with_capacity(2);
         for (expr, holds) in [(holding, true), (failing, false)] {

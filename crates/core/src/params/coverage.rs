@@ -59,12 +59,12 @@ impl Constraints {
     where
         I: IntoIterator<Item = &'k str>,
     {
-        let all = Self::any(variants.iter().copied())?;
+        let served = Self::any(variants.iter().copied())?;
         let mut unserved = Vec::new();
         // Mostly every client is served, and then no key is checked.
-        for key in all.keys().iter() {
+        for key in served.keys().iter() {
             for value in known(key).into_iter().take(Self::MAX_KNOWN) {
-                if !all.serves(key, value)? {
+                if !served.serves(key, value)? {
                     unserved.push((key.to_owned(), value));
                 }
             }

@@ -73,8 +73,8 @@ impl Branches {
     /// Returns the target of a value; `compare` compares a listed value with
     /// it.
     fn target(&self, compare: impl Fn(u32) -> Ordering) -> Id {
-        let found = self.values.binary_search_by(|&(listed, _)| compare(listed));
-        found.map_or(self.other, |index| self.values[index].1)
+        let index = self.values.binary_search_by(|&(listed, _)| compare(listed));
+        index.map_or(self.other, |index| self.values[index].1)
     }
 }
 
@@ -96,6 +96,12 @@ impl Diagram {
         id.index().map(|index| &self.nodes[index])
     }
 
+    /// The key that the node of an id tests; `None` for an answer.
+    pub(super) fn key(&self, id: Id) -> Option<&str> {
+        let node = self.node(id)?;
+        Some(self.keys.at(node.key))
+    }
+
     /// The value at an index of the table.
     pub(super) fn value(&self, index: u32) -> &str {
         &self.values[index as usize]
@@ -104,14 +110,14 @@ impl Diagram {
     /// Returns whether a client with these parameters matches: follows one
     /// branch for each tested key.
     pub(super) fn matches(&self, params: &Params) -> bool {
-        let mut at = self.root;
-        while let Some(node) = self.node(at) {
-            at = match params.get(self.keys.at(node.key)) {
+        let mut target = self.root;
+        while let Some(node) = self.node(target) {
+            target = match params.get(self.keys.at(node.key)) {
                 None => node.absent,
                 Some(value) => node.target(|listed| self.value(listed).cmp(value)),
             };
         }
-        at == Id::YES
+        target == Id::YES
     }
 }
 
@@ -119,24 +125,24 @@ impl Diagram {
 /// either lists, in order, the targets in both. Each node is given as its
 /// values with their targets, and the target of all other values.
 pub(super) fn pair_branches<V: Ord + Copy>(
-    (a, a_other): (&[(V, Id)], Id),
-    (b, b_other): (&[(V, Id)], Id),
+    (left, left_other): (&[(V, Id)], Id),
+    (right, right_other): (&[(V, Id)], Id),
 ) -> Vec<(V, Id, Id)> {
-    let mut pairs = Vec::with_capacity(a.len() + b.len());
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut pairs = Vec::with_capacity(left.len() + right.len());
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     loop {
-        let next = match (a.peek(), b.peek()) {
+        let next = match (left.peek(), right.peek()) {
             (None, None) => return pairs,
             (Some(&&(value, _)), None) | (None, Some(&&(value, _))) => value,
-            (Some(&&(next_a, _)), Some(&&(next_b, _))) => next_a.min(next_b),
+            (Some(&&(next_left, _)), Some(&&(next_right, _))) => next_left.min(next_right),
         };
 
-        let in_a = a.next_if(|(value, _)| *value == next);
-        let in_b = b.next_if(|(value, _)| *value == next);
+        let left_branch = left.next_if(|(value, _)| *value == next);
+        let right_branch = right.next_if(|(value, _)| *value == next);
         pairs.push((
             next,
-            in_a.map_or(a_other, |&(_, child)| child),
-            in_b.map_or(b_other, |&(_, child)| child),
+            left_branch.map_or(left_other, |&(_, child)| child),
+            right_branch.map_or(right_other, |&(_, child)| child),
         ));
     }
 }

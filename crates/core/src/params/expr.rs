@@ -73,8 +73,8 @@ impl Expr {
     /// # Errors
     ///
     /// When the result would be too deep or too large; the same for the others.
-    pub fn and(all: Vec<Self>) -> Result<Self, ConstraintError> {
-        Self::parent(ExprNode::And(all))
+    pub fn and(members: Vec<Self>) -> Result<Self, ConstraintError> {
+        Self::parent(ExprNode::And(members))
     }
 
     /// At least one of them holds; with none, it never holds.
@@ -82,8 +82,8 @@ impl Expr {
     /// # Errors
     ///
     /// As for [`Self::and`].
-    pub fn or(any: Vec<Self>) -> Result<Self, ConstraintError> {
-        Self::parent(ExprNode::Or(any))
+    pub fn or(members: Vec<Self>) -> Result<Self, ConstraintError> {
+        Self::parent(ExprNode::Or(members))
     }
 
     /// It does not hold.
@@ -92,8 +92,8 @@ impl Expr {
     ///
     /// As for [`Self::and`].
     #[allow(clippy::should_implement_trait)] // it can fail
-    pub fn not(it: Self) -> Result<Self, ConstraintError> {
-        Self::parent(ExprNode::Not(Box::new(it)))
+    pub fn not(expr: Self) -> Result<Self, ConstraintError> {
+        Self::parent(ExprNode::Not(Box::new(expr)))
     }
 
     /// The node at the root.
@@ -131,7 +131,7 @@ impl Expr {
         make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
     ) -> Result<Self, ConstraintError> {
         match list.pop() {
-            Some(only) if list.is_empty() => Ok(only),
+            Some(single) if list.is_empty() => Ok(single),
             last => {
                 list.extend(last);
                 make(list)

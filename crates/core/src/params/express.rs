@@ -38,13 +38,12 @@ struct Class {
 }
 
 impl Writer<'_> {
-    /// Writes the condition that a client at `from` gets to `holds`. Every path
-    /// from there leads to `holds` or to `fails`, and both are reached.
-    ///
-    /// Recurses a few times for each key.
-    fn write_region(&mut self, from: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
-        let Some(node) = self.diagram.node(from) else {
-            return if from == holds {
+    /// Writes the condition that a client at the node `start` gets to `holds`.
+    /// Every path from there leads to `holds` or to `fails`, and both are
+    /// reached. Recurses a few times for each key.
+    fn write_region(&mut self, start: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
+        let Some(node) = self.diagram.node(start) else {
+            return if start == holds {
                 make_and([])
             } else {
                 make_or([])
@@ -52,7 +51,7 @@ impl Writer<'_> {
         };
 
         // A client has to get from each gate to the next.
-        let gates = self.find_gates(from, holds, fails)?;
+        let gates = self.find_gates(start, holds, fails)?;
         if gates.len() > 2 {
             let parts = gates.windows(2);
             let parts = parts.map(|ends| self.write_region(ends[0], ends[1], fails));
@@ -60,7 +59,7 @@ impl Writer<'_> {
         }
 
         // A client fails only if it gets from each gate to the next.
-        let gates = self.find_gates(from, fails, holds)?;
+        let gates = self.find_gates(start, fails, holds)?;
         if gates.len() > 2 {
             let parts = gates.windows(2);
             let parts = parts.map(|ends| self.write_region(ends[0], holds, ends[1]));
@@ -70,63 +69,63 @@ impl Writer<'_> {
         self.write_branches(node, holds, fails)
     }
 
-    /// Finds the nodes that every path from `from` to `to` passes, both
+    /// Finds the nodes that every path from `start` to `end` passes, both
     /// included, in order. Paths that end at `avoiding` do not count. Fails
     /// when the budget is spent.
-    fn find_gates(&mut self, from: Id, to: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
-        let inside = self.nodes_inside(from, to, avoiding)?;
-        let next = self.next_gates(&inside, to, avoiding);
-        let mut gates = vec![from];
-        let mut at = from;
-        while at != to {
-            at = next.get(&at).copied().unwrap_or(to);
-            gates.push(at);
+    fn find_gates(&mut self, start: Id, end: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
+        let region = self.nodes_inside(start, end, avoiding)?;
+        let next = self.next_gates(&region, end, avoiding);
+        let mut gates = vec![start];
+        let mut gate = start;
+        while gate != end {
+            gate = next.get(&gate).copied().unwrap_or(end);
+            gates.push(gate);
         }
         Ok(gates)
     }
 
-    /// Returns the nodes of the region from `from` down to two targets, which
+    /// Returns the nodes of the region from `start` down to two targets, which
     /// are not included. Fails when the budget is spent.
     fn nodes_inside(
         &mut self,
-        from: Id,
-        to: Id,
+        start: Id,
+        end: Id,
         avoiding: Id,
     ) -> Result<BTreeSet<Id>, ConstraintError> {
-        let mut inside = BTreeSet::from([from]);
-        let mut unvisited = vec![from];
+        let mut region = BTreeSet::from([start]);
+        let mut unvisited = vec![start];
         while let Some(node) = unvisited.pop().and_then(|id| self.diagram.node(id)) {
             self.budget.spend(node.len())?;
             for child in node.children() {
-                let is_target = child == to || child == avoiding;
-                if !is_target && inside.insert(child) {
+                let is_target = child == end || child == avoiding;
+                if !is_target && region.insert(child) {
                     unvisited.push(child);
                 }
             }
         }
-        Ok(inside)
+        Ok(region)
     }
 
     /// Returns the next gate of each node of a region: the first node that all
-    /// its paths to `to` pass. Nodes below have the lower numbers, so their
+    /// its paths to `end` pass. Nodes below have the lower numbers, so their
     /// gates are known first. Two branches meet at a gate when the higher of
     /// the two moves on to its own gate, until both are the same; at the latest
-    /// at `to`, which has a lower number than all of them.
-    fn next_gates(&self, inside: &BTreeSet<Id>, to: Id, avoiding: Id) -> BTreeMap<Id, Id> {
-        let mut next = BTreeMap::from([(to, to)]);
-        for &id in inside {
+    /// at `end`, which has a lower number than all of them.
+    fn next_gates(&self, region: &BTreeSet<Id>, end: Id, avoiding: Id) -> BTreeMap<Id, Id> {
+        let mut next = BTreeMap::from([(end, end)]);
+        for &id in region {
             let Some(node) = self.diagram.node(id) else {
                 continue;
             };
-            let ways = node.children().filter(|&child| child != avoiding);
-            let meeting = ways.reduce(|mut a, mut b| {
-                while a != b {
-                    let higher = if a > b { &mut a } else { &mut b };
-                    *higher = next.get(higher).copied().unwrap_or(to);
+            let children = node.children().filter(|&child| child != avoiding);
+            let meeting = children.reduce(|mut left, mut right| {
+                while left != right {
+                    let higher = if left > right { &mut left } else { &mut right };
+                    *higher = next.get(higher).copied().unwrap_or(end);
                 }
-                a
+                left
             });
-            next.insert(id, meeting.unwrap_or(to));
+            next.insert(id, meeting.unwrap_or(end));
         }
         next
     }
@@ -143,9 +142,9 @@ impl Writer<'_> {
         let holding = classes.remove(&holds).unwrap_or_default();
         classes.remove(&fails);
 
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         if !holding.is_empty() {
-            ways.push(self.write_guard(node, &holding)?);
+            alternatives.push(self.write_guard(node, &holding)?);
         }
         for (child, class) in sort_classes(classes) {
             self.budget.spend(node.len())?;
@@ -156,10 +155,10 @@ impl Writer<'_> {
             } else {
                 self.write_guard(node, &class)?
             };
-            let below = self.write_region(child, holds, fails)?;
-            ways.push(make_and([guard, below])?);
+            let continuation = self.write_region(child, holds, fails)?;
+            alternatives.push(make_and([guard, continuation])?);
         }
-        make_or(ways)
+        make_or(alternatives)
     }
 
     /// Writes the condition that the key of a node is in the class. If the

@@ -28,7 +28,9 @@ impl Keys {
     /// Returns whether `key` is in the set.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
-        self.0.binary_search_by(|own| (**own).cmp(key)).is_ok()
+        self.0
+            .binary_search_by(|member| (**member).cmp(key))
+            .is_ok()
     }
 
     /// The keys in order.

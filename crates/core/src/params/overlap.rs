@@ -11,71 +11,82 @@ use super::{ConstraintError, Params};
 
 /// Finds a client that matches both diagrams, with no more parameters than they
 /// test; `None` if there is none. Fails when the budget is spent.
-pub(super) fn find_witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, ConstraintError> {
+pub(super) fn find_witness(
+    left: &Diagram,
+    right: &Diagram,
+) -> Result<Option<Params>, ConstraintError> {
     let mut search = Search {
-        a,
-        b,
+        left,
+        right,
         path: Vec::new(),
-        dead: HashSet::new(),
+        dead_ends: HashSet::new(),
         budget: Budget::new(),
     };
-    let found = search.find(a.root, b.root)?;
-    Ok(found.then(|| Params::of_sorted(search.path)))
+    let has_witness = search.find(left.root, right.root)?;
+    Ok(has_witness.then(|| Params::of_sorted(search.path)))
 }
 
 struct Search<'a> {
-    a: &'a Diagram,
-    b: &'a Diagram,
+    left: &'a Diagram,
+    right: &'a Diagram,
     // The client's parameters so far; keys ascend along every path.
     path: Vec<(Box<str>, Box<str>)>,
-    dead: HashSet<(Id, Id)>,
+    dead_ends: HashSet<(Id, Id)>,
     budget: Budget,
 }
 
 impl<'a> Search<'a> {
     /// Returns whether some path from these nodes leads to yes in both
     /// diagrams; if so, `path` has it. Recurses once for each key of either.
-    fn find(&mut self, at_a: Id, at_b: Id) -> Result<bool, ConstraintError> {
-        if at_a == Id::NO || at_b == Id::NO || self.dead.contains(&(at_a, at_b)) {
+    fn find(&mut self, left_id: Id, right_id: Id) -> Result<bool, ConstraintError> {
+        let ids = (left_id, right_id);
+        if left_id == Id::NO || right_id == Id::NO || self.dead_ends.contains(&ids) {
             return Ok(false);
         }
-        let key_a = self.a.node(at_a).map(|node| self.a.keys.at(node.key));
-        let key_b = self.b.node(at_b).map(|node| self.b.keys.at(node.key));
-        let Some(key) = [key_a, key_b].into_iter().flatten().min() else {
+        let left_key = self.left.key(left_id);
+        let right_key = self.right.key(right_id);
+        let Some(key) = [left_key, right_key].into_iter().flatten().min() else {
             // No key is left to test: both answers are yes.
             return Ok(true);
         };
 
-        let a = Side::new(self.a, at_a, key_a == Some(key));
-        let b = Side::new(self.b, at_b, key_b == Some(key));
-        self.budget.spend(a.values.len() + b.values.len() + 2)?;
-        let pairs = pair_branches((&a.values, a.other), (&b.values, b.other));
-        for &(value, a, b) in &pairs {
-            if self.find_with(key, value, a, b)? {
+        let left = Side::new(self.left, left_id, left_key == Some(key));
+        let right = Side::new(self.right, right_id, right_key == Some(key));
+        self.budget
+            .spend(left.values.len() + right.values.len() + 2)?;
+        let pairs = pair_branches((&left.values, left.other), (&right.values, right.other));
+        for &(value, left_target, right_target) in &pairs {
+            if self.find_with(key, value, left_target, right_target)? {
                 return Ok(true);
             }
         }
 
         // A witness without the key is shorter than one with an invented value.
-        if self.find(a.absent, b.absent)? {
+        if self.find(left.absent, right.absent)? {
             return Ok(true);
         }
-        if self.find_with(key, &unlisted_value(&pairs), a.other, b.other)? {
+        if self.find_with(key, &unlisted_value(&pairs), left.other, right.other)? {
             return Ok(true);
         }
-        self.dead.insert((at_a, at_b));
+        self.dead_ends.insert(ids);
         Ok(false)
     }
 
     /// Searches with this value of a key added to the path, which is taken back
     /// if nothing is found.
-    fn find_with(&mut self, key: &str, value: &str, a: Id, b: Id) -> Result<bool, ConstraintError> {
+    fn find_with(
+        &mut self,
+        key: &str,
+        value: &str,
+        left: Id,
+        right: Id,
+    ) -> Result<bool, ConstraintError> {
         self.path.push((key.into(), value.into()));
-        let found = self.find(a, b)?;
-        if !found {
+        let has_witness = self.find(left, right)?;
+        if !has_witness {
             self.path.pop();
         }
-        Ok(found)
+        Ok(has_witness)
     }
 }
 
@@ -89,12 +100,12 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     /// Returns the branches for the key at a node. A diagram that does not test
     /// the key stays at its node.
-    fn new(diagram: &'a Diagram, at: Id, tests_key: bool) -> Self {
-        let Some(node) = diagram.node(at).filter(|_| tests_key) else {
+    fn new(diagram: &'a Diagram, id: Id, tests_key: bool) -> Self {
+        let Some(node) = diagram.node(id).filter(|_| tests_key) else {
             return Self {
                 values: Vec::new(),
-                other: at,
-                absent: at,
+                other: id,
+                absent: id,
             };
         };
         let values = node.values.iter();

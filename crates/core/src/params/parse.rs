@@ -156,15 +156,15 @@ impl<'a> Reader<'a> {
     fn read_quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
-            let rest = self.rest();
-            let Some(special) = rest.find(['"', '\\']) else {
+            let unread = self.rest();
+            let Some(special) = unread.find(['"', '\\']) else {
                 self.at = self.text.len();
                 return self.fail("a closing quote");
             };
-            word.push_str(&rest[..special]);
+            word.push_str(&unread[..special]);
             self.at += special + 1;
 
-            if rest[special..].starts_with('"') {
+            if unread[special..].starts_with('"') {
                 return Ok(word);
             }
             word.push(self.read_escape()?);
@@ -174,18 +174,18 @@ impl<'a> Reader<'a> {
     /// Reads the character of an escape, from after its backslash: a quote, a
     /// backslash, or the hexadecimal number of any character.
     fn read_escape(&mut self) -> Result<char, ConstraintError> {
-        let rest = self.rest();
-        for plain in ['"', '\\'] {
-            if rest.starts_with(plain) {
+        let unread = self.rest();
+        for literal in ['"', '\\'] {
+            if unread.starts_with(literal) {
                 self.at += 1;
-                return Ok(plain);
+                return Ok(literal);
             }
         }
 
-        let hex = rest.strip_prefix("u{").and_then(|rest| {
+        let hex = unread.strip_prefix("u{").and_then(|unread| {
             // No character has more than six digits.
-            let digits = rest.bytes().take(7).position(|byte| byte == b'}')?;
-            let number = u32::from_str_radix(&rest[..digits], 16).ok()?;
+            let digits = unread.bytes().take(7).position(|byte| byte == b'}')?;
+            let number = u32::from_str_radix(&unread[..digits], 16).ok()?;
             Some((char::from_u32(number)?, "u{}".len() + digits))
         });
         let Some((char, length)) = hex else {
@@ -198,33 +198,33 @@ impl<'a> Reader<'a> {
     /// Skips a sign and the space before it. Returns whether it is there.
     fn take_sign(&mut self, sign: char) -> bool {
         self.skip_space();
-        let found = self.rest().starts_with(sign);
-        if found {
+        let is_present = self.rest().starts_with(sign);
+        if is_present {
             self.at += sign.len_utf8();
         }
-        found
+        is_present
     }
 
     /// Skips a keyword and the space before it. Returns whether it is there.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
-        let found = self.bare_word() == keyword;
-        if found {
+        let is_present = self.bare_word() == keyword;
+        if is_present {
             self.at += keyword.len();
         }
-        found
+        is_present
     }
 
     /// The bare word at the current position; empty if there is none.
     fn bare_word(&self) -> &'a str {
-        let rest = self.rest();
-        let end = rest.bytes().position(|byte| !is_bare(byte));
-        &rest[..end.unwrap_or(rest.len())]
+        let unread = self.rest();
+        let end = unread.bytes().position(|byte| !is_bare(byte));
+        &unread[..end.unwrap_or(unread.len())]
     }
 
     fn skip_space(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        let unread = self.rest();
+        self.at += unread.len() - unread.trim_start().len();
     }
 
     fn rest(&self) -> &'a str {

@@ -51,10 +51,10 @@ impl Params {
         // The sort keeps the order of equal keys; the last of them is swapped
         // into the place of the first.
         set.sort_by(|a, b| a.0.cmp(&b.0));
-        set.dedup_by(|later, kept| {
-            let is_same_key = later.0 == kept.0;
+        set.dedup_by(|later, earlier| {
+            let is_same_key = later.0 == earlier.0;
             if is_same_key {
-                std::mem::swap(later, kept);
+                std::mem::swap(later, earlier);
             }
             is_same_key
         });
@@ -75,7 +75,10 @@ impl Params {
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        let index = self.0.binary_search_by(|(own, _)| (**own).cmp(key)).ok()?;
+        let index = self
+            .0
+            .binary_search_by(|(pair_key, _)| (**pair_key).cmp(key))
+            .ok()?;
         Some(&self.0[index].1)
     }
 
@@ -100,11 +103,11 @@ impl Params {
     /// all of them do.
     #[must_use]
     pub fn project(&self, keys: &Keys) -> Self {
-        let kept = |(key, _): &&(Box<str>, Box<str>)| keys.contains(key);
-        if self.0.iter().all(|pair| kept(&pair)) {
+        let has_key = |(key, _): &&(Box<str>, Box<str>)| keys.contains(key);
+        if self.0.iter().all(|pair| has_key(&pair)) {
             return self.clone();
         }
-        Self(self.0.iter().filter(kept).cloned().collect())
+        Self(self.0.iter().filter(has_key).cloned().collect())
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct ParamsTable {
     // Numbers forgotten in this epoch.
     waiting: Vec<ParamsId>,
     // Numbers forgotten in an earlier epoch.
-    free: Vec<ParamsId>,
+    free_ids: Vec<ParamsId>,
     epoch: u32,
 }
 
@@ -62,7 +62,7 @@ impl ParamsTable {
             ids: HashMap::from([(Params::default(), ParamsId::EMPTY)]),
             projections: HashMap::new(),
             waiting: Vec::new(),
-            free: Vec::new(),
+            free_ids: Vec::new(),
             epoch: 0,
         }
     }
@@ -70,10 +70,10 @@ impl ParamsTable {
     /// Returns the number of a set, the same each time. A set that is not in
     /// the table is added, and kept until it was held and then released.
     pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
-        if let Some(&known) = self.ids.get(&set) {
-            return known;
+        if let Some(&existing) = self.ids.get(&set) {
+            return existing;
         }
-        let id = match self.free.pop() {
+        let id = match self.free_ids.pop() {
             Some(id) => {
                 self.sets[id.index()] = set.clone();
                 id
@@ -130,7 +130,7 @@ impl ParamsTable {
         self.waiting.push(id);
         if self.waiting.len() > self.ids.len() + WAITING {
             self.epoch += 1;
-            self.free.append(&mut self.waiting);
+            self.free_ids.append(&mut self.waiting);
         }
     }
 
@@ -156,9 +156,9 @@ impl ParamsTable {
     /// Returns the number of the projection of a set to these keys: computed
     /// once, and kept for as long as the set is.
     pub(crate) fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
-        let known = self.projections.get(keys).and_then(|ids| ids.get(&id));
-        if let Some(&known) = known {
-            return known;
+        let projection = self.projections.get(keys).and_then(|ids| ids.get(&id));
+        if let Some(&projection) = projection {
+            return projection;
         }
 
         let projected = self.intern(self.get(id).project(keys));
@@ -170,7 +170,8 @@ impl ParamsTable {
         projected
     }
 
-    /// How many sets of the usual size these are: a large one counts as several.
+    /// How many sets of the usual size these are: a large one counts as
+    /// several.
     pub(crate) fn weight(&self) -> usize {
         self.len() + self.excess
     }

@@ -60,12 +60,12 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Writes a list with `between` between its members, or `empty` for an empty
+/// Writes a list with a separator between its members, or `empty` for an empty
 /// one.
 fn write_list(
     f: &mut fmt::Formatter<'_>,
     list: &[Expr],
-    between: &str,
+    separator: &str,
     empty: &str,
 ) -> fmt::Result {
     if list.is_empty() {
@@ -73,7 +73,7 @@ fn write_list(
     }
     for (nth, member) in list.iter().enumerate() {
         if nth > 0 {
-            f.write_str(between)?;
+            f.write_str(separator)?;
         }
         write_operand(f, member)?;
     }

@@ -8,22 +8,22 @@ impl Constraints {
     /// it matches.
     #[must_use]
     pub fn unmet<'a>(&'a self, params: &Params) -> Vec<&'a Expr> {
-        let mut found = Vec::new();
-        collect_unmet(self.expr(), params, &mut found);
-        found
+        let mut conditions = Vec::new();
+        collect_unmet(self.expr(), params, &mut conditions);
+        conditions
     }
 }
 
-/// Adds an expression to `found` if it does not hold; of an AND, each member
-/// that does not hold instead. Recurses as deep as the expression, which is
-/// bounded.
-fn collect_unmet<'a>(expr: &'a Expr, params: &Params, found: &mut Vec<&'a Expr>) {
+/// Adds an expression to `conditions` if it does not hold; of an AND, each
+/// member that does not hold instead. Recurses as deep as the expression, which
+/// is bounded.
+fn collect_unmet<'a>(expr: &'a Expr, params: &Params, conditions: &mut Vec<&'a Expr>) {
     if let ExprNode::And(list) = expr.node() {
         for member in list {
-            collect_unmet(member, params, found);
+            collect_unmet(member, params, conditions);
         }
     } else if !expr.holds(params) {
-        found.push(expr);
+        conditions.push(expr);
     }
 }
 

@@ -142,18 +142,18 @@ impl Session {
     /// Adds the references and types that drained on earlier streams, and whose
     /// deadline has not passed.
     fn recall_draining(&mut self, db: &Database, now: Moment) {
-        let deadlines = |until| DrainDeadlines {
-            by_name: until,
-            by_wildcard: until,
+        let deadlines = |end| DrainDeadlines {
+            by_name: end,
+            by_wildcard: end,
             from_earlier_stream: true,
         };
 
-        let draining = db.recall_draining().filter(|(_, until)| now < *until);
-        let draining = draining.map(|(reference, until)| (reference.clone(), deadlines(until)));
+        let draining = db.recall_draining().filter(|(_, end)| now < *end);
+        let draining = draining.map(|(reference, end)| (reference.clone(), deadlines(end)));
         self.draining.extend(draining);
 
-        let types = db.recall_draining_types().filter(|(_, until)| now < *until);
-        let types = types.map(|(url, until)| (url, deadlines(until)));
+        let types = db.recall_draining_types().filter(|(_, end)| now < *end);
+        let types = types.map(|(url, end)| (url, deadlines(end)));
         self.draining_types.extend(types);
     }
 
@@ -168,8 +168,8 @@ impl Session {
         let now = self.polled_at;
         let mut type_streams = self.type_streams.iter();
         if let Some(index) = type_streams.position(|type_stream| type_stream.kind.drains) {
-            let replaced = self.type_streams[index].pending_replacements(db);
-            self.drain_replaced(db, &replaced, true, now);
+            let replacements = self.type_streams[index].pending_replacements(db);
+            self.drain_replaced(db, &replacements, true, now);
             if self.type_streams[index].may_replace_unknown() {
                 self.drain_unknown(db, index, now);
             }
@@ -177,10 +177,10 @@ impl Session {
 
         let draining = std::mem::take(&mut self.draining);
         if !draining.is_empty() {
-            let until = |(reference, deadlines): (Reference, DrainDeadlines)| {
+            let with_end = |(reference, deadlines): (Reference, DrainDeadlines)| {
                 (reference, deadlines.by_wildcard)
             };
-            db.remember_draining(draining.into_iter().map(until), now);
+            db.remember_draining(draining.into_iter().map(with_end), now);
         }
         for (url, deadlines) in std::mem::take(&mut self.draining_types) {
             db.remember_draining_type(url, deadlines.by_wildcard);
@@ -225,10 +225,10 @@ impl Session {
         }
     }
 
-    /// Ignores how many names of routes a client first lists after it was sent
-    /// listeners: they may be those of the new listeners, and say nothing of
-    /// what it resumed with. `index` is of the type of its request; only routes
-    /// are concerned.
+    /// Discards how many names of routes a client first listed, because it was
+    /// sent listeners before: the names may be those of the new listeners, and
+    /// say nothing of the resources that it resumed with. `index` is of the
+    /// type of its request; only routes are concerned.
     pub(super) fn discount_route_names(&mut self, index: usize) {
         let listeners = self.type_stream(kind::LDS);
         let is_sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
@@ -284,9 +284,9 @@ impl Session {
     ) {
         if !self.draining.is_empty() {
             let type_streams = &self.type_streams;
-            let resuming = self.resuming_until.is_some_and(|until| now < until);
+            let resuming = self.resuming_until.is_some_and(|end| now < end);
             self.draining.retain(|reference, _| {
-                let mut types = type_streams.iter().map(|other| &other.type_url);
+                let mut types = type_streams.iter().map(|type_stream| &type_stream.type_url);
                 let is_awaited = resuming && !types.any(|url| *url == reference.type_url);
                 is_awaited || has_interest_in(db, type_streams, reference)
             });
@@ -296,13 +296,15 @@ impl Session {
             if unsubscribed.iter().any(|resource| resource.body.is_none()) {
                 self.drain_unknown(db, index, now);
             }
-            let references = unsubscribed.iter().flat_map(|r| &r.facts().references);
+            let references = unsubscribed
+                .iter()
+                .flat_map(|resource| &resource.facts().references);
             self.drain_references(db, references, false, now);
         }
     }
 
-    /// Lets everything drain that a replaced resource of unknown body may have
-    /// referred to. An Envoy that resumed with as many route configurations as
+    /// Lets every resource drain that a replaced resource of unknown body may
+    /// refer to. An Envoy that resumed with as many route configurations as
     /// listeners, none of them inline now, is taken to have had none inline: it
     /// unsubscribes from its routes when their listener has drained.
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
@@ -331,7 +333,7 @@ impl Session {
 
     /// The deadlines of references that begin to drain now. A referrer that
     /// `drains` may use them for the drain time, another one only until the
-    /// client has the next.
+    /// client has its successor.
     fn drain_deadlines(&self, drains: bool, now: Moment) -> DrainDeadlines {
         let by_wildcard = match drains {
             true => self.config.drain_time,
@@ -344,7 +346,7 @@ impl Session {
         }
     }
 
-    /// Lets the references drain that replaced resources had and their
+    /// Lets the references drain that replaced resources have and their
     /// successors have not. `drains` is whether the replaced resources
     /// themselves drain.
     fn drain_replaced(
@@ -354,15 +356,23 @@ impl Session {
         drains: bool,
         now: Moment,
     ) {
-        for (old, new) in replacements {
-            let is_kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
-            let dropped = old.facts().references.iter().filter(|r| !is_kept(r));
-            self.drain_references(db, dropped, drains, now);
+        for (resource, successors) in replacements {
+            let is_kept = |reference: &&Reference| {
+                successors
+                    .iter()
+                    .any(|successor| successor.facts().refers_to(reference))
+            };
+            let dropped_references = resource
+                .facts()
+                .references
+                .iter()
+                .filter(|reference| !is_kept(reference));
+            self.drain_references(db, dropped_references, drains, now);
         }
     }
 
-    /// Lets references drain that the client is subscribed to; others are
-    /// ignored.
+    /// Lets the references drain that the client is subscribed to, and ignores
+    /// the others.
     fn drain_references<'r>(
         &mut self,
         db: &Database,

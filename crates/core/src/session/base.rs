@@ -30,7 +30,7 @@ impl Session {
 
     /// The base subscriptions that are added to the first request of virtual
     /// hosts: those under each route configuration that the client was sent, or
-    /// that its names are of. Other types have none.
+    /// whose hosts it names. None for other types.
     pub(super) fn base_hosts_of_request(
         &self,
         db: &mut Database,
@@ -62,8 +62,8 @@ impl Session {
         routes.iter().flat_map(hosts_of).collect()
     }
 
-    /// The base subscriptions under one route configuration: single hosts, and
-    /// the hosts of base sets. Each once.
+    /// The base subscriptions under one route configuration, each once: single
+    /// hosts, and the hosts of base sets.
     fn base_hosts_of_route(&self, db: &Database, type_id: TypeId, route: &str) -> Vec<Name> {
         let is_under = |name: &&Name| {
             let name = HostName::split(name.as_str());

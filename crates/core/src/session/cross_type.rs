@@ -60,7 +60,8 @@ impl Session {
         changed: impl FnOnce(&'r TypeStream) -> I,
     ) {
         let mut type_streams = self.type_streams.iter();
-        let endpoints = type_streams.position(|other| other.type_url.as_str() == kind::EDS);
+        let endpoints =
+            type_streams.position(|type_stream| type_stream.type_url.as_str() == kind::EDS);
         let Some(endpoints) = endpoints.filter(|_| self.config.repeat_endpoints) else {
             return;
         };
@@ -71,8 +72,9 @@ impl Session {
 
         for cluster in changed(clusters) {
             let references = cluster.facts().references.iter();
-            let to_endpoints = references.filter(|r| r.type_url.as_str() == kind::EDS);
-            for reference in to_endpoints {
+            let endpoint_references =
+                references.filter(|reference| reference.type_url.as_str() == kind::EDS);
+            for reference in endpoint_references {
                 endpoints.resend_plain(db, &reference.name);
             }
         }
@@ -120,7 +122,7 @@ pub(super) fn answer_first_vhds_request(
 }
 
 /// Updates which hosts are paused, since their route configuration has no VHDS.
-/// Types without hosts are left alone.
+/// Has no effect on types without hosts.
 pub(super) fn update_routes_without_vhds(
     db: &mut Database,
     hosts: &mut TypeStream,
@@ -163,22 +165,27 @@ fn routes_with_hosts<'c>(
 
 /// All resources of a type in the database; none if it does not know the type.
 fn resources_of_type(db: &Database, url: &str) -> Vec<Arc<Resource>> {
-    let found = db.find_type(&TypeUrl::from(url));
-    found.map_or_else(Vec::new, |id| db.resources(id).cloned().collect())
+    let type_id = db.find_type(&TypeUrl::from(url));
+    type_id.map_or_else(Vec::new, |id| db.resources(id).cloned().collect())
 }
 
 /// The route configurations of a push with a `vhds` block that differs from the
 /// one that the client ACKed last.
 fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push) -> Vec<Name> {
     let mut names = Vec::new();
-    let upserts = push.updates.iter().filter_map(|u| u.resource.as_ref());
-    for new in upserts {
-        let held = routes.client_cache.held(db, &new.name);
-        let old = held.iter().find(|held| held.is_accepted());
-        let before = old.and_then(|old| old.resource.facts().vhds_version());
-        let after = new.facts().vhds_version();
-        if after.is_some() && after != before {
-            names.push(new.name.clone());
+    let upserts = push
+        .updates
+        .iter()
+        .filter_map(|update| update.resource.as_ref());
+    for route in upserts {
+        let held_resources = routes.client_cache.held(db, &route.name);
+        let accepted = held_resources
+            .iter()
+            .find(|held_resources| held_resources.is_accepted());
+        let acked_version = accepted.and_then(|accepted| accepted.resource.facts().vhds_version());
+        let new_version = route.facts().vhds_version();
+        if new_version.is_some() && new_version != acked_version {
+            names.push(route.name.clone());
         }
     }
     names

@@ -19,18 +19,18 @@ use crate::source::{AnswerKind, SubscriptionKey};
 #[derive(Debug)]
 pub struct NameListing {
     type_url: TypeUrl,
-    /// Subscriptions that were not looked at yet.
+    /// Subscriptions that were not visited yet.
     subscriptions: IntoIter<SubscriptionKey>,
-    /// Names under which the client may hold something, likewise; `None` until
-    /// all subscriptions were looked at.
-    held: Option<IntoIter<Name>>,
-    /// What is found later replaces what was found before.
-    found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)>,
+    /// Names under which the client may hold a resource, and that were not
+    /// visited yet; `None` until all subscriptions were visited.
+    held_names: Option<IntoIter<Name>>,
+    /// The statuses so far; a later one of a name replaces an earlier one.
+    statuses: BTreeMap<Name, (NameState, Option<Arc<Resource>>)>,
 }
 
 impl Session {
-    /// Begins a list of the names of a type: those that the client is subscribed
-    /// to, holds, was sent or NACKed.
+    /// Begins a list of the names of a type: those that the client is
+    /// subscribed to, holds, was sent or NACKed.
     #[must_use]
     pub fn list_names(&self, type_url: &TypeUrl) -> NameListing {
         let type_stream = self.type_stream(type_url.as_str());
@@ -39,12 +39,12 @@ impl Session {
         NameListing {
             type_url: type_url.clone(),
             subscriptions: keys.into_iter(),
-            held: None,
-            found: BTreeMap::new(),
+            held_names: None,
+            statuses: BTreeMap::new(),
         }
     }
 
-    /// Looks at a slice of the names. Returns whether there are more.
+    /// Visits a slice of the names. Returns whether there are more.
     pub fn list_slice(&self, db: &mut Database, listing: &mut NameListing) -> bool {
         let Some(type_stream) = self.type_stream(listing.type_url.as_str()) else {
             return false;
@@ -60,37 +60,40 @@ impl Session {
                     Some(AnswerKind::Resource) | None => continue,
                 };
                 let name = db.name(type_stream.type_id, key.entry).clone();
-                listing.found.insert(name, (state, None));
+                listing.statuses.insert(name, (state, None));
             }
             return true;
         }
 
-        let Some(held) = &mut listing.held else {
+        let Some(held_names) = &mut listing.held_names else {
             let names = self.held_names(db, &listing.type_url);
-            listing.held = Some(names.into_iter().collect::<Vec<_>>().into_iter());
+            listing.held_names = Some(names.into_iter().collect::<Vec<_>>().into_iter());
             return true;
         };
-        for name in held.by_ref().take(SLICE) {
+        for name in held_names.by_ref().take(SLICE) {
             if let Some(resource) = certain_resource(db, type_stream, &name) {
                 let accepted = (NameState::Accepted, Some(resource));
-                listing.found.insert(name, accepted);
+                listing.statuses.insert(name, accepted);
             }
         }
-        held.len() > 0
+        held_names.len() > 0
     }
 
-    /// The statuses, in order of names, once all were looked at.
+    /// Returns the statuses, in order of names, once all names were visited.
     #[must_use]
     pub fn finish_listing(&self, listing: NameListing) -> Vec<NameStatus> {
-        let mut found = listing.found;
+        let mut statuses = listing.statuses;
         if let Some(type_stream) = self.type_stream(listing.type_url.as_str()) {
             let pending_acks = type_stream.client_cache.pending_acks().iter();
             for (name, resource) in pending_acks.flat_map(sent_names) {
-                found.insert(name, (NameState::Sent, resource));
+                statuses.insert(name, (NameState::Sent, resource));
             }
             for ((name, _), (version, _)) in &type_stream.quarantine {
-                let held = found.remove(name).and_then(|(_, resource)| resource);
-                found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
+                let held_resource = statuses.remove(name).and_then(|(_, resource)| resource);
+                statuses.insert(
+                    name.clone(),
+                    (NameState::Rejected(version.clone()), held_resource),
+                );
             }
         }
         let status = |(name, (state, resource))| NameStatus {
@@ -98,7 +101,7 @@ impl Session {
             state,
             resource,
         };
-        found.into_iter().map(status).collect()
+        statuses.into_iter().map(status).collect()
     }
 
     /// The names under which the client may hold a resource of a type.
@@ -109,11 +112,11 @@ impl Session {
         let client_cache = &type_stream.client_cache;
         let mut names = BTreeSet::new();
         for cursor in client_cache.cursors() {
-            let held = cursor.held_resources(db).into_iter();
-            names.extend(held.map(|resource| resource.name.clone()));
+            let held_resources = cursor.held_resources(db).into_iter();
+            names.extend(held_resources.map(|resource| resource.name.clone()));
         }
         let records = client_cache.records();
-        names.extend(records.map(|held| held.resource.name.clone()));
+        names.extend(records.map(|held_resources| held_resources.resource.name.clone()));
         names
     }
 }

@@ -9,7 +9,7 @@ use crate::resource::TypeUrl;
 
 impl Session {
     /// Parses some names of a list. An invalid one is left out and reported as
-    /// refused, and the others count (S72). Notes the names that came as
+    /// refused, and the others count (S72). Records the names that came as
     /// locators with the parameters of plain names (TP2).
     pub(super) fn parse_locators(
         &mut self,
@@ -21,7 +21,7 @@ impl Session {
         // The present parameters, even if others will be applied next.
         let plain_params = self
             .type_stream(url.as_str())
-            .map_or_else(|| self.params_of(url), |c| c.params);
+            .map_or_else(|| self.params_of(url), |type_stream| type_stream.params);
 
         for locator in names {
             let is_located = locator.params.is_some();

@@ -196,8 +196,8 @@ impl Session {
     }
 
     /// Closes a part of the stream, so that others need not wait (S85). Returns
-    /// whether all of it is closed. The database remembers what the client
-    /// holds, for when it resumes (S82).
+    /// whether the whole stream is closed. The database remembers the resources
+    /// that the client holds, for when it resumes (S82).
     pub fn close_slice(&mut self, db: &mut Database) -> bool {
         if let Some(unfinished) = &mut self.unfinished {
             if !unfinished.drop_some(SLICE) {
@@ -226,13 +226,13 @@ impl Session {
         true
     }
 
-    /// The names that the session knows of. One with many takes long to close
-    /// and to drop.
+    /// The number of names that the session keeps. A session with many takes
+    /// long to close and to drop.
     #[must_use]
     pub fn name_count(&self) -> usize {
         let unread = self.unfinished.as_ref().map_or(0, |request| request.len());
-        let known = self.type_streams.iter().map(TypeStream::name_count);
-        unread + known.sum::<usize>()
+        let counts = self.type_streams.iter().map(TypeStream::name_count);
+        unread + counts.sum::<usize>()
     }
 
     /// The id by which the database wakes the stream.
@@ -247,8 +247,8 @@ impl Session {
         self.node.as_ref()
     }
 
-    /// Hides a type from the client: every name of it does not exist. Has no
-    /// effect on a type that the client has subscribed to before.
+    /// Hides a type from the client: none of its names exists. Has no effect on
+    /// a type that the client has subscribed to before.
     pub fn deny(&mut self, type_url: TypeUrl) {
         // A type that is refused needs no entry (S72).
         if self.has_room_for_type(&type_url) && !self.denied.contains(&type_url) {

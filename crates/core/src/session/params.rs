@@ -40,28 +40,30 @@ impl Session {
         self.params = params;
     }
 
-    /// Applies new parameters to all types, as far as no ACK is pending. So it
-    /// is done before they change once more, and before a request is read: a
-    /// client that matches variants has dropped those that no longer match, and
-    /// its unsubscriptions are meant for the new parameters. Visits `left`
-    /// names at most, and counts them. Returns whether all is applied.
-    pub(super) fn apply_params_slice(&mut self, db: &mut Database, left: &mut usize) -> bool {
+    /// Applies new parameters to all types that have no pending ACK. This is
+    /// done before the parameters change once more, and before a request is
+    /// read: a client that matches variants has dropped those that no longer
+    /// match, and its unsubscriptions are meant for the new parameters. Visits
+    /// at most `budget` names, and subtracts them from it. Returns whether the
+    /// parameters are applied to all types.
+    pub(super) fn apply_params_slice(&mut self, db: &mut Database, budget: &mut usize) -> bool {
         let mut indexes = 0..self.type_streams.len();
-        indexes.all(|index| self.apply_type_params(db, index, left))
+        indexes.all(|index| self.apply_type_params(db, index, budget))
     }
 
-    /// Applies new parameters of one type, unless an ACK is pending. Visits
-    /// `left` names at most, and counts them. Returns whether all is applied.
+    /// Applies new parameters of one type, unless an ACK is pending. Visits at
+    /// most `budget` names, and subtracts them from it. Returns whether the
+    /// parameters are applied to all names.
     pub(super) fn apply_type_params(
         &mut self,
         db: &mut Database,
         index: usize,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let stream_params = self.params_of(&self.type_streams[index].type_url);
         let type_stream = &mut self.type_streams[index];
         let params = type_stream.next_params(stream_params);
-        type_stream.apply_params(db, params, left)
+        type_stream.apply_params(db, params, budget)
     }
 
     /// The parameters of a type.
@@ -82,10 +84,10 @@ impl Session {
         })
     }
 
-    /// Interns a set of parameters and holds it until the stream ends. Refused
-    /// if the stream has too many sets. A set of a locator is refused as well
-    /// if the stream has used up its share of those that all streams may have:
-    /// as many as are left.
+    /// Interns a set of parameters and holds it until the stream ends. Refuses
+    /// it if the stream has too many sets. A set of a locator is refused as
+    /// well if the stream has used up its share of the sets that all streams
+    /// may have, which is as many as are left.
     fn acquire_params(
         &mut self,
         db: &mut Database,
@@ -97,22 +99,24 @@ impl Session {
             all_params,
             ..
         } = self.config.limits;
-        let known = db.find_params(&params);
-        if let Some(known) = known.filter(|known| self.held_params.binary_search(known).is_ok()) {
-            return Ok(known);
+        let existing = db.find_params(&params);
+        if let Some(existing) =
+            existing.filter(|existing| self.held_params.binary_search(existing).is_ok())
+        {
+            return Ok(existing);
         }
 
         // The set of the stream itself is not counted.
         if self.held_params.len() > limit {
             return Err(Refusal::Params { limit });
         }
-        let left = all_params.saturating_sub(db.params_weight());
-        let has_share = self.held_params.len() <= left;
-        if owner == ParamsOwner::Locator && known.is_none() && !has_share {
+        let share = all_params.saturating_sub(db.params_weight());
+        let has_share = self.held_params.len() <= share;
+        if owner == ParamsOwner::Locator && existing.is_none() && !has_share {
             return Err(Refusal::AllParams { limit: all_params });
         }
 
-        let id = known.unwrap_or_else(|| db.intern_params(params));
+        let id = existing.unwrap_or_else(|| db.intern_params(params));
         db.hold_params(id);
         if let Err(index) = self.held_params.binary_search(&id) {
             self.held_params.insert(index, id);
@@ -121,7 +125,7 @@ impl Session {
     }
 }
 
-/// Who brings a set of parameters.
+/// The origin of a set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ParamsOwner {
     /// The node, as rules read it: without it the client gets other variants

@@ -13,10 +13,10 @@ use crate::source::{PendingAck, Push, PushContext};
 const MAX_ROUNDS: usize = 64;
 
 impl Session {
-    /// The next response, if there is one. The types are asked in order of
-    /// rank, again while pushes that need no response make progress. The rest
-    /// of an unfinished request is read first. [`Self::has_more`] says whether
-    /// work is left that others need not wait for (S85).
+    /// Returns the next response, if there is one. The types are polled in
+    /// order of rank, again while pushes that need no response make progress.
+    /// An unfinished request is read first. [`Self::has_more`] says whether
+    /// work is left that other streams need not wait for (S85).
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
@@ -54,7 +54,7 @@ impl Session {
             self.infer_clusters_from_endpoints(db);
         }
 
-        let is_deadline_past = || self.poll_timeout().is_some_and(|due| due <= now);
+        let is_deadline_past = || self.poll_timeout().is_some_and(|deadline| deadline <= now);
         if has_changes || is_deadline_past() {
             self.mark_deferred_dirty();
         }
@@ -65,7 +65,9 @@ impl Session {
 
     /// Whether the database has changes for the stream that were not evaluated.
     pub(super) fn has_changes(&self, db: &Database) -> bool {
-        self.type_streams.iter().any(|c| c.has_changes(db))
+        self.type_streams
+            .iter()
+            .any(|type_stream| type_stream.has_changes(db))
     }
 
     /// Marks deferred names of types that the client resumed with dirty: the
@@ -119,8 +121,9 @@ impl Session {
     /// Whether the first set of a resumed client waits for its first request of
     /// another type (S82).
     fn awaits_other_type(&self, now: Moment, index: usize) -> bool {
-        let awaited = self.type_streams[index].awaited_type();
-        awaited.is_some_and(|(url, until)| now < until && self.type_stream(url).is_none())
+        let awaited_type = self.type_streams[index].awaited_type();
+        awaited_type
+            .is_some_and(|(url, deadline)| now < deadline && self.type_stream(url).is_none())
     }
 
     /// Selects the next push of a type; `None` if it has nothing to send, or
@@ -137,7 +140,7 @@ impl Session {
         cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
         cross_type::update_routes_without_vhds(db, type_stream, others);
 
-        let resuming = self.resuming_until.is_some_and(|until| now < until);
+        let resuming = self.resuming_until.is_some_and(|end| now < end);
         let order = Order::new(others, &self.draining, &self.draining_types, now, resuming);
         let context = PushContext {
             order: &order,
@@ -176,8 +179,8 @@ impl Session {
         Some(push)
     }
 
-    /// Writes a push as a response with the next nonce; `None` if nothing of it
-    /// has to be written, and then the nonce is not used up.
+    /// Writes a push as a response with the next nonce. Returns `None` if no
+    /// part of it has to be written; the nonce is not used up then.
     fn write_response(&mut self, db: &mut Database, index: usize, push: &Push) -> Option<Response> {
         let wrap = self.may_wrap();
         let nonce = Nonce::of_number(self.next_nonce);
@@ -190,7 +193,7 @@ impl Session {
         Some(response)
     }
 
-    /// Applies a push of which nothing has to be written: the client counts as
+    /// Applies a push no part of which has to be written: the client counts as
     /// having ACKed it. The push is not empty, so it is progress.
     fn apply_silently(&mut self, db: &mut Database, index: usize, push: Push) {
         self.has_silent_progress = true;

@@ -12,33 +12,34 @@ use crate::name::Name;
 use crate::resource::TypeUrl;
 use crate::source::{AnswerKind, TypeStream};
 
-/// How far one type on one stream is.
+/// The progress of one type on one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeProgress<'s> {
     type_stream: &'s TypeStream,
     has_sent_all: bool,
 }
 
-/// How many resources of a type the database lists for a client.
+/// The number of resources of a type that the database lists for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedCounts {
     listed: usize,
     unsent: usize,
 }
 
-/// How many resources of a type a client has.
+/// The number of resources of a type that a client has, and should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceCounts {
-    /// Those that it ACKed as they should be.
+    /// The resources that the client ACKed and that are desired.
     pub current: usize,
-    /// Those that it should have. A name that it subscribes to counts unless the
-    /// last answer that it ACKed was that it does not exist.
+    /// The resources that the client should have. A name that it subscribes to
+    /// counts unless the last answer that it ACKed was that the name does not
+    /// exist.
     pub desired: usize,
 }
 
 impl Session {
-    /// How far each type is, in order of rank. Visits no names, but for those
-    /// that are deferred.
+    /// Returns the progress of each type, in order of rank. Visits no names
+    /// except those that are deferred.
     #[must_use]
     pub fn progress(&self, db: &Database) -> Vec<TypeProgress<'_>> {
         let type_streams = self.type_streams.iter();
@@ -49,7 +50,8 @@ impl Session {
         progress.collect()
     }
 
-    /// How far one type is; `None` if the client has not subscribed to it.
+    /// Returns the progress of one type; `None` if the client has not
+    /// subscribed to it.
     #[must_use]
     pub fn type_progress<'s>(
         &'s self,
@@ -63,9 +65,9 @@ impl Session {
         })
     }
 
-    /// Whether nothing of a type is left to send, but for removals that are
-    /// withheld: no name is to be evaluated, no suspect of a NACK is to be tried
-    /// again, and no addition waits for a dependency.
+    /// Whether no update of a type is left to send, except removals that are
+    /// withheld: no name is dirty, no suspect of a NACK is to be tried again,
+    /// and no addition waits for a dependency.
     fn has_sent_all(&self, db: &Database, type_stream: &TypeStream) -> bool {
         let stream_params = self.params_of(&type_stream.type_url);
         let changes_params = type_stream.next_params(stream_params) != type_stream.params;
@@ -84,14 +86,14 @@ impl<'s> TypeProgress<'s> {
         &self.type_stream.type_url
     }
 
-    /// Whether all was sent, but for removals that are withheld.
+    /// Whether all updates were sent, except removals that are withheld.
     #[must_use]
     pub fn has_sent_all(&self) -> bool {
         self.has_sent_all
     }
 
-    /// Whether all was sent, but for removals that are withheld, and every
-    /// response has an acknowledgement.
+    /// Whether all updates were sent, except removals that are withheld, and
+    /// every response has an acknowledgement.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.has_sent_all && self.unanswered_since().is_none()
@@ -119,12 +121,13 @@ impl<'s> TypeProgress<'s> {
         let type_stream = self.type_stream;
         let mut cursors = type_stream.client_cache.cursors().iter();
         let has_all = cursors.any(|cursor| cursor.scope == Scope::All);
-        let named = type_stream.subscriptions.iter().filter(|_| !has_all);
-        let named = named.filter(|(_, s)| s.acked_answer != AnswerKind::Absent);
-        let desired = named.count() + counts.listed;
-        let behind = self.outstanding_names().len() + counts.unsent;
+        let named_subscriptions = type_stream.subscriptions.iter().filter(|_| !has_all);
+        let named_subscriptions = named_subscriptions
+            .filter(|(_, subscription)| subscription.acked_answer != AnswerKind::Absent);
+        let desired = named_subscriptions.count() + counts.listed;
+        let outstanding = self.outstanding_names().len() + counts.unsent;
         ResourceCounts {
-            current: desired.saturating_sub(behind),
+            current: desired.saturating_sub(outstanding),
             desired,
         }
     }
@@ -148,7 +151,8 @@ impl<'s> TypeProgress<'s> {
         names
     }
 
-    /// When the oldest response without an acknowledgement was sent.
+    /// The moment at which the oldest response without an acknowledgement was
+    /// sent; `None` if there is none.
     #[must_use]
     pub fn unanswered_since(&self) -> Option<Moment> {
         let oldest = self.type_stream.client_cache.pending_acks().front();

@@ -132,25 +132,25 @@ impl UnfinishedRequest {
         }
     }
 
-    /// Drops some of the names, since the stream has ended. Returns whether
-    /// none is left.
-    pub(super) fn drop_some(&mut self, most: usize) -> bool {
-        let (names, others) = match &mut self.list {
+    /// Drops at most `limit` of the names, since the stream has ended. Returns
+    /// whether none is left.
+    pub(super) fn drop_some(&mut self, limit: usize) -> bool {
+        let (names, unsubscribed) = match &mut self.list {
             NameList::Delta(list) => (&mut list.subscribe, Some(&mut list.unsubscribe)),
             NameList::Sotw(list) => (&mut list.names, None),
         };
-        let mut dropped = names.by_ref().take(most).count();
-        if let Some(others) = others {
-            dropped += others.by_ref().take(most - dropped).count();
+        let mut dropped = names.by_ref().take(limit).count();
+        if let Some(unsubscribed) = unsubscribed {
+            dropped += unsubscribed.by_ref().take(limit - dropped).count();
         }
-        dropped < most
+        dropped < limit
     }
 }
 
 impl Session {
     /// Whether a further request has to wait until polls have read the last one
     /// to its end, or have applied new parameters (S85). A caller that does not
-    /// wait makes others wait.
+    /// wait delays other streams.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         let changes_params = |type_stream: &TypeStream| {
@@ -211,31 +211,32 @@ impl Session {
         false
     }
 
-    /// Reads a part of a request, for which `left` names may be visited, and
-    /// counts them. The stage goes on if nothing is left of it.
+    /// Reads a part of a request, for which `budget` names may be visited, and
+    /// subtracts them. Moves to the next stage once the present one is
+    /// complete.
     fn read_part(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) {
         let is_done = match request.stage {
-            Stage::Parameters => self.apply_params_slice(db, left),
-            Stage::Scan => scan_names(request, left),
-            Stage::ScopeParameters => self.adopt_scope_params(db, index, request, left),
+            Stage::Parameters => self.apply_params_slice(db, budget),
+            Stage::Scan => scan_names(request, budget),
+            Stage::ScopeParameters => self.adopt_scope_params(db, index, request, budget),
             Stage::Begin => {
                 self.begin_names(db, index, request);
                 true
             }
-            Stage::Unsubscribe => self.read_unsubscribed(db, index, request, left),
-            Stage::Compare => self.compare_list(db, index, request, left),
-            Stage::Sweep => self.sweep_unlisted(db, index, request, left),
+            Stage::Unsubscribe => self.read_unsubscribed(db, index, request, budget),
+            Stage::Compare => self.compare_list(db, index, request, budget),
+            Stage::Sweep => self.sweep_unlisted(db, index, request, budget),
             Stage::Subscribe => match &request.list {
-                NameList::Delta(_) => self.read_subscribed(db, index, request, left),
-                NameList::Sotw(_) => self.subscribe_listed(db, index, request, left),
+                NameList::Delta(_) => self.read_subscribed(db, index, request, budget),
+                NameList::Sotw(_) => self.subscribe_listed(db, index, request, budget),
             },
-            Stage::Held => self.read_held(db, index, request, left),
+            Stage::Held => self.read_held(db, index, request, budget),
             Stage::End => true,
         };
         if is_done {
@@ -248,14 +249,14 @@ impl Session {
 
     /// Adopts the parameters that come with a wildcard or glob: they are those
     /// of the type on this stream from then on, for cursors and for plain
-    /// names. The last ones in the list count. Returns whether they are
-    /// applied.
+    /// names. The last ones in the list count. Returns whether they are applied
+    /// to all names.
     fn adopt_scope_params(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         // Parameters that are refused here are refused where the names are
         // parsed.
@@ -264,10 +265,10 @@ impl Session {
         {
             self.type_streams[index].scope_params = Some(params);
         }
-        self.apply_type_params(db, index, left)
+        self.apply_type_params(db, index, budget)
     }
 
-    /// Takes in all that a request says beside its single names.
+    /// Applies the parts of a request other than its single names.
     fn begin_names(&mut self, db: &mut Database, index: usize, request: &mut UnfinishedRequest) {
         match &request.list {
             NameList::Delta(_) => self.begin_delta(db, index, request),
@@ -275,22 +276,22 @@ impl Session {
         }
     }
 
-    /// Records what a reconnected client holds beside its subscriptions.
-    /// Returns whether all of it is recorded.
+    /// Records the resources that a reconnected client holds in addition to its
+    /// subscriptions. Returns whether all of them are recorded.
     fn read_held(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         if !request.first {
             return true;
         }
-        self.type_streams[index].record_held(db, &mut request.context, left)
+        self.type_streams[index].record_held(db, &mut request.context, budget)
     }
 
-    /// Ends a request: other types learn what it says of them, and deferred
+    /// Ends a request: its effects on other types are applied, and deferred
     /// names become dirty.
     fn end_request(&mut self, db: &mut Database, index: usize, request: &mut UnfinishedRequest) {
         if let NameList::Sotw(list) = &mut request.list {
@@ -328,13 +329,13 @@ impl UnfinishedRequest {
 }
 
 /// Scans some names of a list. Returns whether all of them are scanned.
-fn scan_names(request: &mut UnfinishedRequest, left: &mut usize) -> bool {
+fn scan_names(request: &mut UnfinishedRequest, budget: &mut usize) -> bool {
     let is_done = match &request.list {
         NameList::Delta(list) => request.scan.scan_delta(list, SCANNED_AT_ONCE),
         NameList::Sotw(list) => request.scan.scan(list.names.as_slice(), SCANNED_AT_ONCE),
     };
     if !is_done {
-        *left = 0;
+        *budget = 0;
     }
     is_done
 }

@@ -11,8 +11,8 @@ use crate::resource::{TypeUrl, Version};
 use crate::source::{TypeStream, is_negative_version};
 
 impl Session {
-    /// Why a selector cannot be subscribed to; `None` if it can. One that the
-    /// client is subscribed to already needs no room.
+    /// Returns the reason why a selector cannot be subscribed to; `None` if it
+    /// can. A selector that the client is subscribed to already needs no room.
     pub(super) fn find_refusal(
         &self,
         db: &mut Database,
@@ -42,9 +42,10 @@ impl Session {
         }
     }
 
-    /// Why there is no room for a further name. Names are counted and weighed
-    /// for the whole stream, unbounded hosts for the type. A name that does not
-    /// exist needs a share of what all streams may invent together.
+    /// Returns the reason why there is no room for a further name; `None` if
+    /// there is room. Names are counted and weighed for the whole stream,
+    /// unbounded hosts for the type. A name that does not exist needs a share
+    /// of those that all streams may invent together.
     fn find_name_refusal(
         &self,
         db: &mut Database,
@@ -78,24 +79,29 @@ impl Session {
         // A stream may weigh as much as is left: the more streams invent names,
         // the smaller the share of each, and some is left for others always.
         let left = missing_bytes.saturating_sub(db.missing_weight());
-        if weight <= left {
+        let is_memory_short = db.is_memory_short();
+        if weight <= left && !is_memory_short {
             return None;
         }
         let choice = db.choose_name(type_stream.type_id, name, params);
         let is_missing = matches!(choice, Choice::Absent | Choice::Unknown);
-        is_missing.then_some(Refusal::MissingBytes {
-            limit: missing_bytes,
+        is_missing.then_some(match is_memory_short {
+            true => Refusal::Memory,
+            false => Refusal::MissingBytes {
+                limit: missing_bytes,
+            },
         })
     }
 
-    /// The sum over all types of the stream.
+    /// The sum of a count over all types of the stream.
     fn total(&self, count: fn(&TypeStream) -> usize) -> usize {
         self.type_streams.iter().map(count).sum()
     }
 
-    /// Has a refused name answered, so that the client does not wait; it is not
-    /// remembered (S72). A client that reconnects may know that the name does
-    /// not exist: a proxy lists every host that it ever requested.
+    /// Records a refused name to be answered, so that the client does not wait;
+    /// the name is not remembered (S72). A client that reconnects may know that
+    /// the name does not exist: a proxy lists every host that it ever
+    /// requested.
     pub(super) fn refuse(
         &mut self,
         db: &Database,
@@ -135,8 +141,8 @@ impl Session {
     }
 }
 
-/// Leaves out initial versions that are too many, or whose names are too long:
-/// their resources are sent once more.
+/// Leaves out initial versions beyond the limits, in number or in the length of
+/// their names: their resources are sent once more.
 pub(super) fn limit_versions(versions: InitialVersions, limits: &Limits) -> InitialVersions {
     let count_limit = limits.subscriptions;
     let length_limit = limits.name_bytes;

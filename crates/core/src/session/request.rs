@@ -149,7 +149,7 @@ impl Session {
                 expected: expected.clone(),
                 got,
             }),
-            (_, Some(only)) => Ok(only.clone()),
+            (_, Some(single_type)) => Ok(single_type.clone()),
             (Some(url), None) => Ok(url),
             (None, None) => Err(ProtocolError::NoType),
         }
@@ -159,7 +159,7 @@ impl Session {
     /// `None` if the type is refused.
     fn find_or_open_type(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
         let mut type_streams = self.type_streams.iter();
-        if let Some(index) = type_streams.position(|other| other.type_url == *url) {
+        if let Some(index) = type_streams.position(|type_stream| type_stream.type_url == *url) {
             return Some((index, false));
         }
         if !self.has_room_for_type(url) {
@@ -182,15 +182,15 @@ impl Session {
             params: self.params_of(url),
         };
         let type_id = self.type_id_for(db, url);
-        let mut new = TypeStream::new(db, self.stream, url, type_id, config);
-        new.kind.legacy_wildcard &= self.allows_legacy_wildcard(url);
+        let mut opened = TypeStream::new(db, self.stream, url, type_id, config);
+        opened.kind.legacy_wildcard &= self.allows_legacy_wildcard(url);
 
         let rank = |type_stream: &TypeStream| (type_stream.kind.rank, type_stream.type_url.clone());
-        let new_rank = rank(&new);
-        let place = self.type_streams.binary_search_by_key(&new_rank, rank);
-        let index = place.unwrap_or_else(|index| index);
+        let new_rank = rank(&opened);
+        let position = self.type_streams.binary_search_by_key(&new_rank, rank);
+        let index = position.unwrap_or_else(|index| index);
         self.type_streams.reserve_exact(1);
-        self.type_streams.insert(index, new);
+        self.type_streams.insert(index, opened);
         Some((index, true))
     }
 

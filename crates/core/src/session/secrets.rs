@@ -18,15 +18,15 @@ impl Session {
         let pending_acks = type_stream.client_cache.pending_acks().iter();
         let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         let is_secret = |resource: &&Arc<Resource>| resource.facts().holds_secrets();
-        let mut sent: Vec<Arc<Resource>> = pending.filter(is_secret).cloned().collect();
+        let mut secrets: Vec<Arc<Resource>> = pending.filter(is_secret).cloned().collect();
         // No request visits more names than these (S85).
         let count = type_stream.subscriptions.len() + type_stream.listed_count(db);
         if count <= SLICE {
-            let held = self.held_resources(db, type_url).into_values();
-            sent.extend(held.filter(|resource| is_secret(&resource)));
+            let held_resources = self.held_resources(db, type_url).into_values();
+            secrets.extend(held_resources.filter(|resource| is_secret(&resource)));
         }
-        sent.sort_unstable_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        sent.dedup();
-        sent
+        secrets.sort_unstable_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        secrets.dedup();
+        secrets
     }
 }

@@ -50,15 +50,15 @@ pub struct NameStatus {
 /// The state of a name at the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameState {
-    /// The client subscribed to it; nothing was sent yet.
+    /// The client subscribed to the name; nothing was sent yet.
     Requested,
-    /// The client was told that it does not exist.
+    /// The client was told that the name does not exist.
     Absent,
-    /// It was sent, and its ACK is pending.
+    /// The resource was sent, and its ACK is pending.
     Sent,
-    /// It was ACKed.
+    /// The client ACKed the resource.
     Accepted,
-    /// This version of it was NACKed.
+    /// The client NACKed this version of the resource.
     Rejected(Version),
 }
 
@@ -90,22 +90,22 @@ impl Session {
 
         let held_name = type_stream.subscriptions.resolved_name(key);
         let held_name = held_name.unwrap_or(name);
-        let held = type_stream.client_cache.held(db, held_name);
-        let held = held.into_iter().find(|held| held.is_accepted());
+        let records = type_stream.client_cache.held(db, held_name);
+        let accepted = records.into_iter().find(|record| record.is_accepted());
         let is_certain = certain_resource(db, type_stream, held_name).is_some();
-        let held = held.map(|held| held.resource);
+        let held_resource = accepted.map(|record| record.resource);
 
         let choice = type_stream.resolve(db, key);
-        let resolved_name = choice.resource().map_or(name, |r| &r.name);
-        let sent = last_sent(type_stream, key, resolved_name);
-        let (state, resource) = match (choice.resource(), sent) {
-            (Some(r), _) if type_stream.is_quarantined(r) => {
-                (NameState::Rejected(r.version.clone()), held)
+        let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
+        let sent_resource = last_sent(type_stream, key, resolved_name);
+        let (state, resource) = match (choice.resource(), sent_resource) {
+            (Some(resource), _) if type_stream.is_quarantined(resource) => {
+                (NameState::Rejected(resource.version.clone()), held_resource)
             }
-            (_, Some(sent)) => (NameState::Sent, sent),
+            (_, Some(sent_resource)) => (NameState::Sent, sent_resource),
             (_, None) if answer == AnswerKind::Absent => (NameState::Absent, None),
-            (_, None) if is_certain => (NameState::Accepted, held),
-            (_, None) => (NameState::Requested, held),
+            (_, None) if is_certain => (NameState::Accepted, held_resource),
+            (_, None) => (NameState::Requested, held_resource),
         };
         Some(NameStatus {
             name: name.clone(),
@@ -155,7 +155,10 @@ impl Session {
     #[must_use]
     pub fn params_of_type(&self, type_url: &TypeUrl) -> ParamsId {
         let type_stream = self.type_stream(type_url.as_str());
-        type_stream.map_or_else(|| self.params_of(type_url), |c| c.params)
+        type_stream.map_or_else(
+            || self.params_of(type_url),
+            |type_stream| type_stream.params,
+        )
     }
 
     /// The status of each type, in order of rank.
@@ -185,11 +188,17 @@ impl Session {
 pub(super) fn sent_names(
     pending_ack: &PendingAck,
 ) -> impl Iterator<Item = (Name, Option<Arc<Resource>>)> {
-    let answers = pending_ack.answers.iter().filter(|a| !a.is_implicit);
+    let answers = pending_ack
+        .answers
+        .iter()
+        .filter(|answer| !answer.is_implicit);
     let answers = answers.map(|answer| (answer.name.clone(), None));
     let updates = pending_ack.updates.iter();
     let updates = updates.map(|update| (update.name().clone(), update.resource.clone()));
-    let items = pending_ack.advances.iter().flat_map(|a| a.items());
+    let items = pending_ack
+        .advances
+        .iter()
+        .flat_map(|advance| advance.items());
     answers.chain(updates).chain(items.cloned())
 }
 
@@ -209,27 +218,29 @@ fn last_sent(
     })
 }
 
-/// Whether the client waits for nothing: all its names are answered, and
-/// nothing is left to evaluate.
+/// Whether the client waits for nothing: all its names are answered, and no
+/// name is left to evaluate.
 fn is_all_answered(type_stream: &TypeStream) -> bool {
     let mut subscriptions = type_stream.subscriptions.iter();
     !type_stream.owes_response
         && type_stream.dirty.is_empty()
         && type_stream.sorted.is_empty()
         && type_stream.deferred.is_empty()
-        && subscriptions.all(|(_, s)| s.acked_answer != AnswerKind::Unanswered)
+        && subscriptions
+            .all(|(_, subscription)| subscription.acked_answer != AnswerKind::Unanswered)
 }
 
-/// The resource of a name that the client ACKed, if it NACKed none of it since.
+/// The resource of a name that the client ACKed; `None` if there is none, or if
+/// the client NACKed a resource of the name since.
 pub(super) fn certain_resource(
     db: &mut Database,
     type_stream: &TypeStream,
     name: &Name,
 ) -> Option<Arc<Resource>> {
-    let held = type_stream.client_cache.held(db, name);
-    let is_doubtful = held.iter().any(|held| !held.is_accepted());
-    let last = held.into_iter().next_back().filter(|_| !is_doubtful)?;
-    Some(last.resource)
+    let records = type_stream.client_cache.held(db, name);
+    let is_doubtful = records.iter().any(|record| !record.is_accepted());
+    let record = records.into_iter().next_back().filter(|_| !is_doubtful)?;
+    Some(record.resource)
 }
 
 #[cfg(test)]

@@ -57,8 +57,11 @@ impl Cache {
     /// of.
     pub(super) fn variants<'a>(&'a self, entry: &'a Entry) -> &'a [Held] {
         match &entry.contents {
-            Contents::Alias(of) => self.entries.get(of).map_or(&[], |e| e.contents.held()),
-            contents => contents.held(),
+            Contents::Alias(resource_name) => self
+                .entries
+                .get(resource_name)
+                .map_or(&[], |entry| entry.contents.variants()),
+            contents => contents.variants(),
         }
     }
 
@@ -72,13 +75,14 @@ impl Cache {
         let Some(entry) = self.entries.get(name) else {
             return false;
         };
-        let held = self.variants(entry);
-        if held.is_empty() || !interest.has_locators() {
+        let variants = self.variants(entry);
+        if variants.is_empty() || !interest.has_locators() {
             return !entry.is_unanswered();
         }
         let params = interest.effective(params);
-        let mut constraints = held.iter().map(|held| held.constraints.as_ref());
-        constraints.any(|only| only.is_none_or(|only| only.matches(params)))
+        let mut constraints = variants.iter().map(|variant| variant.constraints.as_ref());
+        constraints
+            .any(|constraints| constraints.is_none_or(|constraints| constraints.matches(params)))
     }
 
     /// Returns the names with errors that a selector may cover. For a wildcard
@@ -104,11 +108,11 @@ impl Cache {
         name: &Name,
         params: &Params,
         interest: &InterestState,
-        until: Moment,
+        deadline_at: Moment,
     ) {
         if self.entries.contains_key(name) && !self.is_answered(name, params, interest) {
             let deadline = Deadline::Fetch(name.clone(), params.clone());
-            self.timers.set(deadline, until);
+            self.timers.set(deadline, deadline_at);
         }
     }
 
@@ -128,8 +132,10 @@ impl Cache {
     ) {
         for interested in [interest.desired(), interest.sent()] {
             for params in interested.params_of_name(name) {
-                let is_for = constraints.filter(|_| interest.has_locators());
-                if is_for.is_none_or(|only| only.matches(interest.effective(params))) {
+                let answered_clients = constraints.filter(|_| interest.has_locators());
+                if answered_clients
+                    .is_none_or(|clients| clients.matches(interest.effective(params)))
+                {
                     let deadline = Deadline::Fetch(name.clone(), params.clone());
                     self.timers.cancel(&deadline);
                 }
@@ -155,7 +161,7 @@ impl Cache {
         self.timers.cancel(&fetch);
         let entry = self.entries.get(name);
         let resource_name = entry.and_then(|entry| match &entry.contents {
-            Contents::Alias(of) => Some(of.clone()),
+            Contents::Alias(owner) => Some(owner.clone()),
             _ => None,
         });
         self.forget(name, collector);
@@ -190,17 +196,17 @@ impl Cache {
         if !interest.has_locators() {
             return false;
         }
-        let is_requested = |held: &Held| held.is_requested(name, interest);
-        let dropped = entry.contents.drop_unless(is_requested);
-        let is_last = !dropped.is_empty() && !entry.has_value();
+        let is_requested = |variant: &Held| variant.is_requested(name, interest);
+        let dropped_variants = entry.contents.drop_unless(is_requested);
+        let is_last = !dropped_variants.is_empty() && !entry.has_value();
         if is_last && entry.error.is_none() {
             entry.state = CacheState::Requested;
         }
-        for held in &dropped {
-            let ttl = Deadline::Ttl(name.clone(), held.constraints.clone());
+        for variant in &dropped_variants {
+            let ttl = Deadline::Ttl(name.clone(), variant.constraints.clone());
             self.timers.cancel(&ttl);
             if !is_last {
-                collector.remove_variant(name, held.constraints.as_ref());
+                collector.remove_variant(name, variant.constraints.as_ref());
             }
         }
         is_last
@@ -232,16 +238,16 @@ impl Cache {
             return false;
         };
         let had_value = entry.has_value();
-        for held in entry.contents.drop_unless(|_| false) {
+        for variant in entry.contents.drop_unless(|_| false) {
             self.timers
-                .cancel(&Deadline::Ttl(name.clone(), held.constraints));
+                .cancel(&Deadline::Ttl(name.clone(), variant.constraints));
         }
         entry.contents = Contents::Nothing;
         had_value
     }
 
     /// Returns the versions that a delta stream sends in its first request
-    /// (E9), and notes for each name whether the server was told. Names that
+    /// (E9), and records for each name whether the server was told. Names that
     /// only a glob covers are listed if `with_globs` is set.
     pub(super) fn tell_versions(
         &mut self,

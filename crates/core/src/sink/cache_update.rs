@@ -63,11 +63,17 @@ impl Cache {
 
     /// Renews the TTL of a resource for a heartbeat, which has no body (E10). A
     /// heartbeat for a version that is not held has no effect.
-    pub(super) fn apply_heartbeat(&mut self, type_url: &TypeUrl, beat: &Resource, now: Moment) {
-        let entry = self.entries.get(&beat.name);
-        let held = entry.and_then(|entry| entry.contents.variant(beat.constraints.as_ref()));
-        if held.is_some_and(|held| held.version == beat.version) {
-            self.refresh_ttl(type_url, beat, now);
+    pub(super) fn apply_heartbeat(
+        &mut self,
+        type_url: &TypeUrl,
+        heartbeat: &Resource,
+        now: Moment,
+    ) {
+        let entry = self.entries.get(&heartbeat.name);
+        let variant =
+            entry.and_then(|entry| entry.contents.variant(heartbeat.constraints.as_ref()));
+        if variant.is_some_and(|variant| variant.version == heartbeat.version) {
+            self.refresh_ttl(type_url, heartbeat, now);
         }
     }
 
@@ -82,19 +88,20 @@ impl Cache {
         let carried = std::mem::take(&mut entry.carried);
         let constraints = update.constraints.as_ref();
         let locators = collector.interest.has_locators();
-        let is_kept = |held: &Held| {
-            let only = held.constraints.as_ref();
+        let is_kept = |variant: &Held| {
+            let own_constraints = variant.constraints.as_ref();
             let is_current = match carried {
                 Carried::No => true,
-                Carried::Told => !overlap::is_ambiguous(only, constraints, locators),
+                Carried::Told => !overlap::is_ambiguous(own_constraints, constraints, locators),
                 Carried::Untold | Carried::Mentioned => false,
             };
-            only == constraints || (is_current && held.is_requested(name, collector.interest))
+            own_constraints == constraints
+                || (is_current && variant.is_requested(name, collector.interest))
         };
-        for held in entry.contents.drop_unless(is_kept) {
-            let ttl = Deadline::Ttl(name.clone(), held.constraints.clone());
+        for variant in entry.contents.drop_unless(is_kept) {
+            let ttl = Deadline::Ttl(name.clone(), variant.constraints.clone());
             self.timers.cancel(&ttl);
-            collector.remove_variant(name, held.constraints.as_ref());
+            collector.remove_variant(name, variant.constraints.as_ref());
         }
     }
 
@@ -136,10 +143,14 @@ impl Cache {
         collector: &mut EffectCollector<'_>,
     ) {
         let entry = self.entries.get(name);
-        let held = entry.into_iter().flat_map(|entry| entry.contents.held());
-        let kept: BTreeSet<Name> = held.flat_map(|held| held.aliases.iter().cloned()).collect();
+        let variants = entry
+            .into_iter()
+            .flat_map(|entry| entry.contents.variants());
+        let kept_aliases: BTreeSet<Name> = variants
+            .flat_map(|variant| variant.aliases.iter().cloned())
+            .collect();
         for alias in self.aliases_of(name, former) {
-            if !kept.contains(&alias) {
+            if !kept_aliases.contains(&alias) {
                 self.record_absent(&alias, collector);
             }
         }
@@ -147,12 +158,12 @@ impl Cache {
 
     /// Returns those of some names that are aliases of a resource now. An alias
     /// that passed to another resource is not one of them.
-    fn aliases_of(&self, name: &Name, some: &[Name]) -> Vec<Name> {
+    fn aliases_of(&self, name: &Name, candidates: &[Name]) -> Vec<Name> {
         let is_alias = |alias: &&Name| {
             let entry = self.entries.get(*alias);
             entry.is_some_and(|entry| entry.is_alias_of(name))
         };
-        some.iter().filter(is_alias).cloned().collect()
+        candidates.iter().filter(is_alias).cloned().collect()
     }
 
     /// Deletes a name of which the server says that it does not exist, and the
@@ -172,8 +183,10 @@ impl Cache {
     /// Returns a name and the aliases of its resource.
     fn with_aliases(&self, name: &Name) -> BTreeSet<Name> {
         let entry = self.entries.get(name);
-        let held = entry.into_iter().flat_map(|entry| entry.contents.held());
-        let aliases = held.flat_map(|held| self.aliases_of(name, &held.aliases));
+        let variants = entry
+            .into_iter()
+            .flat_map(|entry| entry.contents.variants());
+        let aliases = variants.flat_map(|variant| self.aliases_of(name, &variant.aliases));
         let mut names: BTreeSet<Name> = aliases.collect();
         names.insert(name.clone());
         names
@@ -190,15 +203,15 @@ impl Cache {
     ) {
         let is_absent = |(name, entry): &(&Name, &Entry)| {
             let resource_name = match &entry.contents {
-                Contents::Alias(of) => of,
+                Contents::Alias(owner) => owner,
                 _ => *name,
             };
             !present.contains(resource_name)
         };
-        let absent = self.entries.iter().filter(is_absent);
-        let absent: Vec<Name> = absent.map(|(name, _)| name.clone()).collect();
+        let absent_names = self.entries.iter().filter(is_absent);
+        let absent_names: Vec<Name> = absent_names.map(|(name, _)| name.clone()).collect();
 
-        for name in &absent {
+        for name in &absent_names {
             let entry = self.entries.get(name);
             if entry.is_some_and(Entry::has_value) {
                 self.delete(name, collector);
@@ -219,14 +232,16 @@ impl Cache {
         collector: &mut EffectCollector<'_>,
     ) {
         let covers = |name: &Name| scopes.iter().any(|scope| scope.selector.covers(name));
-        let is_gone = |(name, entry): &(&Name, &Entry)| {
+        let is_unlisted = |(name, entry): &(&Name, &Entry)| {
             let was_sent = entry.has_value() || entry.state == CacheState::Nacked;
             let is_member = entry.carried == Carried::Untold && was_sent;
             is_member && !collector.interest.names_exactly(name) && covers(name)
         };
-        let gone = self.entries.iter().filter(is_gone);
-        let gone: Vec<Name> = gone.map(|(name, _)| name.clone()).collect();
-        gone.iter().for_each(|name| self.delete(name, collector));
+        let unlisted_names = self.entries.iter().filter(is_unlisted);
+        let unlisted_names: Vec<Name> = unlisted_names.map(|(name, _)| name.clone()).collect();
+        unlisted_names
+            .iter()
+            .for_each(|name| self.delete(name, collector));
     }
 
     /// Deletes one variant of a name; with the last variant, the name. A
@@ -240,12 +255,12 @@ impl Cache {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
-        match entry.contents.held() {
-            [only] if only.constraints.as_ref() == constraints => self.delete(name, collector),
+        match entry.contents.variants() {
+            [single] if single.constraints.as_ref() == constraints => self.delete(name, collector),
             _ => {
-                let is_kept = |held: &Held| held.constraints.as_ref() != constraints;
-                for held in entry.contents.drop_unless(is_kept) {
-                    let ttl = Deadline::Ttl(name.clone(), held.constraints);
+                let is_kept = |variant: &Held| variant.constraints.as_ref() != constraints;
+                for variant in entry.contents.drop_unless(is_kept) {
+                    let ttl = Deadline::Ttl(name.clone(), variant.constraints);
                     self.timers.cancel(&ttl);
                     collector.remove_variant(name, constraints);
                 }
@@ -262,7 +277,7 @@ impl Cache {
         collector: &mut EffectCollector<'_>,
     ) {
         let entry = self.entries.get(name);
-        if entry.is_some_and(|entry| entry.contents.held().len() > 1) {
+        if entry.is_some_and(|entry| entry.contents.variants().len() > 1) {
             return self.delete_variant(name, constraints, collector);
         }
 

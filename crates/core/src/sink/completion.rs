@@ -23,12 +23,12 @@ use crate::name::{Name, Selector};
 /// The shortest silence that tells that a response was the newest one.
 const IN_FLIGHT: Duration = Duration::from_secs(5);
 
-/// How much of a wildcard or a glob was received.
+/// How far the server has sent a wildcard or a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server was asked. `is_first` if no earlier request of the stream can
-    /// have an answer on its way.
-    Asked {
+    /// The server got the request. `is_first` if no earlier request of the
+    /// stream can have an answer on its way.
+    Requested {
         is_first: bool,
     },
     /// A response came, and more may.
@@ -53,7 +53,7 @@ pub(super) struct Completion {
     /// Those of the present stream.
     stages: BTreeMap<Subscription, Stage>,
     /// Those that were complete on an earlier stream.
-    known: BTreeSet<Subscription>,
+    formerly_complete: BTreeSet<Subscription>,
 }
 
 impl Completion {
@@ -65,8 +65,8 @@ impl Completion {
             self.remove(&subscription);
         }
         for subscription in diff.added.scopes() {
-            let asked = Stage::Asked { is_first };
-            self.stages.entry(subscription).or_insert(asked);
+            let requested = Stage::Requested { is_first };
+            self.stages.entry(subscription).or_insert(requested);
         }
     }
 
@@ -75,21 +75,23 @@ impl Completion {
     pub(super) fn restart(&mut self) {
         let stages = std::mem::take(&mut self.stages).into_iter();
         let complete = stages.filter(|(_, stage)| *stage == Stage::Complete);
-        self.known.extend(complete.map(|(one, _)| one));
+        self.formerly_complete
+            .extend(complete.map(|(subscription, _)| subscription));
     }
 
     /// Forgets a subscription that has ended.
     pub(super) fn remove(&mut self, subscription: &Subscription) {
         self.stages.remove(subscription);
-        self.known.remove(subscription);
+        self.formerly_complete.remove(subscription);
     }
 
     /// Adds a subscription that the server is asked for already, with other
     /// parameters of its selector. Returns whether it is complete.
     pub(super) fn share(&mut self, subscription: &Subscription) -> bool {
         let mut stages = self.stages.iter();
-        let same = |(other, _): &(&Subscription, _)| other.selector == subscription.selector;
-        let Some(stage) = stages.find(same).map(|(_, stage)| *stage) else {
+        let has_selector =
+            |(candidate, _): &(&Subscription, _)| candidate.selector == subscription.selector;
+        let Some(stage) = stages.find(has_selector).map(|(_, stage)| *stage) else {
             return false;
         };
         self.stages.insert(subscription.clone(), stage);
@@ -99,14 +101,16 @@ impl Completion {
     /// Returns those of some subscriptions that became complete just now that
     /// were not so on an earlier stream: for the owner, these are news.
     pub(super) fn take_news(&mut self, complete: &[Subscription]) -> Vec<Subscription> {
-        let news = complete.iter().filter(|one| !self.known.remove(*one));
+        let news = complete
+            .iter()
+            .filter(|subscription| !self.formerly_complete.remove(*subscription));
         news.cloned().collect()
     }
 
     /// Returns whether a subscription is complete.
     pub(super) fn is_complete(&self, subscription: &Subscription) -> bool {
         let stage = self.stages.get(subscription);
-        stage == Some(&Stage::Complete) || self.known.contains(subscription)
+        stage == Some(&Stage::Complete) || self.formerly_complete.contains(subscription)
     }
 
     /// Notes a response. Returns the subscriptions that are complete with it,
@@ -120,7 +124,7 @@ impl Completion {
         let mut wait = None;
         for (subscription, stage) in &mut self.stages {
             let (is_first, is_newer) = match *stage {
-                Stage::Asked { is_first } => (is_first, is_first),
+                Stage::Requested { is_first } => (is_first, is_first),
                 Stage::Receiving { is_first } => (is_first, true),
                 Stage::Complete => continue,
             };
@@ -154,16 +158,23 @@ impl Completion {
             text => text,
         };
         let is_meant = |selector: &Selector| selector.as_str() == text;
-        self.complete(|one, stage| is_meant(&one.selector) && stage != Stage::Complete)
+        self.complete(|subscription, stage| {
+            is_meant(&subscription.selector) && stage != Stage::Complete
+        })
     }
 
-    fn complete(&mut self, is_meant: impl Fn(&Subscription, Stage) -> bool) -> Vec<Subscription> {
+    /// Completes the subscriptions that `is_selected` holds for, and returns
+    /// them.
+    fn complete(
+        &mut self,
+        is_selected: impl Fn(&Subscription, Stage) -> bool,
+    ) -> Vec<Subscription> {
         let stages = self.stages.iter_mut();
-        let meant = stages.filter(|(one, stage)| is_meant(one, **stage));
-        let completed = meant.map(|(one, stage)| {
+        let selected = stages.filter(|(subscription, stage)| is_selected(subscription, **stage));
+        let subscriptions = selected.map(|(subscription, stage)| {
             *stage = Stage::Complete;
-            one.clone()
+            subscription.clone()
         });
-        completed.collect()
+        subscriptions.collect()
     }
 }

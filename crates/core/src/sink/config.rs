@@ -41,7 +41,7 @@ impl FetchTimeout {
     pub(crate) fn after(self) -> Option<Duration> {
         match self {
             Self::Never => None,
-            Self::DoesNotExist(after) | Self::Transient(after) => Some(after),
+            Self::DoesNotExist(timeout) | Self::Transient(timeout) => Some(timeout),
         }
     }
 }

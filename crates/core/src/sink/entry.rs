@@ -17,7 +17,8 @@ pub enum CacheState {
     /// Requested, and without a response.
     #[default]
     Requested,
-    /// The server said so, or did not respond in time.
+    /// The server said that the name does not exist, or did not respond in
+    /// time.
     DoesNotExist,
     /// The last response was ACKed.
     Acked,
@@ -119,55 +120,55 @@ pub(super) struct Entry {
 
 impl Contents {
     /// The variants of the name's own resource.
-    pub(super) fn held(&self) -> &[Held] {
+    pub(super) fn variants(&self) -> &[Held] {
         match self {
             Self::Nothing | Self::Alias(_) => &[],
-            Self::One(held) => slice::from_ref(held),
-            Self::Several(held) => held,
+            Self::One(variant) => slice::from_ref(variant),
+            Self::Several(variants) => variants,
         }
     }
 
-    fn into_held(self) -> Vec<Held> {
+    fn into_variants(self) -> Vec<Held> {
         match self {
             Self::Nothing | Self::Alias(_) => Vec::new(),
-            Self::One(held) => vec![held],
-            Self::Several(held) => held,
+            Self::One(variant) => vec![variant],
+            Self::Several(variants) => variants,
         }
     }
 
-    fn of(mut held: Vec<Held>) -> Self {
-        match held.len() {
+    fn of(mut variants: Vec<Held>) -> Self {
+        match variants.len() {
             0 => Self::Nothing,
-            1 => held.pop().map_or(Self::Nothing, Self::One),
-            _ => Self::Several(held),
+            1 => variants.pop().map_or(Self::Nothing, Self::One),
+            _ => Self::Several(variants),
         }
     }
 
     /// Finds a variant: its index, or the index at which to insert it.
     pub(super) fn position(&self, constraints: Option<&Constraints>) -> Result<usize, usize> {
-        self.held()
-            .binary_search_by(|held| held.constraints.as_ref().cmp(&constraints))
+        self.variants()
+            .binary_search_by(|variant| variant.constraints.as_ref().cmp(&constraints))
     }
 
     pub(super) fn variant(&self, constraints: Option<&Constraints>) -> Option<&Held> {
         let index = self.position(constraints).ok()?;
-        Some(&self.held()[index])
+        Some(&self.variants()[index])
     }
 
     /// Stores a variant. Returns the one with equal constraints that it
     /// replaces. An alias becomes a name of its own.
-    pub(super) fn put(&mut self, new: Held) -> Option<Held> {
-        match (self.position(new.constraints.as_ref()), &mut *self) {
-            (Ok(_), Self::One(held)) => Some(std::mem::replace(held, new)),
-            (Ok(index), Self::Several(held)) => Some(std::mem::replace(&mut held[index], new)),
+    pub(super) fn put(&mut self, variant: Held) -> Option<Held> {
+        match (self.position(variant.constraints.as_ref()), &mut *self) {
+            (Ok(_), Self::One(old)) => Some(std::mem::replace(old, variant)),
+            (Ok(index), Self::Several(list)) => Some(std::mem::replace(&mut list[index], variant)),
             (Err(index), Self::One(_) | Self::Several(_)) => {
-                let mut held = std::mem::take(self).into_held();
-                held.insert(index, new);
-                *self = Self::Several(held);
+                let mut list = std::mem::take(self).into_variants();
+                list.insert(index, variant);
+                *self = Self::Several(list);
                 None
             }
             (_, Self::Nothing | Self::Alias(_)) => {
-                *self = Self::One(new);
+                *self = Self::One(variant);
                 None
             }
         }
@@ -175,13 +176,14 @@ impl Contents {
 
     /// Removes the variants that `is_kept` returns false for, and returns them.
     pub(super) fn drop_unless(&mut self, is_kept: impl Fn(&Held) -> bool) -> Vec<Held> {
-        if self.held().iter().all(&is_kept) {
+        if self.variants().iter().all(&is_kept) {
             return Vec::new();
         }
-        let held = std::mem::take(self).into_held();
-        let (kept, dropped) = held.into_iter().partition(|held| is_kept(held));
-        *self = Self::of(kept);
-        dropped
+        let variants = std::mem::take(self).into_variants();
+        let (kept_variants, dropped_variants) =
+            variants.into_iter().partition(|variant| is_kept(variant));
+        *self = Self::of(kept_variants);
+        dropped_variants
     }
 }
 
@@ -218,8 +220,8 @@ impl Entry {
                 interest.is_requested(name)
             }
             (contents, _) => {
-                let mut held = contents.held().iter();
-                held.any(|held| held.is_requested(name, interest))
+                let mut variants = contents.variants().iter();
+                variants.any(|variant| variant.is_requested(name, interest))
             }
         }
     }
@@ -231,12 +233,12 @@ impl Entry {
     pub(super) fn initial_version(&self) -> Option<&Version> {
         let error = self.error.as_ref();
         let is_withdrawn = error.is_some_and(|error| error.cause.is_withdrawal());
-        let Contents::One(only) = &self.contents else {
+        let Contents::One(variant) = &self.contents else {
             return None;
         };
 
-        let has_version = !only.version.as_str().is_empty();
-        (!is_withdrawn && !self.foreign && has_version).then_some(&only.version)
+        let has_version = !variant.version.as_str().is_empty();
+        (!is_withdrawn && !self.foreign && has_version).then_some(&variant.version)
     }
 }
 

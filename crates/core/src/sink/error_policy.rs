@@ -21,15 +21,15 @@ pub(super) enum Fate {
     Drop,
 }
 
-/// Looks up the effect of an error with this cause in the table; `held` is
-/// whether a resource is cached.
-pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
+/// Looks up the effect of an error with this cause in the table; `is_cached`
+/// is whether a resource is cached.
+pub(super) fn fate(cause: Cause, is_cached: bool, policy: DataErrors) -> Fate {
     let drops = match policy {
         DataErrors::Keep => false,
         DataErrors::Fail => cause.class() == ErrorClass::Data,
         DataErrors::Obey => cause.is_withdrawal(),
     };
-    if !held {
+    if !is_cached {
         Fate::Value
     } else if drops {
         Fate::Drop

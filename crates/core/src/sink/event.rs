@@ -158,16 +158,19 @@ impl Effects {
 
     /// Withdraws the effects of a name that is forgotten before they are taken.
     pub(super) fn withdraw(&mut self, type_url: &TypeUrl, name: &Name) {
-        let is_other = |t: &TypeUrl, n: &Name| t != type_url || n != name;
+        let is_other = |change_type: &TypeUrl, change_name: &Name| {
+            change_type != type_url || change_name != name
+        };
         self.changes.retain(|change| match change {
-            Change::Upsert(t, resource) => is_other(t, &resource.name),
-            Change::Remove(t, n) | Change::RemoveVariant(t, n, _) | Change::Fail(t, n, _) => {
-                is_other(t, n)
-            }
+            Change::Upsert(change_type, resource) => is_other(change_type, &resource.name),
+            Change::Remove(change_type, change_name)
+            | Change::RemoveVariant(change_type, change_name, _)
+            | Change::Fail(change_type, change_name, _) => is_other(change_type, change_name),
             Change::ReplaceAll(..) => true,
         });
         self.events.retain(|event| match event {
-            Event::Failed(t, n, _) | Event::Ambient(t, n, _) => is_other(t, n),
+            Event::Failed(change_type, change_name, _)
+            | Event::Ambient(change_type, change_name, _) => is_other(change_type, change_name),
         });
     }
 }

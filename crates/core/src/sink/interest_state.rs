@@ -88,10 +88,10 @@ impl InterestState {
             return;
         }
         if !self.locators && self.removed.has_selector(selector) {
-            let told = with_selector(&self.removed, selector);
-            for old in &told {
-                self.removed.remove(old);
-                self.sent.remove(old);
+            let sent_subscriptions = with_selector(&self.removed, selector);
+            for previous in &sent_subscriptions {
+                self.removed.remove(previous);
+                self.sent.remove(previous);
             }
             self.sent.insert(subscription.clone());
         }
@@ -200,29 +200,32 @@ impl InterestState {
 
     /// Writes the subscriptions that are desired as a list of locators; see
     /// [`InterestState::locators`].
-    pub(super) fn desired_locators(&mut self, bare: bool) -> Locators {
-        if let Some(listed) = self.listed.as_ref().filter(|_| !bare) {
-            return listed.clone();
+    pub(super) fn desired_locators(&mut self, may_be_bare: bool) -> Locators {
+        if let Some(list) = self.listed.as_ref().filter(|_| !may_be_bare) {
+            return list.clone();
         }
-        let names = Locators::from(self.locators(&self.desired, bare));
+        let names = Locators::from(self.locators(&self.desired, may_be_bare));
         // A bare list depends on more than what is desired.
-        self.listed = Some(names.clone()).filter(|_| !bare);
+        self.listed = Some(names.clone()).filter(|_| !may_be_bare);
         names
     }
 
-    /// Writes subscriptions as a list of locators; `bare` allows an empty list
-    /// for the plain wildcard. A server without locators is sent each selector
-    /// once.
-    pub(super) fn locators(&self, interest: &Interest, bare: bool) -> Vec<Locator> {
-        let only_star = match self.locators {
+    /// Writes subscriptions as a list of locators; `may_be_bare` allows an
+    /// empty list for the plain wildcard. A server without locators is sent
+    /// each selector once.
+    pub(super) fn locators(&self, interest: &Interest, may_be_bare: bool) -> Vec<Locator> {
+        let is_star_only = match self.locators {
             true => interest.is_plain_wildcard(),
             false => interest.is_wildcard_only(),
         };
-        if only_star && bare {
+        if is_star_only && may_be_bare {
             return Vec::new();
         }
         if self.locators {
-            return interest.iter().map(|one| one.locator()).collect();
+            return interest
+                .iter()
+                .map(|subscription| subscription.locator())
+                .collect();
         }
         let mut names: Vec<Locator> = Vec::new();
         for Subscription { selector, .. } in interest.iter() {
@@ -346,8 +349,8 @@ impl InterestState {
     #[cfg(test)]
     pub(super) fn check(&self) {
         let sent = self.sent.iter();
-        let kept = sent.filter(|subscription| !self.removed.has(subscription));
-        let expected: Interest = kept.chain(self.added.iter()).collect();
+        let remaining = sent.filter(|subscription| !self.removed.has(subscription));
+        let expected: Interest = remaining.chain(self.added.iter()).collect();
         assert_eq!(self.desired, expected);
         for subscription in self.removed.iter() {
             assert!(self.sent.has(&subscription));
@@ -371,6 +374,6 @@ fn names_of<'a>(name: &'a Name, aliases: &'a [Name]) -> impl Iterator<Item = &'a
 /// Returns the subscriptions of an interest that have this selector.
 fn with_selector(interest: &Interest, selector: &Selector) -> Vec<Subscription> {
     let sets = interest.params_of_selector(selector);
-    let with = |params: &Params| Subscription::new(selector.clone(), params.clone());
-    sets.map(with).collect()
+    let with_params = |params: &Params| Subscription::new(selector.clone(), params.clone());
+    sets.map(with_params).collect()
 }

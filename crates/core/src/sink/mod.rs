@@ -145,9 +145,9 @@ impl Sink {
         type_state.subscribe(subscription.clone(), &self.config, &mut self.effects);
 
         if self.config.fetch_start == FetchStart::Subscribed
-            && let Some(after) = self.config.fetch_timeout.after()
+            && let Some(timeout) = self.config.fetch_timeout.after()
         {
-            type_state.start_fetch_timer(&subscription, now + after); // E2
+            type_state.start_fetch_timer(&subscription, now + timeout); // E2
         }
         Ok(())
     }
@@ -155,10 +155,12 @@ impl Sink {
     /// Fails if the stream carries another type only.
     fn check_type(&self, type_url: &TypeUrl) -> Result<(), SinkError> {
         match &self.config.scope {
-            StreamScope::Single(carries) if carries != type_url => Err(SinkError::WrongType {
-                carries: carries.clone(),
-                wanted: type_url.clone(),
-            }),
+            StreamScope::Single(stream_type) if stream_type != type_url => {
+                Err(SinkError::WrongType {
+                    carries: stream_type.clone(),
+                    wanted: type_url.clone(),
+                })
+            }
             StreamScope::Single(_) | StreamScope::Aggregated => Ok(()),
         }
     }

@@ -50,38 +50,45 @@ impl VariantFilter<'_> {
         }
 
         // Only one of several resources of a name can be without constraints.
-        let mut by_name: BTreeMap<Name, usize> = BTreeMap::new();
-        if resources.iter().any(|r| r.constraints.is_some()) {
+        let mut counts: BTreeMap<Name, usize> = BTreeMap::new();
+        if resources
+            .iter()
+            .any(|resource| resource.constraints.is_some())
+        {
             for resource in resources.iter() {
-                *by_name.entry(resource.name.clone()).or_default() += 1;
+                *counts.entry(resource.name.clone()).or_default() += 1;
             }
         }
-        let in_doubt = |resource: &Resource| {
-            let is_several = by_name.get(&resource.name).is_some_and(|count| *count > 1);
+        let is_contested = |resource: &Resource| {
+            let is_several = counts.get(&resource.name).is_some_and(|count| *count > 1);
             is_several || self.others_held(resource).next().is_some()
         };
-        if !resources.iter().any(|resource| in_doubt(resource)) {
+        if !resources.iter().any(|resource| is_contested(resource)) {
             return rejected;
         }
 
-        let mut taken: BTreeMap<Name, Vec<Option<Constraints>>> = BTreeMap::new();
+        let mut accepted: BTreeMap<Name, Vec<Option<Constraints>>> = BTreeMap::new();
         // Those that are held go first, so that they stay.
         for is_first in [true, false] {
-            for resource in resources.iter().filter(|r| self.is_held(r) == is_first) {
-                if in_doubt(resource) && self.find_rival(resource, &taken).is_none() {
-                    let taken = taken.entry(resource.name.clone()).or_default();
-                    taken.push(resource.constraints.clone());
+            for resource in resources
+                .iter()
+                .filter(|resource| self.is_held(resource) == is_first)
+            {
+                if is_contested(resource) && self.find_rival(resource, &accepted).is_none() {
+                    let accepted = accepted.entry(resource.name.clone()).or_default();
+                    accepted.push(resource.constraints.clone());
                 }
             }
         }
         resources.retain(|resource| {
-            let own = resource.constraints.as_ref();
-            let others = taken.get(&resource.name);
-            let is_taken = others.is_some_and(|taken| taken.iter().any(|c| c.as_ref() == own));
-            if is_taken || !in_doubt(resource) {
+            let constraints = resource.constraints.as_ref();
+            let rivals = accepted.get(&resource.name);
+            let is_taken = rivals
+                .is_some_and(|accepted| accepted.iter().any(|other| other.as_ref() == constraints));
+            if is_taken || !is_contested(resource) {
                 return true;
             }
-            let rival = self.find_rival(resource, &taken);
+            let rival = self.find_rival(resource, &accepted);
             rejected.push(ambiguous(resource, rival.flatten().as_ref()));
             false
         });
@@ -114,35 +121,40 @@ impl VariantFilter<'_> {
         entry.is_some_and(|entry| entry.contents.variant(constraints).is_some())
     }
 
-    /// Returns the other variants of a name that stay in use beside it.
+    /// Returns the other variants of a name that the client holds and that stay
+    /// in use beside the given one.
     fn others_held<'b>(&'b self, resource: &'b Resource) -> impl Iterator<Item = &'b Held> {
         let name = &resource.name;
         let entry = self.cache.entries.get(name);
         let entry = entry.filter(|entry| entry.carried == Carried::No && !self.lists_all);
-        let held = entry.into_iter().flat_map(|entry| entry.contents.held());
-        held.filter(move |held| {
-            let constraints = held.constraints.as_ref();
+        let variants = entry
+            .into_iter()
+            .flat_map(|entry| entry.contents.variants());
+        variants.filter(move |variant| {
+            let constraints = variant.constraints.as_ref();
             constraints != resource.constraints.as_ref()
                 && !self.removed.contains(&(name, constraints))
-                && held.is_requested(name, self.interest)
+                && variant.is_requested(name, self.interest)
         })
     }
 
-    /// Finds a variant that excludes another: one that is held, or taken from
-    /// the same response.
+    /// Returns the constraints of a variant that excludes another: a held one,
+    /// or one of `accepted` from the same response. `None` if there is none.
     fn find_rival(
         &self,
         resource: &Resource,
-        taken: &BTreeMap<Name, Vec<Option<Constraints>>>,
+        accepted: &BTreeMap<Name, Vec<Option<Constraints>>>,
     ) -> Option<Option<Constraints>> {
-        let own = resource.constraints.as_ref();
+        let constraints = resource.constraints.as_ref();
         let locators = self.interest.has_locators();
-        let held = self.others_held(resource);
-        let held = held.map(|held| held.constraints.as_ref());
-        let taken = taken.get(&resource.name).into_iter().flatten();
-        let taken = taken.map(Option::as_ref).filter(|taken| *taken != own);
-        let mut others = held.chain(taken);
-        let rival = others.find(|other| is_ambiguous(*other, own, locators))?;
+        let held_constraints = self.others_held(resource);
+        let held_constraints = held_constraints.map(|variant| variant.constraints.as_ref());
+        let accepted = accepted.get(&resource.name).into_iter().flatten();
+        let accepted = accepted
+            .map(Option::as_ref)
+            .filter(|accepted| *accepted != constraints);
+        let mut candidates = held_constraints.chain(accepted);
+        let rival = candidates.find(|other| is_ambiguous(*other, constraints, locators))?;
         Some(rival.cloned())
     }
 }

@@ -161,7 +161,9 @@ pub(super) fn filter_response(
     let filter = VariantFilter {
         interest,
         cache,
-        removed: removed.map(|(name, of)| (name, of.as_ref())).collect(),
+        removed: removed
+            .map(|(name, constraints)| (name, constraints.as_ref()))
+            .collect(),
         lists_all: pending.version.is_some(),
     };
     pending.refused = filter.refuse(&mut resources);

@@ -61,8 +61,8 @@ pub(super) fn has_changes(interest: &InterestState) -> bool {
 /// stale, and is added again now, the server would never see that it was
 /// removed.
 fn sent_locators(interest: &InterestState) -> Locators {
-    let bare = interest.wildcard() == Wildcard::Legacy;
-    interest.locators(interest.sent(), bare).into()
+    let may_be_bare = interest.wildcard() == Wildcard::Legacy;
+    interest.locators(interest.sent(), may_be_bare).into()
 }
 
 /// Takes the changes since the last request. Returns the selectors of the next
@@ -70,16 +70,16 @@ fn sent_locators(interest: &InterestState) -> Locators {
 /// legacy wildcard before that is removed. `legacy` is whether an empty list
 /// can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> (Locators, InterestDiff) {
-    let before = interest.wildcard();
-    if before == Wildcard::Legacy && interest.desired().is_empty() {
+    let old_state = interest.wildcard();
+    if old_state == Wildcard::Legacy && interest.desired().is_empty() {
         interest.set_wildcard(Wildcard::Explicit);
         return (vec!["*".into()].into(), InterestDiff::default());
     }
 
-    let may_be_bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
+    let may_be_bare = matches!(old_state, Wildcard::Never | Wildcard::Legacy) && legacy;
     let names = interest.desired_locators(may_be_bare);
     let lists_star = interest.desired().has_wildcard() && !names.is_empty();
     let lists_names = names.iter().any(|locator| locator.name != "*");
-    let diff = interest.record_sent(before.after_sotw(lists_star, lists_names, legacy));
+    let diff = interest.record_sent(old_state.after_sotw(lists_star, lists_names, legacy));
     (names, diff)
 }

@@ -87,14 +87,16 @@ impl TypeState {
     pub(super) fn restart(&mut self, config: &SinkConfig, effects: &mut Effects) {
         let unsent = self.interest.removed().clone();
         self.interest.restart();
-        unsent.scopes().for_each(|one| self.completion.remove(&one));
+        unsent
+            .scopes()
+            .for_each(|scope| self.completion.remove(&scope));
         self.completion.restart();
         self.cache.timers.cancel(&Deadline::Silence);
         self.evict(&unsent, config, effects);
         // A version stands for the whole set: on a new stream, after a part was
         // dropped, it would keep the server from sending that part.
-        let was_void = std::mem::take(&mut self.version_is_void);
-        if was_void || !unsent.is_empty() {
+        let was_version_void = std::mem::take(&mut self.version_is_void);
+        if was_version_void || !unsent.is_empty() {
             self.version = None;
         }
         self.nonce = None;
@@ -177,11 +179,11 @@ impl TypeState {
 
     /// Starts the fetch timer of a name with its subscription (E2). A wildcard
     /// or a glob has none.
-    pub(super) fn start_fetch_timer(&mut self, subscription: &Subscription, until: Moment) {
+    pub(super) fn start_fetch_timer(&mut self, subscription: &Subscription, deadline_at: Moment) {
         let Subscription { selector, params } = subscription;
         if let Selector::Name(name) = selector {
             self.cache
-                .start_fetch_timer(name, params, &self.interest, until);
+                .start_fetch_timer(name, params, &self.interest, deadline_at);
         }
     }
 
@@ -282,13 +284,13 @@ impl TypeState {
         config: &SinkConfig,
     ) -> (Vec<Subscription>, Option<Duration>) {
         let delivery = &pending.delivery;
-        let failed = delivery.errors.iter().map(|(name, _)| name);
-        let collections = failed.chain(&delivery.removed);
+        let failed_names = delivery.errors.iter().map(|(name, _)| name);
+        let collections = failed_names.chain(&delivery.removed);
         let mut complete: Vec<Subscription> = collections
             .flat_map(|name| self.completion.answer(name))
             .collect();
 
-        let are_names_readable = rejected.iter().all(|r| r.name.is_some());
+        let are_names_readable = rejected.iter().all(|rejection| rejection.name.is_some());
         if !are_names_readable || !delivery.heartbeats.is_empty() {
             return (complete, None);
         }
@@ -296,8 +298,8 @@ impl TypeState {
             true => Extent::Whole,
             false => Extent::Part,
         };
-        let (more, silence) = self.completion.receive(extent, config.silence);
-        complete.extend(more);
+        let (completed, silence) = self.completion.receive(extent, config.silence);
+        complete.extend(completed);
         (complete, silence)
     }
 
@@ -360,11 +362,12 @@ impl TypeState {
     ) {
         self.evict(&sent.removed, config, effects);
         self.completion.record_sent(sent, is_first);
-        if let (Some(after), FetchStart::Sent) = (config.fetch_timeout.after(), config.fetch_start)
+        if let (Some(timeout), FetchStart::Sent) =
+            (config.fetch_timeout.after(), config.fetch_start)
         {
             for (name, params) in sent.added.names() {
                 self.cache
-                    .start_fetch_timer(name, params, &self.interest, now + after);
+                    .start_fetch_timer(name, params, &self.interest, now + timeout);
             }
         }
     }

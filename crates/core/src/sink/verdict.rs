@@ -211,15 +211,18 @@ impl VerdictApplier<'_> {
         for name in &self.pending.delivery.removed {
             cache.delete(name, collector);
         }
-        let present = self.present_names();
+        let present_names = self.present_names();
         for (name, constraints) in &self.pending.delivery.removed_variants {
-            if !present.contains(name) {
+            if !present_names.contains(name) {
                 cache.delete_variant(name, constraints.as_ref(), collector);
             }
         }
         // C31: a resource without a readable name may be any of the missing
         // ones.
-        let are_names_readable = self.rejected.iter().all(|r| r.name.is_some());
+        let are_names_readable = self
+            .rejected
+            .iter()
+            .all(|rejection| rejection.name.is_some());
         if self.pending.is_whole_set && are_names_readable {
             cache.delete_absent(&self.present_names(), collector);
         }
@@ -231,17 +234,18 @@ impl VerdictApplier<'_> {
     fn drop_unlisted_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
         let accepted = self.accepted();
-        let variants = accepted.map(|r| (&r.name, r.constraints.as_ref()));
-        let listed: BTreeSet<Variant<'_>> = variants.collect();
+        let variants = accepted.map(|resource| (&resource.name, resource.constraints.as_ref()));
+        let listed_variants: BTreeSet<Variant<'_>> = variants.collect();
 
-        for (name, _) in &listed {
+        for (name, _) in &listed_variants {
             let entry = cache.entries.get(*name);
-            let held = entry.map_or(&[][..], |entry| entry.contents.held());
-            if held.len() < 2 {
+            let variants = entry.map_or(&[][..], |entry| entry.contents.variants());
+            if variants.len() < 2 {
                 continue;
             }
-            let held = held.iter().map(|held| held.constraints.clone());
-            let unlisted = held.filter(|held| !listed.contains(&(*name, held.as_ref())));
+            let constraints = variants.iter().map(|variant| variant.constraints.clone());
+            let unlisted =
+                constraints.filter(|own| !listed_variants.contains(&(*name, own.as_ref())));
             for constraints in unlisted.collect::<Vec<_>>() {
                 cache.delete_variant(name, constraints.as_ref(), collector);
             }
@@ -251,11 +255,19 @@ impl VerdictApplier<'_> {
     /// Returns the names in the response: an invalid resource is not absent
     /// (C31), nor is one that has an error (C43).
     fn present_names(&self) -> BTreeSet<&Name> {
-        let refused = self.pending.refused.iter();
-        let mut present: BTreeSet<&Name> = refused.filter_map(|r| r.name.as_ref()).collect();
-        present.extend(self.rejected_names());
-        present.extend(self.pending.delivery.resources.iter().map(|r| &r.name));
-        present.extend(self.pending.delivery.errors.iter().map(|(name, _)| name));
-        present
+        let refusals = self.pending.refused.iter();
+        let mut names: BTreeSet<&Name> = refusals
+            .filter_map(|rejection| rejection.name.as_ref())
+            .collect();
+        names.extend(self.rejected_names());
+        names.extend(
+            self.pending
+                .delivery
+                .resources
+                .iter()
+                .map(|resource| &resource.name),
+        );
+        names.extend(self.pending.delivery.errors.iter().map(|(name, _)| name));
+        names
     }
 }

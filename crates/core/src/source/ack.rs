@@ -60,20 +60,23 @@ impl TypeStream {
     /// The resources that the client held and that pending responses may have
     /// replaced, those of earlier pending responses included.
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
-        let mut replaced = Vec::new();
+        let mut replacements = Vec::new();
         let mut upserts: Vec<Arc<Resource>> = Vec::new();
         for pending_ack in self.client_cache.pending_acks() {
-            self.collect_replacements(db, pending_ack, &mut replaced);
+            self.collect_replacements(db, pending_ack, &mut replacements);
             // It replaces resources of the responses before it, too.
-            for old in &upserts {
-                let mut held = vec![CachedResource::accepted(old)];
-                self.apply_pending_to(pending_ack, &old.name, &mut held);
-                let new = held.into_iter().map(|held| held.resource).collect();
-                replaced.push((Arc::clone(old), new));
+            for upsert in &upserts {
+                let mut held_resources = vec![CachedResource::accepted(upsert)];
+                self.apply_pending_to(pending_ack, &upsert.name, &mut held_resources);
+                let successors = held_resources
+                    .into_iter()
+                    .map(|record| record.resource)
+                    .collect();
+                replacements.push((Arc::clone(upsert), successors));
             }
             upserts.extend(pending_ack.resources().cloned());
         }
-        replaced
+        replacements
     }
 
     /// Whether a pending response may have replaced a resource of unknown body.
@@ -81,50 +84,64 @@ impl TypeStream {
         !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }
 
-    /// Collects the resources that the client holds and that a pending response
-    /// replaces, or removes.
+    /// Adds to `replacements` the resources that the client holds and that a
+    /// pending response replaces or removes.
     fn collect_replacements(
         &self,
         db: &mut Database,
         pending_ack: &PendingAck,
-        replaced: &mut Vec<Replacement>,
+        replacements: &mut Vec<Replacement>,
     ) {
         let mut names: Vec<&Name> = pending_ack.updates.iter().map(Update::name).collect();
         names.dedup();
 
         for name in names {
-            let mut held = self.client_cache.held(db, name);
-            let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
+            let mut held_resources = self.client_cache.held(db, name);
+            let mut replaced_resources: Vec<_> = held_resources
+                .iter()
+                .map(|record| record.resource.clone())
+                .collect();
             let updates = pending_ack.updates_of(name).iter();
-            old.extend(updates.filter_map(|update| update.earlier_resource.clone()));
-            self.apply_pending_to(pending_ack, name, &mut held);
-            let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
-            replaced.extend(old.into_iter().map(|old| (old, new.clone())));
+            replaced_resources.extend(updates.filter_map(|update| update.earlier_resource.clone()));
+            self.apply_pending_to(pending_ack, name, &mut held_resources);
+            let successors: Vec<_> = held_resources
+                .into_iter()
+                .map(|record| record.resource)
+                .collect();
+            replacements.extend(
+                replaced_resources
+                    .into_iter()
+                    .map(|resource| (resource, successors.clone())),
+            );
         }
 
         for advance in &pending_ack.advances {
-            self.collect_advance_replacements(db, advance, replaced);
+            self.collect_advance_replacements(db, advance, replacements);
         }
     }
 
-    /// Collects the resources that an advance replaces. Those of an open cursor
-    /// are the same for all clients. Of a closed one the client may have
-    /// dropped some: those that it still holds are collected.
+    /// Adds to `replacements` the resources that an advance replaces. Those of
+    /// an open cursor are the same for all clients. Of a closed cursor's
+    /// resources the client may have dropped some, so only those that it still
+    /// holds are added.
     fn collect_advance_replacements(
         &self,
         db: &mut Database,
         advance: &Advance,
-        replaced: &mut Vec<Replacement>,
+        replacements: &mut Vec<Replacement>,
     ) {
         if advance.cursor.is_some() {
-            for (old, new) in advance.replacements() {
-                replaced.push((Arc::clone(old), new.cloned().into_iter().collect()));
+            for (resource, successor) in advance.replacements() {
+                replacements.push((
+                    Arc::clone(resource),
+                    successor.cloned().into_iter().collect(),
+                ));
             }
             return;
         }
         for (name, item) in advance.items() {
-            for held in self.client_cache.held(db, name) {
-                replaced.push((held.resource, item.iter().cloned().collect()));
+            for record in self.client_cache.held(db, name) {
+                replacements.push((record.resource, item.iter().cloned().collect()));
             }
         }
     }
@@ -135,15 +152,15 @@ impl TypeStream {
         &self,
         pending_ack: &PendingAck,
         name: &Name,
-        held: &mut Vec<CachedResource>,
+        held_resources: &mut Vec<CachedResource>,
     ) {
         let cursor = self.client_cache.covering_cursor(name);
-        pending_ack.apply(cursor.map(|cursor| cursor.id), name, held);
+        pending_ack.apply(cursor.map(|cursor| cursor.id), name, held_resources);
     }
 
-    /// Applies an ACKed response: records its answers, writes its updates into
-    /// the client cache as far as the client is still subscribed (it drops the
-    /// others itself), and moves its cursors.
+    /// Applies an ACKed response: records its answers, moves its cursors, and
+    /// writes its updates into the client cache as far as the client is still
+    /// subscribed to them. The client drops the other resources by itself.
     fn apply_acked(&mut self, db: &mut Database, pending_ack: PendingAck) {
         for answer in pending_ack.answers {
             self.record_answer(answer);
@@ -163,7 +180,7 @@ impl TypeStream {
                 self.mark_if_outdated(db, &update);
                 let name = update.name().clone();
                 self.client_cache
-                    .edit_records(db, &name, |held| update.apply(held));
+                    .edit_records(db, &name, |records| update.apply(records));
                 // The client may have ended the subscription that the variant
                 // matched (TP2).
                 if update.variant.1.is_some() {
@@ -217,8 +234,9 @@ impl TypeStream {
     }
 
     /// Writes the items of an ACKed advance into the client cache where the
-    /// cursor's position does not: names that became exceptions meanwhile, and
-    /// names of a closed cursor that were subscribed to again.
+    /// cursor's position does not cover them: names that became exceptions in
+    /// the meantime, and names of a closed cursor that the client subscribed to
+    /// again.
     fn record_advance(&mut self, db: &mut Database, advance: &Advance) {
         let is_closed = advance.cursor.is_none();
         if !is_closed && self.client_cache.exceptions().is_empty() {
@@ -237,8 +255,8 @@ impl TypeStream {
 
             // The view of the present cursor lists the name, and may not list
             // it any more when the cursor gets there.
-            let listed = self.cursor_choice(db, &name).filter(|_| is_closed);
-            if listed.is_some_and(|listed| listed.resource().is_some()) {
+            let present_choice = self.cursor_choice(db, &name).filter(|_| is_closed);
+            if present_choice.is_some_and(|choice| choice.resource().is_some()) {
                 if let Some(resource) = item {
                     self.client_cache
                         .record(db, CachedResource::maybe_taken(resource));
@@ -247,8 +265,8 @@ impl TypeStream {
                 continue;
             }
 
-            self.client_cache.edit_records(db, &name, |held| {
-                apply_item(advance, &name, item.as_ref(), held)
+            self.client_cache.edit_records(db, &name, |records| {
+                apply_item(advance, &name, item.as_ref(), records)
             });
             if is_closed {
                 self.mark_unmatched(db, &name);
@@ -271,7 +289,7 @@ impl TypeStream {
         for update in updates {
             let name = update.name().clone();
             self.client_cache
-                .edit_records(db, &name, |held| update.apply(held));
+                .edit_records(db, &name, |records| update.apply(records));
         }
         self.drop_redundant_exceptions(db);
     }

@@ -16,8 +16,9 @@ use crate::name::Name;
 use crate::order::Removal;
 
 impl TypeStream {
-    /// Adds the next advance of a cursor to a push, or the part of it that
-    /// there is room for (S44). Nothing is added if the cursor is at the head.
+    /// Adds the next advance of a cursor to a push, or as much of it as the
+    /// budget has room for (S44). Adds nothing if the cursor is at the head of
+    /// its view.
     pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
@@ -36,9 +37,10 @@ impl TypeStream {
         push.advances.push(advance);
     }
 
-    /// Begins the next part of an advance, without items: of one that was sent
-    /// in part, or of a new one. Returns `None` if the cursor is at the head of
-    /// its view, or the scope is not complete.
+    /// Returns the next part of a cursor's advance, still without items: the
+    /// part after one that was sent, or the first part of a new advance.
+    /// Returns `None` if the cursor is at the head of its view, or the scope is
+    /// not complete.
     fn next_advance(&mut self, db: &mut Database, id: CursorId) -> Option<Advance> {
         let cursor = self.client_cache.cursor_mut(id)?;
         let partial = cursor.partial_advances.back();
@@ -92,8 +94,8 @@ impl TypeStream {
         }
     }
 
-    /// Adds items to an advance while there is room. The first item of a push
-    /// may be larger than that. An item that the client cannot take as it is
+    /// Adds items to an advance while the budget has room. The first item of a
+    /// push may exceed the budget. An item that the client cannot take as it is
     /// becomes an exception, and its name dirty.
     fn fill_advance(
         &mut self,
@@ -110,7 +112,7 @@ impl TypeStream {
         let takes_all = self.takes_all_items(db, advance);
         let is_push_empty = push.updates.is_empty() && push.answers.is_empty();
         for (index, item) in changes.items.iter().enumerate().skip(advance.range.start) {
-            let size = item.1.as_ref().map_or(0, |r| r.wire_size());
+            let size = item.1.as_ref().map_or(0, |resource| resource.wire_size());
             let is_first = index == advance.range.start && is_push_empty;
             if size > *budget && !is_first {
                 *budget = 0;
@@ -118,7 +120,10 @@ impl TypeStream {
             }
 
             advance.range.end = index + 1;
-            let is_withheld = item.1.as_ref().is_some_and(|r| self.is_withheld(r));
+            let is_withheld = item
+                .1
+                .as_ref()
+                .is_some_and(|resource| self.is_withheld(resource));
             let is_taken = !is_withheld && (takes_all || self.takes_item(db, cursor, item));
             if is_taken && !self.must_defer_item(db, context, item) {
                 *budget = budget.saturating_sub(size);
@@ -133,15 +138,17 @@ impl TypeStream {
         }
     }
 
-    /// Whether a name is left to this cursor, among those that cover it (S26).
+    /// Whether this cursor decides a name: it is the first of those that cover
+    /// it (S26).
     fn is_covered_by(&self, cursor: CursorId, name: &Name) -> bool {
         let covering = self.client_cache.covering_cursor(name);
         covering.is_some_and(|covering| covering.id == cursor)
     }
 
     /// Whether the client takes every item of an advance as it is: the advance
-    /// leads to the head of the only view, and the client has nothing by other
-    /// means. So it is for most clients, and saves checking each item.
+    /// leads to the head of the only view, and the client holds nothing from
+    /// elsewhere. This is so for most clients, and saves the check of each
+    /// item.
     fn takes_all_items(&self, db: &Database, advance: &Advance) -> bool {
         let [cursor] = self.client_cache.cursors() else {
             return false;
@@ -154,8 +161,9 @@ impl TypeStream {
             && db.is_complete(cursor.id)
     }
 
-    /// Whether the client takes an item as it is: it is no exception, it is
-    /// still current, and all variants that it replaces are removed with it.
+    /// Whether the client takes an item as it is: the name is no exception, the
+    /// item is still current, and all variants that it replaces are removed
+    /// with it.
     fn takes_item(&self, db: &mut Database, cursor: CursorId, (name, item): &Item) -> bool {
         let client_cache = &self.client_cache;
         if client_cache.exceptions().contains(name)
@@ -171,7 +179,7 @@ impl TypeStream {
         }
     }
 
-    /// Whether an item waits for another type (S73).
+    /// Whether an item has to wait for a resource of another type (S73).
     fn must_defer_item(
         &self,
         db: &mut Database,

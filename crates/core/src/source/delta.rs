@@ -24,8 +24,9 @@ struct Draft {
     errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
-/// The changes and the range of items that a push consists of, if it is one
-/// advance and nothing else: many streams may send just that.
+/// The changes and the range of items of a push that consists of one advance
+/// and nothing else, and which many streams may send alike; `None` for other
+/// pushes.
 fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
     let [advance] = &push.advances[..] else {
         return None;
@@ -39,16 +40,16 @@ fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
 
 impl TypeStream {
     /// Updates the wildcard by a request. Returns whether the request
-    /// subscribes to it, for the first time or again.
+    /// subscribes to the wildcard, for the first time or again.
     pub(crate) fn update_wildcard(&mut self, change: DeltaWildcard) -> bool {
-        let before = self.wildcard;
-        self.wildcard = before.after_delta(change, self.kind.legacy_wildcard);
-        self.wildcard.is_on() && (!before.is_on() || change.subscribes_star)
+        let previous = self.wildcard;
+        self.wildcard = previous.after_delta(change, self.kind.legacy_wildcard);
+        self.wildcard.is_on() && (!previous.is_on() || change.subscribes_star)
     }
 
-    /// Writes a response; `None` if it would be empty and the client does not
-    /// wait for one. A push that many streams send is written from their shared
-    /// list.
+    /// Writes a response from a push; returns `None` if it would be empty and
+    /// the client does not wait for one. A push that many streams send is
+    /// written from their shared list.
     pub(crate) fn write_delta(
         &self,
         db: &mut Database,
@@ -93,7 +94,7 @@ impl TypeStream {
     }
 
     /// Writes a response whose resources many streams share; its removals are
-    /// written for each. `None` as in [`Self::finish_delta`].
+    /// written for each stream. Returns `None` as [`Self::finish_delta`] does.
     fn write_shared(
         &self,
         changes: &ViewChanges,
@@ -111,8 +112,8 @@ impl TypeStream {
         self.finish_delta(nonce, resources, response)
     }
 
-    /// Makes a response of these resources and the rest of a draft; `None` if
-    /// it is empty and the client does not wait for one.
+    /// Makes a response of these resources and the other parts of a draft;
+    /// `None` if it is empty and the client does not wait for one.
     fn finish_delta(
         &self,
         nonce: Nonce,
@@ -166,8 +167,8 @@ impl TypeStream {
         }
     }
 
-    /// Writes an error, or that a name does not exist. An answer with a
-    /// resource is among the updates.
+    /// Writes an error, or that a name does not exist. The resource of an
+    /// answer is not written here: it is among the updates.
     fn write_answer(&self, db: &mut Database, answer: &Answer, response: &mut Draft) {
         let name = &answer.name;
         if let Some(error) = &answer.error {
@@ -195,7 +196,7 @@ impl TypeStream {
         }
     }
 
-    /// The name of the resource that says that a host does not exist: the
+    /// The name of the resource which says that a host does not exist: the
     /// host's, unless the client may hold a virtual host of that name.
     fn negative_name(&self, db: &mut Database, answer: &Answer) -> Name {
         let name = &answer.name;
@@ -245,16 +246,21 @@ fn rename_negatives(response: &mut Draft) {
         return;
     }
 
-    let others = response.resources.iter().filter(|wire| !is_negative(wire));
-    let others = others.map(|wire| &wire.resource.name);
-    let taken: HashSet<Name> = response.removed.iter().chain(others).cloned().collect();
+    let positives = response.resources.iter().filter(|wire| !is_negative(wire));
+    let other_names = positives.map(|wire| &wire.resource.name);
+    let used_names: HashSet<Name> = response
+        .removed
+        .iter()
+        .chain(other_names)
+        .cloned()
+        .collect();
     let resources = response.resources.iter_mut();
     for wire in resources.filter(|wire| is_negative(wire)) {
         let mut name = wire.resource.name.clone();
-        if !taken.contains(&name) {
+        if !used_names.contains(&name) {
             continue;
         }
-        while taken.contains(&name) {
+        while used_names.contains(&name) {
             name = Name::new(&format!("{name}*"));
         }
         let resource = Resource::clone(&wire.resource);
@@ -271,7 +277,7 @@ fn sort_and_deduplicate(response: &mut Draft) {
     response.resources.sort_by_cached_key(variant);
     response
         .resources
-        .dedup_by(|a, b| same_variant(&a.resource, &b.resource));
+        .dedup_by(|left, right| same_variant(&left.resource, &right.resource));
 
     let names = response.resources.iter().map(|wire| &wire.resource.name);
     let present: HashSet<&Name> = names.collect();

@@ -25,9 +25,9 @@ pub(crate) enum DependencyState {
 }
 
 impl TypeStream {
-    /// The state of a name at the client: by a plain subscription, or else by
-    /// the cursor that covers it. It counts as held only if no pending response
-    /// removes it.
+    /// The state of a name at the client, by a plain subscription or else by
+    /// the cursor that covers the name. A resource counts as held only if no
+    /// pending response removes it.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
         let entry = db.find(self.type_id, name);
@@ -56,9 +56,9 @@ impl TypeStream {
     /// Whether the client accepted a resource of a name, no pending response
     /// removes it, and it need not be verified by a later one.
     fn surely_holds(&self, db: &mut Database, name: &Name) -> bool {
-        let held = self.client_cache.held(db, name);
+        let held_resources = self.client_cache.held(db, name);
         let mut pending_acks = self.client_cache.pending_acks().iter();
-        held.iter().any(CachedResource::is_accepted)
+        held_resources.iter().any(CachedResource::is_accepted)
             && !pending_acks.any(|pending_ack| pending_ack.removes(name))
             && !self.is_unverified(name)
     }
@@ -77,24 +77,31 @@ impl TypeStream {
     /// Whether the client holds resources of unknown body, whose references are
     /// unknown, too.
     pub(crate) fn holds_unknown_bodies(&self) -> bool {
-        let unknown_set = self.resumption.as_ref().is_some_and(|r| r.unknown_set);
+        let unknown_set = self
+            .resumption
+            .as_ref()
+            .is_some_and(|resumption| resumption.unknown_set);
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
-    /// Visits each reference that a resource at the client may have and that
-    /// the desired resources of its name have not: it is about to go. The cost
-    /// depends on the unsettled names, not on the size of the client cache.
+    /// Visits each reference that is about to be dropped: a resource at the
+    /// client may have it, and the desired resources of that name have not. The
+    /// cost depends on the unsettled names, not on the size of the client
+    /// cache.
     pub(crate) fn each_dropped_reference(
         &self,
         db: &mut Database,
-        mut each: impl FnMut(&Reference),
+        mut visit: impl FnMut(&Reference),
     ) {
         for name in self.unsettled_names(db) {
             let desired = self.desired_resources(db, &name);
-            for held in self.client_cache.maybe_held(db, &name) {
-                for reference in &held.facts().references {
-                    if !desired.iter().any(|new| new.facts().refers_to(reference)) {
-                        each(reference);
+            for resource in self.client_cache.maybe_held(db, &name) {
+                for reference in &resource.facts().references {
+                    if !desired
+                        .iter()
+                        .any(|successor| successor.facts().refers_to(reference))
+                    {
+                        visit(reference);
                     }
                 }
             }
@@ -117,7 +124,7 @@ impl TypeStream {
     }
 
     /// All desired resources: those that cursors list, and those that
-    /// subscriptions resolve to. May have one twice.
+    /// subscriptions resolve to. A resource may occur twice.
     pub(super) fn all_desired_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let cursors = self.client_cache.cursors().iter();
         let mut desired: Vec<_> = cursors.flat_map(|cursor| db.list(cursor.id)).collect();
@@ -128,33 +135,38 @@ impl TypeStream {
     }
 
     /// Visits each reference of the resources that the client will hold once it
-    /// has ACKed all that was sent, as far as they are desired unchanged.
-    pub(crate) fn each_reference(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
+    /// has ACKed every response that was sent, as far as they are desired
+    /// unchanged.
+    pub(crate) fn each_reference(&self, db: &mut Database, mut visit: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
             .subscriptions
             .keys()
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
         for cursor in self.client_cache.cursors() {
-            names.extend(db.list(cursor.id).into_iter().map(|r| r.name.clone()));
+            names.extend(
+                db.list(cursor.id)
+                    .into_iter()
+                    .map(|resource| resource.name.clone()),
+            );
         }
 
         for name in names {
-            let held = self.client_cache.held_after_acks(db, &name);
-            for desired in self.desired_resources(db, &name) {
-                let is_desired = |held: &CachedResource| {
-                    held.is_accepted() && same_resource(&held.resource, &desired)
+            let held_resources = self.client_cache.held_after_acks(db, &name);
+            for resource in self.desired_resources(db, &name) {
+                let is_desired = |record: &CachedResource| {
+                    record.is_accepted() && same_resource(&record.resource, &resource)
                 };
-                if held.iter().any(is_desired) {
-                    desired.facts().references.iter().for_each(&mut each);
+                if held_resources.iter().any(is_desired) {
+                    resource.facts().references.iter().for_each(&mut visit);
                 }
             }
         }
     }
 
     /// The names of which the client may hold another resource than the desired
-    /// one: those to be evaluated, NACKed, sent without an ACK, changed, or not
-    /// covered by the position of a cursor. Resolved names go with them.
+    /// one: names that are dirty, NACKed, sent without an ACK, changed, or not
+    /// covered by the position of a cursor; and the names that they resolve to.
     fn unsettled_names(&self, db: &Database) -> BTreeSet<Name> {
         let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
         let nacked = self.suspects.keys().chain(self.quarantine.keys());
@@ -188,31 +200,33 @@ impl TypeStream {
     /// The resources that the client was sent and holds, ACKed or not: one of
     /// each name, the last that was sent.
     pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
-        let mut sent: BTreeMap<Name, _> = BTreeMap::new();
+        let mut sent_resources: BTreeMap<Name, _> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
-            let held = cursor.held_resources(db).into_iter();
-            let held = held.filter(|r| !self.client_cache.exceptions().contains(&r.name));
-            sent.extend(held.map(|r| (r.name.clone(), r)));
+            let resources = cursor.held_resources(db).into_iter();
+            let resources = resources
+                .filter(|resource| !self.client_cache.exceptions().contains(&resource.name));
+            sent_resources.extend(resources.map(|resource| (resource.name.clone(), resource)));
         }
 
         let records = self
             .client_cache
             .records()
-            .filter(|held| held.is_accepted());
-        sent.extend(records.map(|held| (held.resource.name.clone(), held.resource.clone())));
+            .filter(|record| record.is_accepted());
+        sent_resources
+            .extend(records.map(|record| (record.resource.name.clone(), record.resource.clone())));
 
         let pending_acks = self.client_cache.pending_acks().iter();
         let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
-        sent.extend(pending.map(|r| (r.name.clone(), r.clone())));
-        sent.into_values().collect()
+        sent_resources.extend(pending.map(|resource| (resource.name.clone(), resource.clone())));
+        sent_resources.into_values().collect()
     }
 
     /// Whole sets only: resources that every set lists again, because the
     /// client may have replaced them by something that it NACKed.
     pub(crate) fn relisted_after_nack(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let is_uncertain = |held: &&CachedResource| {
+        let is_uncertain = |record: &&CachedResource| {
             matches!(
-                held.certainty,
+                record.certainty,
                 Certainty::MaybeDropped | Certainty::MaybeTaken
             )
         };
@@ -221,10 +235,14 @@ impl TypeStream {
             .records()
             .filter(|_| self.sends_whole_sets());
 
-        let names = records.filter(is_uncertain).map(|held| &held.resource.name);
-        let listed = names.flat_map(|name| self.client_cache.records_of(name));
-        listed
-            .filter(|held| held.certainty != Certainty::MaybeTaken && !held.has_unknown_body())
-            .map(|held| &held.resource)
+        let names = records
+            .filter(is_uncertain)
+            .map(|record| &record.resource.name);
+        let candidates = names.flat_map(|name| self.client_cache.records_of(name));
+        candidates
+            .filter(|record| {
+                record.certainty != Certainty::MaybeTaken && !record.has_unknown_body()
+            })
+            .map(|record| &record.resource)
     }
 }

@@ -34,11 +34,11 @@ fn error(code: ErrorCode, message: &str) -> Arc<ResourceError> {
 }
 
 impl TypeStream {
-    /// The error of a name that does not exist, if the client gets one. In
-    /// delta that is for names that the client does not hold: others are
-    /// removed.
-    pub(super) fn absence_as_error(&self, held: bool) -> Option<Arc<ResourceError>> {
-        let is_not_removed = self.mode == Mode::Sotw || !held;
+    /// The error of a name that does not exist, or `None` if the client gets
+    /// none. In delta only names that the client does not hold get an error:
+    /// the others are removed.
+    pub(super) fn absence_as_error(&self, is_held: bool) -> Option<Arc<ResourceError>> {
+        let is_not_removed = self.mode == Mode::Sotw || !is_held;
         let error = if self.denied { &DENIED } else { &NOT_FOUND };
         (self.supports_resource_errors && is_not_removed).then(|| Arc::clone(error))
     }

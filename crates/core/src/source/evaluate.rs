@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Update, Variant, same_variant, variant_of};
+use super::matching::{MatchingSubscription, resolves_to};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
@@ -15,32 +16,15 @@ use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// A subscription that concerns a name: one by name, or a cursor that covers
-/// it.
-pub(super) struct MatchingSubscription {
-    /// `None` for a cursor.
-    pub(super) named: Option<(SubscriptionKey, Subscription)>,
-    pub(super) choice: Choice,
-    pub(super) resend: bool,
-}
-
-impl MatchingSubscription {
-    /// Whether the subscription is by name and was in the first request of a
-    /// client that reconnected.
-    pub(super) fn is_resumed(&self) -> bool {
-        let subscription = self.named.map(|(_, subscription)| subscription);
-        subscription.is_some_and(|subscription| subscription.is_resumed)
-    }
-}
-
 /// The result of evaluating one name.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
     pub(super) updates: Vec<Update>,
     pub(super) answers: Vec<Answer>,
-    /// Why some of it is not sent now.
+    /// Why a part of the updates is not sent now.
     pub(super) deferral: Deferral,
-    /// Some of it will be sent in a trial: the name is evaluated again then.
+    /// Whether a part will be sent in a trial: the name is evaluated again
+    /// then.
     pub(super) awaits_trial: bool,
 }
 
@@ -65,7 +49,7 @@ impl Evaluation {
         self.updates.iter().any(|update| update.variant == *variant)
     }
 
-    /// Takes out all that would be sent.
+    /// Drops all updates and answers that would be sent.
     pub(super) fn clear(&mut self) {
         self.updates.clear();
         self.answers.clear();
@@ -83,7 +67,7 @@ pub(super) enum Deferral {
     /// The client still uses a resource that is to be removed, for as long as
     /// that takes (S73, S81).
     Removal,
-    /// It needs a separate response, or must not be in one.
+    /// The update needs a separate response, or must not be in one.
     SeparateResponse,
 }
 
@@ -100,7 +84,10 @@ impl TypeStream {
     ) -> Evaluation {
         let matching = self.matching_subscriptions(db, name);
         self.record_resumed_cluster(db, name, &matching);
-        if matching.iter().any(|s| s.choice == Choice::Unknown) {
+        if matching
+            .iter()
+            .any(|subscription| subscription.choice == Choice::Unknown)
+        {
             return Self::evaluate_unknown(&matching);
         }
 
@@ -116,7 +103,9 @@ impl TypeStream {
         let mut evaluation = Evaluation::default();
         let mut undeliverable = Vec::new();
         for resource in &desired {
-            let resolving = matching.iter().filter(|s| resolves_to(s, resource));
+            let resolving = matching
+                .iter()
+                .filter(|subscription| resolves_to(subscription, resource));
             let resolving: Vec<&MatchingSubscription> = resolving.collect();
             if self.evaluate_resource(db, context, name, resource, &resolving, &mut evaluation) {
                 undeliverable.push(Arc::clone(resource));
@@ -141,11 +130,13 @@ impl TypeStream {
     }
 
     /// Evaluates a name of which the database does not know whether it exists:
-    /// nothing is sent. A view that turns out not to list a name gives no
-    /// answer about it, so its resources at the client are evaluated again once
-    /// that is known (S51).
+    /// nothing is sent. A view that turns out not to list the name gives no
+    /// answer about it, so the name's resources at the client are evaluated
+    /// again once that is known (S51).
     fn evaluate_unknown(matching: &[MatchingSubscription]) -> Evaluation {
-        let only_cursor = matching.iter().all(|s| s.named.is_none());
+        let only_cursor = matching
+            .iter()
+            .all(|subscription| subscription.named.is_none());
         let deferral = match only_cursor {
             true => Deferral::Removal,
             false => Deferral::None,
@@ -156,8 +147,8 @@ impl TypeStream {
         }
     }
 
-    /// Records a cluster that the client resumed with, and that left the
-    /// contents before the first push, as one of unknown body (S82).
+    /// Records a cluster that the client resumed with as one of unknown body,
+    /// if the cluster left the contents before the first push (S82).
     fn record_resumed_cluster(
         &mut self,
         db: &mut Database,
@@ -165,62 +156,24 @@ impl TypeStream {
         matching: &[MatchingSubscription],
     ) {
         let resumption = self.resumption.as_ref();
-        let may_hold = resumption.is_some_and(|r| r.may_hold_unknown(name));
-        let is_gone = |s: &MatchingSubscription| s.is_resumed() && s.choice == Choice::Absent;
+        let may_hold = resumption.is_some_and(|resumption| resumption.may_hold_unknown(name));
+        let is_absent = |subscription: &MatchingSubscription| {
+            subscription.is_resumed() && subscription.choice == Choice::Absent
+        };
         if may_hold
             && self.sends_invalid_clusters()
-            && matching.iter().any(is_gone)
+            && matching.iter().any(is_absent)
             && self.client_cache.held_after_acks(db, name).is_empty()
         {
-            let held = CachedResource::unknown_body(name.clone(), Version::unknown());
-            self.client_cache.record(db, held);
-        }
-    }
-
-    /// The subscriptions of a name, and the cursor that covers it. The cursor
-    /// is left out beside a plain name, which matches the same resource.
-    fn matching_subscriptions(&self, db: &mut Database, name: &Name) -> Vec<MatchingSubscription> {
-        let mut matching = Vec::new();
-        for (key, subscription) in self.subscriptions_of(db, name) {
-            matching.push(MatchingSubscription {
-                named: Some((key, subscription)),
-                choice: self.choice_without_error(db, key),
-                resend: subscription.resend,
-            });
-        }
-        if let Some(choice) = self.cursor_choice(db, name) {
-            let mut keys = matching.iter().filter_map(|s| Some(s.named?.0));
-            let has_plain = keys.any(|key| key.params == self.params);
-            if !has_plain {
-                matching.push(MatchingSubscription {
-                    named: None,
-                    choice,
-                    resend: self.resend_names.contains(name),
-                });
-            }
-        }
-        matching
-    }
-
-    /// The choice of the database for a subscription, where an error is one
-    /// only for a client that reads errors. For others a transient error leaves
-    /// their resource alone, and a lasting one means that there is none (S61).
-    fn choice_without_error(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
-        match self.resolve(db, key) {
-            Choice::Failed(error, None) if !self.supports_resource_errors => {
-                match error.code.is_data_error() {
-                    true => Choice::Absent,
-                    false => Choice::Unknown,
-                }
-            }
-            choice => choice,
+            let record = CachedResource::unknown_body(name.clone(), Version::unknown());
+            self.client_cache.record(db, record);
         }
     }
 
     /// Evaluates one desired resource: adds its upsert and the answers, or
-    /// defers it. Returns whether the client NACKed it, or may not have it, so
-    /// that it cannot be delivered and the resource that it would replace has
-    /// to stay.
+    /// defers it. Returns whether the resource cannot be delivered, because the
+    /// client NACKed it or may not have it: the resource that it would replace
+    /// has to stay then.
     fn evaluate_resource(
         &self,
         db: &mut Database,
@@ -239,13 +192,15 @@ impl TypeStream {
             return true;
         }
 
-        let held = self.client_cache.held_after_acks(db, &resource.name);
+        let held_resources = self.client_cache.held_after_acks(db, &resource.name);
         let mut subscriptions = resolving.iter();
-        let is_owed = subscriptions.any(|s| s.resend || self.lacks_answer(s, name, resource));
+        let is_owed = subscriptions.any(|subscription| {
+            subscription.resend || self.lacks_answer(subscription, name, resource)
+        });
         let failed = self.evaluate_errors(name, resolving, evaluation);
         // A resource that stays in use after an error is mostly held already
         // (S61).
-        if is_held_exactly(self.kind.on_demand, &held, resource) && (failed || !is_owed) {
+        if is_held_exactly(self.kind.on_demand, &held_resources, resource) && (failed || !is_owed) {
             return false;
         }
 
@@ -266,8 +221,8 @@ impl TypeStream {
     }
 
     /// Whether a subscription has to be answered with a resource even if the
-    /// client holds it: a client waits for the answer to a host or to another
-    /// name than the resource's, and after an error.
+    /// client holds it: a client waits for the answer to a host, to a name
+    /// other than the resource's, and after an error.
     fn lacks_answer(
         &self,
         matching: &MatchingSubscription,
@@ -281,8 +236,9 @@ impl TypeStream {
         }
     }
 
-    /// Adds the answers to subscriptions that resolve to a resource, as far as
-    /// they differ from what a subscription with its own name starts with.
+    /// Adds the answers to subscriptions that resolve to a resource. A
+    /// subscription by the resource's own name that had no other answer needs
+    /// none.
     fn answer_with_resource(
         &self,
         name: &Name,
@@ -291,7 +247,7 @@ impl TypeStream {
         evaluation: &mut Evaluation,
     ) {
         let resolved_name = (resource.name != *name).then(|| resource.name.clone());
-        for (key, subscription) in resolving.iter().filter_map(|s| s.named) {
+        for (key, subscription) in resolving.iter().filter_map(|matching| matching.named) {
             let is_changed = !matches!(
                 subscription.acked_answer,
                 AnswerKind::Unanswered | AnswerKind::Resource
@@ -310,21 +266,24 @@ impl TypeStream {
     }
 
     /// Whether a SotW list has a locator that matches no variant and was not
-    /// answered. It is answered by all other variants of the name (S30, TP2):
-    /// the client may still hold one that it unsubscribed from for this.
+    /// answered. The answer consists of all other variants of the name (S30,
+    /// TP2), because the client may still hold one that it unsubscribed from
+    /// with the same request.
     fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
         let is_unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
             subscription.acked_answer == AnswerKind::Unanswered
                 && self.client_cache.pending_answer(key).is_none()
         };
-        let absent = matching.iter().filter(|s| s.choice == Choice::Absent);
-        let mut absent = absent.filter_map(|s| s.named);
+        let absent = matching
+            .iter()
+            .filter(|subscription| subscription.choice == Choice::Absent);
+        let mut absent = absent.filter_map(|subscription| subscription.named);
         self.mode == Mode::Sotw && !self.kind.on_demand && absent.any(is_unanswered)
     }
 
     /// Whether a subscription was answered, or is about to be, with the
-    /// resource of this name; `None` is the requested name. A cursor needs no
-    /// answer.
+    /// resource named `resolved_name`, or `None` for the requested name. Always
+    /// true of a cursor, which needs no answer.
     fn was_answered_with(
         &self,
         matching: &MatchingSubscription,
@@ -398,8 +357,9 @@ impl TypeStream {
     }
 
     /// Separates answers that the client must NACK from everything else. If a
-    /// NACK is expected the evaluation keeps those, else all others. It is
-    /// marked if there is another part, for a separate response.
+    /// NACK is expected the evaluation keeps the former, else the latter. A
+    /// part that is left out is marked in the evaluation, for a separate
+    /// response.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
@@ -444,16 +404,13 @@ pub(super) fn absent_answer(
     }
 }
 
-/// Whether a subscription, or a cursor, resolves to this resource.
-pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
-    let chosen = matching.choice.resource();
-    chosen.is_some_and(|chosen| same_variant(chosen, resource))
-}
-
 /// The desired resources, each variant once.
 fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     let mut desired: Vec<Arc<Resource>> = Vec::new();
-    for resource in matching.iter().filter_map(|s| s.choice.resource()) {
+    for resource in matching
+        .iter()
+        .filter_map(|subscription| subscription.choice.resource())
+    {
         if !desired.iter().any(|other| same_variant(other, resource)) {
             desired.push(Arc::clone(resource));
         }
@@ -480,16 +437,21 @@ fn add_all_variants(
 /// Whether the client surely holds this version of the variant, and no other.
 /// Aliases of a virtual host do not count: each host that resolves to it adds
 /// one.
-fn is_held_exactly(on_demand: bool, held: &[CachedResource], resource: &Arc<Resource>) -> bool {
-    let is_same = |held: &Arc<Resource>| match on_demand {
-        true => held.version == resource.version && held.ttl == resource.ttl,
-        false => same_resource(held, resource),
+fn is_held_exactly(
+    on_demand: bool,
+    held_resources: &[CachedResource],
+    resource: &Arc<Resource>,
+) -> bool {
+    let is_same = |record: &Arc<Resource>| match on_demand {
+        true => record.version == resource.version && record.ttl == resource.ttl,
+        false => same_resource(record, resource),
     };
-    let mut of_variant = held
+    let mut variant_records = held_resources
         .iter()
-        .filter(|held| same_variant(&held.resource, resource));
-    let first = of_variant.next();
-    let is_sure = first.is_some_and(|held| held.is_accepted() && is_same(&held.resource));
-    let is_only = of_variant.next().is_none();
-    is_sure && is_only && !held.iter().any(CachedResource::has_unknown_body)
+        .filter(|record| same_variant(&record.resource, resource));
+    let first_record = variant_records.next();
+    let is_sure =
+        first_record.is_some_and(|record| record.is_accepted() && is_same(&record.resource));
+    let is_only = variant_records.next().is_none();
+    is_sure && is_only && !held_resources.iter().any(CachedResource::has_unknown_body)
 }

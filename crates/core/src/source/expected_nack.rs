@@ -16,10 +16,10 @@ use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
 impl TypeStream {
-    /// The form of a negative answer for this client; `held` is whether it may
-    /// hold a resource of the name.
-    pub(super) fn negative_form(&self, held: bool) -> NegativeForm {
-        negative::negative_form(&self.kind, self.dialect, self.mode, held)
+    /// The form of a negative answer for this client; `is_held` is whether the
+    /// client may hold a resource of the name.
+    pub(super) fn negative_form(&self, is_held: bool) -> NegativeForm {
+        negative::negative_form(&self.kind, self.dialect, self.mode, is_held)
     }
 
     /// Whether negative answers need responses of their own.
@@ -28,7 +28,7 @@ impl TypeStream {
     }
 
     /// Selects the answers of a response whose NACK is expected, if there are
-    /// any. A push that has something else is left alone: it must not be
+    /// any. A push that has other contents is not changed: it must not be
     /// NACKed.
     pub(super) fn select_unreadable(
         &mut self,
@@ -53,9 +53,9 @@ impl TypeStream {
         pending_ack.is_some_and(|pending_ack| pending_ack.expects_nack) && !self.acks_unreadable
     }
 
-    /// Whether the text of a NACK names a resource of the response, and none of
-    /// its invalid clusters: then these are not the reason, or not the only
-    /// one.
+    /// Whether the text of a NACK names a resource of the response and none of
+    /// its invalid clusters: then the invalid clusters are not the reason, or
+    /// not the only one.
     pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
         let Some(pending_ack) = self
             .client_cache
@@ -67,11 +67,11 @@ impl TypeStream {
 
         // An invalid cluster stands for each cluster of unknown body.
         let records = self.client_cache.records();
-        let unknown = records.filter(|held| held.has_unknown_body());
-        let mut invalid = unknown.map(|held| &held.resource.name);
-        let mut pushed = pending_ack.resources().map(|resource| &resource.name);
-        pushed.any(|name| error_mentions(error, name))
-            && !invalid.any(|name| error_mentions(error, name))
+        let unknown_records = records.filter(|record| record.has_unknown_body());
+        let mut invalid_names = unknown_records.map(|record| &record.resource.name);
+        let mut pushed_names = pending_ack.resources().map(|resource| &resource.name);
+        pushed_names.any(|name| error_mentions(error, name))
+            && !invalid_names.any(|name| error_mentions(error, name))
     }
 
     /// Whether the NACK of a response that was merged into a later one is

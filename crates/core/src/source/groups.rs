@@ -57,8 +57,9 @@ impl TypeStream {
         self.defer_names(db, requested_names);
     }
 
-    /// Updates that stand for the deferred names when groups are formed: each
-    /// takes part with the resources that the client holds of it.
+    /// Returns updates that represent the deferred names when groups are
+    /// formed: each name takes part with the resources that the client holds of
+    /// it.
     fn deferred_updates(&self, db: &Database) -> Vec<Update> {
         let mut updates = Vec::new();
         for name in self.addition_deadlines.keys() {
@@ -71,7 +72,8 @@ impl TypeStream {
         updates
     }
 
-    /// Defers names that were taken out of a push; they are resent later.
+    /// Defers names whose updates were taken out of a push; they are resent
+    /// later.
     fn defer_names(&mut self, db: &Database, requested_names: Vec<Name>) {
         for requested_name in requested_names {
             self.resend_subscriptions(db, &requested_name);
@@ -79,8 +81,9 @@ impl TypeStream {
         }
     }
 
-    /// Divides updates into groups: two updates are in one group if they share a
-    /// key, directly or by way of others. A group is the indexes of its updates.
+    /// Divides updates into groups: two updates are in one group if they share
+    /// a key, directly or by way of others. A group is a list of indexes of
+    /// updates.
     pub(super) fn group_updates(&self, db: &mut Database, updates: &[Update]) -> Vec<Vec<usize>> {
         let mut groups = Groups::default();
         for (index, update) in updates.iter().enumerate() {
@@ -91,8 +94,8 @@ impl TypeStream {
     }
 
     /// The keys of an update: its name, and for virtual hosts also the
-    /// requested name and all domains, of the new one and of those that the
-    /// client holds.
+    /// requested name and all domains, both of the new resource and of those
+    /// that the client holds.
     fn group_keys(&self, db: &mut Database, update: &Update) -> Vec<GroupKey> {
         if !self.kind.on_demand {
             return vec![("".into(), update.name().as_str().into())];
@@ -100,10 +103,10 @@ impl TypeStream {
         let mut keys: Vec<GroupKey> = update
             .resource
             .iter()
-            .flat_map(|new| host_keys(new))
+            .flat_map(|host| host_keys(host))
             .collect();
-        for held in self.client_cache.held(db, update.name()) {
-            keys.extend(host_keys(&held.resource));
+        for record in self.client_cache.held(db, update.name()) {
+            keys.extend(host_keys(&record.resource));
         }
         keys.extend([update.name(), update.requested_name()].map(name_key));
         keys
@@ -126,12 +129,12 @@ impl TypeStream {
 
 /// Merges the second update of a variant into the first. An upsert wins over a
 /// removal; two upserts have the aliases of both.
-fn merge_update(first: &mut Update, again: &mut Update) {
-    match (&mut first.resource, again.resource.take()) {
-        (Some(first), Some(again)) => add_aliases(first, &again),
+fn merge_update(first: &mut Update, second: &mut Update) {
+    match (&mut first.resource, second.resource.take()) {
+        (Some(first), Some(second)) => add_aliases(first, &second),
         (resource @ None, Some(new)) => {
             *resource = Some(new);
-            first.requested_name = again.requested_name.take();
+            first.requested_name = second.requested_name.take();
         }
         (_, None) => {}
     }
@@ -166,23 +169,31 @@ impl Groups {
     }
 
     /// Moves all members of one group into another.
-    fn join(&mut self, into: usize, other: usize) {
-        let members = std::mem::take(&mut self.members[other]);
-        self.members[into].extend(members);
+    fn join(&mut self, target: usize, absorbed: usize) {
+        let members = std::mem::take(&mut self.members[absorbed]);
+        self.members[target].extend(members);
         let keys = self.by_key.values_mut();
-        keys.filter(|group| **group == other)
-            .for_each(|group| *group = into);
+        keys.filter(|group| **group == absorbed)
+            .for_each(|group| *group = target);
     }
 }
 
 /// Adds to a resource the aliases that it lacks of another one of the same
 /// variant. Of two versions the first is sent, with its own aliases only.
-fn add_aliases(first: &mut Arc<Resource>, again: &Resource) {
-    if first.aliases == again.aliases || first.version != again.version {
+fn add_aliases(first: &mut Arc<Resource>, second: &Resource) {
+    if first.aliases == second.aliases || first.version != second.version {
         return;
     }
-    let missing = again.aliases.iter().filter(|a| !first.aliases.contains(a));
-    let aliases = first.aliases.iter().chain(missing).cloned().collect();
+    let missing_aliases = second
+        .aliases
+        .iter()
+        .filter(|alias| !first.aliases.contains(alias));
+    let aliases = first
+        .aliases
+        .iter()
+        .chain(missing_aliases)
+        .cloned()
+        .collect();
     *first = Arc::new(Resource {
         aliases,
         ..Resource::clone(first)

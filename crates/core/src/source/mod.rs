@@ -19,6 +19,7 @@
 
 mod ack;
 mod advance;
+mod check;
 mod client_cache;
 mod count;
 mod delta;
@@ -27,6 +28,7 @@ mod errors;
 mod evaluate;
 mod expected_nack;
 mod groups;
+mod matching;
 mod nack;
 mod negative;
 mod params;
@@ -125,7 +127,7 @@ pub(crate) struct TypeStream {
     pub(crate) trials: VecDeque<Vec<Variant>>,
     /// The number of NACKs since the last ACK.
     pub(crate) consecutive_nacks: u32,
-    /// When the last trial was sent.
+    /// The moment at which the last trial was sent.
     pub(crate) last_trial_at: Moment,
     /// Variants that were NACKed alone, by version and requested name: not sent
     /// again unchanged (S12).
@@ -139,9 +141,9 @@ pub(crate) struct TypeStream {
     /// The client ACKed a response that other clients NACK, so its NACKs have
     /// other reasons.
     pub(crate) acks_unreadable: bool,
-    /// Unverified variants that were suspects once.
+    /// Unverified variants that have been suspects.
     pub(crate) suspected_once: BTreeSet<(Variant, Version)>,
-    /// Names that never exist: removing one tells a client that waits for
+    /// Names that never exist. The removal of one tells a client that waits for
     /// virtual hosts that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
     /// Route configurations without VHDS: nothing is sent of their hosts.
@@ -154,7 +156,8 @@ pub(crate) struct TypeStream {
     /// A hash of the refused names of the last list, to see whether the next
     /// list differs.
     refused_hash: u64,
-    /// The same of the list that is being read: the sum of the hashes of names.
+    /// The same hash of the list that is being read: the sum of the hashes of
+    /// its names.
     pub(crate) refusing_hash: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
@@ -252,9 +255,9 @@ impl TypeStream {
         }
     }
 
-    /// Ends at most `names` subscriptions in the database, so that others need
-    /// not wait long for it (S85). Returns false while some are left. With the
-    /// last one the cursors and the subscriber end, too.
+    /// Ends at most `names` subscriptions in the database, so that other
+    /// streams do not wait long (S85). Returns false while some are left. The
+    /// cursors and the subscriber end with the last subscription.
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
         for key in self.subscriptions.drain_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
@@ -263,9 +266,10 @@ impl TypeStream {
             return false;
         }
 
-        let cursors: Vec<_> = self.client_cache.cursors().iter().map(|c| c.id).collect();
-        for cursor in cursors {
-            self.client_cache.close_cursor(db, cursor);
+        let cursors = self.client_cache.cursors().iter();
+        let ids: Vec<_> = cursors.map(|cursor| cursor.id).collect();
+        for id in ids {
+            self.client_cache.close_cursor(db, id);
         }
         db.remove_subscriber(self.subscriber);
         true
@@ -282,9 +286,10 @@ impl TypeStream {
         self.mode == Mode::Sotw && self.kind.whole_set
     }
 
-    /// Whether the database is complete for all that a response of this type
-    /// would list: all scopes, and in a whole set the names too. The client
-    /// would take missing resources for removed ones (S51).
+    /// Whether the database is complete for everything that a response of this
+    /// type would list: for all scopes, and for a whole set also for the names.
+    /// Where it is not, the client would take missing resources for removed
+    /// ones (S51).
     pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
         let mut cursors = self.client_cache.cursors().iter();
         let scopes_complete = cursors.all(|cursor| db.is_complete(cursor.id));
@@ -294,21 +299,21 @@ impl TypeStream {
         scopes_complete && keys.all(|key| self.resolve(db, key) != Choice::Unknown)
     }
 
-    /// The choice of the database for a subscription. A client that cannot read
-    /// errors gets the resource that an error leaves in use, if there is one
-    /// (S61).
+    /// Returns the choice of the database for a subscription. For a client that
+    /// cannot read errors, the resource that an error leaves in use replaces
+    /// the error, if there is one (S61).
     pub(crate) fn resolve(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
         match db.choose(self.type_id, key.entry, key.params) {
-            Choice::Failed(_, Some(kept)) if !self.supports_resource_errors => {
-                Choice::Resource(kept)
+            Choice::Failed(_, Some(resource)) if !self.supports_resource_errors => {
+                Choice::Resource(resource)
             }
             choice => choice,
         }
     }
 
-    /// The choice for a name that a cursor covers: the resource that the cursor
-    /// lists, or else absent if the scope is complete. `None` if no cursor
-    /// covers the name.
+    /// Returns the choice for a name that a cursor covers: the resource that
+    /// the cursor lists, or else absent if the scope is complete. `None` if no
+    /// cursor covers the name.
     pub(crate) fn cursor_choice(&self, db: &mut Database, name: &Name) -> Option<Choice> {
         let cursor = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
@@ -353,8 +358,9 @@ impl TypeStream {
             || self.client_cache.covering_cursor(name).is_some()
     }
 
-    /// The desired resources of this name: by its subscriptions, by those that
-    /// resolve to it, and by a cursor. A resource may be listed twice.
+    /// The desired resources of a name: those that its subscriptions resolve
+    /// to, those of subscriptions that resolve to the name, and the one that a
+    /// cursor lists. A resource may occur twice.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let subscriptions = self.subscriptions_of(db, name).into_iter();
         let resolving = self.subscriptions.resolving_to(name);
@@ -370,10 +376,9 @@ impl TypeStream {
 
     /// Whether nothing can be sent of a host for now, since its route
     /// configuration has no VHDS (S76). An Envoy that waits for the host is
-    /// answered when the route configuration reads its hosts again: until then
-    /// Envoy would store a version without a virtual host, and name that
-    /// version when it reconnects. Other clients are answered when they
-    /// subscribe.
+    /// answered when the route configuration uses VHDS again: until then Envoy
+    /// would store a version without a virtual host, and name that version when
+    /// it reconnects. Other clients are answered when they subscribe.
     fn is_host_paused(&self, db: &mut Database, name: &Name) -> bool {
         if !self.kind.on_demand || !self.routes_without_vhds.contains_host(name) {
             return false;
@@ -400,8 +405,8 @@ impl TypeStream {
         }
     }
 
-    /// Forgets that a name is to be sent, resent or deferred: the client has no
-    /// interest in it any more. NACKs and the client cache stay.
+    /// Forgets that a name is to be sent, resent or deferred, because the
+    /// client has no interest in it any more. NACKs and the client cache stay.
     pub(crate) fn forget_name(&mut self, name: &Name) {
         self.dirty.remove(name);
         self.sorted.remove(name);
@@ -412,19 +417,21 @@ impl TypeStream {
         self.withheld.forget(name);
     }
 
-    /// Forgets the NACKs of a requested name (S83), but for those of `desired`
-    /// resources in the version that was NACKed. Resources of other names that
-    /// were sent on its account become dirty.
+    /// Forgets the NACKs of a requested name (S83), except those of `desired`
+    /// resources in the version that was NACKed. Other names under which
+    /// resources were sent for the requested name become dirty.
     pub(crate) fn forget_nacks(&mut self, requested_name: &Name, desired: &[Arc<Resource>]) {
         let is_desired = |variant: &Variant, version: &Version| {
             let mut desired = desired.iter();
-            desired.any(|r| client_cache::variant_of(r) == *variant && r.version == *version)
+            desired.any(|resource| {
+                client_cache::variant_of(resource) == *variant && resource.version == *version
+            })
         };
-        let is_over = |variant: &Variant, (version, requested): &mut (Version, Name)| {
+        let is_outdated = |variant: &Variant, (version, requested): &mut (Version, Name)| {
             requested == requested_name && !is_desired(variant, version)
         };
 
-        let released = self.quarantine.extract_if(.., is_over);
+        let released = self.quarantine.extract_if(.., is_outdated);
         let released: Vec<Variant> = released.map(|(variant, _)| variant).collect();
         // Without the one that changed, the client may accept the others.
         if !released.is_empty() && self.quarantined_together.remove(requested_name) {
@@ -432,7 +439,7 @@ impl TypeStream {
                 .retain(|_, (_, requested)| requested != requested_name);
         }
 
-        let cleared = self.suspects.extract_if(.., is_over);
+        let cleared = self.suspects.extract_if(.., is_outdated);
         let cleared: Vec<Variant> = cleared.map(|(variant, _)| variant).collect();
         // With the one that changed, the others are sent again.
         if !cleared.is_empty() {
@@ -452,46 +459,6 @@ impl TypeStream {
         if self.quarantine.is_empty() && self.suspects.is_empty() {
             self.last_error = None;
         }
-    }
-
-    /// Proves the invariants of subscriptions, client cache and NACKs. The
-    /// error says which one is broken.
-    pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
-        self.subscriptions.check()?;
-        let is_expected = |name: &Name| self.has_interest(db, name) || self.is_in_progress(name);
-        self.client_cache.check(is_expected)?;
-
-        for (key, _) in self.subscriptions.iter() {
-            let name = db.name(self.type_id, key.entry).clone();
-            let covered = self.client_cache.covering_cursor(&name).is_some();
-            if covered && !self.client_cache.exceptions().contains(&name) {
-                return Err(format!(
-                    "{name} is subscribed to by name, and is no exception of its cursor"
-                ));
-            }
-        }
-
-        for variant in self.suspects.keys() {
-            let is_in_trial = self.trials.iter().flatten().any(|other| other == variant);
-            if !is_in_trial {
-                return Err(format!("{variant:?} is a suspect and in no trial"));
-            }
-        }
-        if self.quarantine.is_empty() && self.suspects.is_empty() && self.last_error.is_some() {
-            return Err("there is a last error, and nothing is NACKed".into());
-        }
-        Ok(())
-    }
-
-    /// Whether a name will be evaluated, is NACKed, or has a pending ACK.
-    fn is_in_progress(&self, name: &Name) -> bool {
-        let mut pending_acks = self.client_cache.pending_acks().iter();
-        let mut nacked = self.quarantine.keys().chain(self.suspects.keys());
-        nacked.any(|(nacked_name, _)| nacked_name == name)
-            || self.dirty.contains(name)
-            || self.sorted.contains(name)
-            || self.deferred.contains(name)
-            || pending_acks.any(|pending_ack| !pending_ack.updates_of(name).is_empty())
     }
 }
 

@@ -22,7 +22,7 @@ use crate::resource::{Nonce, Resource};
 #[derive(Debug)]
 pub(crate) struct Unverified {
     resource: Arc<Resource>,
-    /// The resource that the client has if it did not take this one.
+    /// The resource that the client has if it did not take the unverified one.
     before: Option<CachedResource>,
 }
 
@@ -67,16 +67,16 @@ impl TypeStream {
         quarantined
     }
 
-    /// Takes out the pending ACK of a NACKed response; `None` if there is no
-    /// such response. Those before it count as ACKed: the client handles
-    /// responses in order, and would have NACKed them.
+    /// Removes and returns the pending ACK of a NACKed response; `None` if
+    /// there is no such response. The responses before it count as ACKed: the
+    /// client handles responses in order, and would have NACKed them.
     fn take_nacked(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
         let pending_acks = self.client_cache.pending_acks();
         let index = pending_acks
             .iter()
             .position(|pending_ack| pending_ack.nonce == *nonce)?;
-        if let Some(before) = index.checked_sub(1) {
-            let nonce = pending_acks[before].nonce.clone();
+        if let Some(previous) = index.checked_sub(1) {
+            let nonce = pending_acks[previous].nonce.clone();
             self.handle_ack(db, &nonce);
         }
         self.client_cache.take_oldest_pending()
@@ -113,7 +113,7 @@ impl TypeStream {
     }
 
     /// Makes the names of a NACKed advance exceptions, since the client may
-    /// have taken some of them. Returns its items as updates.
+    /// have taken some of its items. Returns the items as updates.
     fn take_nacked_items(&mut self, db: &mut Database, advance: &Advance) -> Vec<Update> {
         let mut updates = Vec::new();
         for (name, item) in advance.items() {
@@ -167,8 +167,8 @@ impl TypeStream {
         }
     }
 
-    /// Handles a removal of a NACKed response. It is repeated if the response had
-    /// resources, since the client may not have applied it (S17). Without
+    /// Handles a removal of a NACKed response. It is repeated if the response
+    /// had resources, since the client may not have applied it (S17). Without
     /// resources it counts as ACKed, or it would be repeated for ever.
     fn handle_nacked_removal(&mut self, db: &mut Database, update: Update, has_upserts: bool) {
         if has_upserts {
@@ -177,20 +177,20 @@ impl TypeStream {
         } else {
             let name = update.name().clone();
             self.client_cache
-                .edit_records(db, &name, |held| update.apply(held));
+                .edit_records(db, &name, |records| update.apply(records));
         }
     }
 
-    /// Drops the accepted record of a variant: a response before the NACKed one
-    /// removed it, and was maybe not NACKed.
+    /// Drops the accepted record of a variant, because a response before the
+    /// NACKed one removed the variant and may have been applied.
     pub(super) fn drop_accepted(&mut self, db: &mut Database, variant: &Variant) {
-        self.client_cache.edit_records(db, &variant.0, |held| {
-            held.retain(|held| !(held.is_accepted() && held.is_variant(variant)));
+        self.client_cache.edit_records(db, &variant.0, |records| {
+            records.retain(|record| !(record.is_accepted() && record.is_variant(variant)));
         });
     }
 
-    /// Adds the updates of a NACKed SotW response to the pending ones after it,
-    /// which contain them too.
+    /// Adds the updates of a NACKed SotW response to the later pending ones,
+    /// which contain the same resources.
     fn repeat_in_later_pending(&mut self, updates: &[Update]) {
         if self.mode == Mode::Sotw {
             let whole = self.kind.whole_set;
@@ -198,14 +198,14 @@ impl TypeStream {
         }
     }
 
-    /// Records that the client may have taken a NACKed resource (S17). Nothing
-    /// is recorded of a resource that it was sent because it resumed with it,
-    /// unless it is `blamed`.
+    /// Records that the client may have taken a NACKed resource (S17). A
+    /// resource that the client resumed with, and was sent for that reason, is
+    /// recorded only if it is `blamed`.
     fn record_maybe_taken(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
-        let is_resumed = |held: &CachedResource| {
-            held.certainty == Certainty::Resumed
-                && held.resource.version == resource.version
-                && same_variant(&held.resource, resource)
+        let is_resumed = |record: &CachedResource| {
+            record.certainty == Certainty::Resumed
+                && record.resource.version == resource.version
+                && same_variant(&record.resource, resource)
         };
         let name = resource.name.clone();
         if !blamed && self.client_cache.held(db, &name).iter().any(is_resumed) {
@@ -215,37 +215,39 @@ impl TypeStream {
         // A resource that was NACKed alone was not taken.
         let quarantined = self.quarantine.get(&variant_of(resource));
         let quarantined = quarantined.map(|(version, _)| version.clone());
-        let was_nacked_alone = |held: &CachedResource| {
-            held.certainty == Certainty::MaybeTaken
-                && same_variant(&held.resource, resource)
-                && quarantined.as_ref() == Some(&held.resource.version)
+        let was_nacked_alone = |record: &CachedResource| {
+            record.certainty == Certainty::MaybeTaken
+                && same_variant(&record.resource, resource)
+                && quarantined.as_ref() == Some(&record.resource.version)
         };
-        self.client_cache.edit_records(db, &name, |held| {
-            held.retain(|held| !is_resumed(held) && !was_nacked_alone(held));
+        self.client_cache.edit_records(db, &name, |records| {
+            records.retain(|record| !is_resumed(record) && !was_nacked_alone(record));
         });
         self.client_cache
             .record(db, CachedResource::maybe_taken(Arc::clone(resource)));
     }
 
     /// Records that the client may have dropped a resource that a NACKed
-    /// response removes, or not (S17). The removal is repeated.
+    /// response removes (S17). The removal is repeated.
     fn record_maybe_dropped(&mut self, db: &mut Database, update: &Update) {
         let name = update.name().clone();
-        self.client_cache.edit_records(db, &name, |held| {
-            let of_variant: Vec<CachedResource> = held
-                .extract_if(.., |held| held.is_variant(&update.variant))
+        self.client_cache.edit_records(db, &name, |records| {
+            let variant_records: Vec<CachedResource> = records
+                .extract_if(.., |record| record.is_variant(&update.variant))
                 .collect();
 
             // One record is enough to repeat the removal: best an accepted one.
-            let accepted = of_variant.iter().find(|held| held.was_accepted());
-            let certainty = match accepted {
+            let accepted_record = variant_records.iter().find(|record| record.was_accepted());
+            let certainty = match accepted_record {
                 Some(_) => Certainty::MaybeDropped,
                 None => Certainty::MaybeTaken,
             };
-            let recorded = accepted.or(of_variant.first()).map(|held| &held.resource);
-            if let Some(resource) = recorded.or(update.earlier_resource.as_ref()) {
+            let recorded_resource = accepted_record
+                .or(variant_records.first())
+                .map(|record| &record.resource);
+            if let Some(resource) = recorded_resource.or(update.earlier_resource.as_ref()) {
                 let resource = Arc::clone(resource);
-                held.push(CachedResource {
+                records.push(CachedResource {
                     resource,
                     certainty,
                 });
@@ -255,7 +257,7 @@ impl TypeStream {
     }
 
     /// Handles an answer of a NACKed response. It is repeated if the response
-    /// had resources, and the answer is not one of them. Without resources it
+    /// had resources and the answer is not one of them. Without resources it
     /// counts as ACKed, or it would be repeated for ever.
     fn handle_nacked_answer(&mut self, answer: Answer, has_upserts: bool) {
         if !has_upserts {
@@ -274,7 +276,10 @@ impl TypeStream {
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let pending_acks = self.client_cache.pending_acks();
         // A nonce that is not pending is of a response that was judged before.
-        let Some(index) = pending_acks.iter().position(|p| p.nonce == *nonce) else {
+        let Some(index) = pending_acks
+            .iter()
+            .position(|pending_ack| pending_ack.nonce == *nonce)
+        else {
             return;
         };
         let earlier_acks = pending_acks.range(..index);
@@ -288,28 +293,28 @@ impl TypeStream {
         }
     }
 
-    /// Makes a resource unverified, unless the client had it before. If an
-    /// earlier version of it is unverified, the one before that is what the
-    /// client may still have. `earlier` are the resources of responses before
-    /// this one, which count as ACKed with it.
+    /// Makes a resource unverified, unless the client had it before. `earlier`
+    /// are the resources of the responses before this one, which count as ACKed
+    /// with it. Where an earlier version is unverified already, the version
+    /// before that is the one that the client may still have.
     fn add_unverified(
         &mut self,
         db: &mut Database,
         resource: Arc<Resource>,
         earlier: &[Arc<Resource>],
     ) {
-        let held = self.client_cache.held(db, &resource.name);
-        let is_replaced = |held: &&CachedResource| {
-            let same = held.has_unknown_body() || same_variant(&held.resource, &resource);
-            same && held.certainty != Certainty::MaybeTaken
+        let held_resources = self.client_cache.held(db, &resource.name);
+        let is_replaced = |record: &&CachedResource| {
+            let same = record.has_unknown_body() || same_variant(&record.resource, &resource);
+            same && record.certainty != Certainty::MaybeTaken
         };
-        let replaced: Vec<&CachedResource> = held.iter().filter(is_replaced).collect();
-        let is_same = |held: &&CachedResource| held.resource.version == resource.version;
+        let replaced: Vec<&CachedResource> = held_resources.iter().filter(is_replaced).collect();
+        let is_same = |record: &&CachedResource| record.resource.version == resource.version;
         if replaced.iter().any(is_same) {
             return;
         }
 
-        let accepted = replaced.iter().find(|held| held.is_accepted());
+        let accepted = replaced.iter().find(|record| record.is_accepted());
         let mut earlier = earlier.iter().rev();
         let sent = earlier.find(|earlier| same_variant(earlier, &resource));
         let before = match (accepted, sent) {
@@ -333,13 +338,13 @@ impl TypeStream {
     }
 
     /// Takes an unverified resource that becomes a suspect out of the client
-    /// cache. The one that the client had before is recorded again, if it is
-    /// still subscribed: it may have kept that.
-    fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
-        let Unverified { resource, before } = new;
-        self.client_cache.edit_records(db, &variant.0, |held| {
-            held.retain(|held| {
-                !held.is_variant(&variant) || held.resource.version != resource.version
+    /// cache. The resource that the client had before is recorded again if the
+    /// client is still subscribed to it, since the client may have kept it.
+    fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, unverified: Unverified) {
+        let Unverified { resource, before } = unverified;
+        self.client_cache.edit_records(db, &variant.0, |records| {
+            records.retain(|record| {
+                !record.is_variant(&variant) || record.resource.version != resource.version
             });
         });
         if let Some(before) = before.filter(|_| self.has_interest(db, &variant.0)) {

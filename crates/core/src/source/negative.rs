@@ -19,9 +19,14 @@ pub enum Dialect {
     Standard,
 }
 
-/// The form of a negative answer; `held` is whether the client may hold the
+/// The form of a negative answer; `is_held` is whether the client may hold the
 /// resource.
-pub(crate) fn negative_form(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
+pub(crate) fn negative_form(
+    kind: &Kind,
+    dialect: Dialect,
+    mode: Mode,
+    is_held: bool,
+) -> NegativeForm {
     let form = match (mode, dialect) {
         (Mode::Delta, Dialect::Envoy) => kind.envoy_negative,
         (Mode::Delta, Dialect::Standard) => NegativeForm::Removed,
@@ -33,32 +38,32 @@ pub(crate) fn negative_form(kind: &Kind, dialect: Dialect, mode: Mode, held: boo
     match form {
         // A virtual host that Envoy holds is removed by name; one that it waits
         // for needs the other form.
-        NegativeForm::Bodyless if held => NegativeForm::Removed,
+        NegativeForm::Bodyless if is_held => NegativeForm::Removed,
         // A client that holds one does not wait, and keeps it whatever it is
         // sent (S57).
-        NegativeForm::Unreadable if held => NegativeForm::Silence,
+        NegativeForm::Unreadable if is_held => NegativeForm::Silence,
         form => form,
     }
 }
 
-/// A resource that has its name in field 1 and no other field: an empty
-/// assignment or route configuration.
+/// A resource with its name in field 1 and no other field: an empty assignment
+/// or route configuration.
 pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), name_only(name).freeze()))
 }
 
-/// A resource that cannot be decoded: an invalid field follows its name. An
-/// empty body would not do: where Envoy requested a validation context, an
-/// empty secret trusts everyone.
+/// A resource that cannot be decoded, because an invalid field follows its
+/// name. An empty body would not do: an Envoy that requested a validation
+/// context would trust everyone by an empty secret.
 pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
     let mut body = name_only(name);
     body.put_u8(0x07);
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// A cluster that Envoy refuses to create, so that it keeps the one that it
-/// has: of type EDS, without a source of endpoints (S82). A cluster with a name
-/// alone would replace it.
+/// A cluster that Envoy refuses to create, so that it keeps its own: the
+/// cluster is of type EDS and has no source of endpoints (S82). A cluster with
+/// nothing but a name would replace Envoy's.
 pub(crate) fn invalid_cluster(name: &Name) -> Arc<Resource> {
     let mut body = name_only(name);
     body.put_slice(&[0x10, 0x03]);

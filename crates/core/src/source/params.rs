@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::vec::IntoIter;
 
 use super::client_cache::{CachedResource, Certainty, Variant};
-use super::evaluate::MatchingSubscription;
+use super::matching::MatchingSubscription;
 use super::{Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Database, name_weight};
 use crate::name::Name;
@@ -19,7 +19,7 @@ pub(crate) struct ParamsChange(IntoIter<SubscriptionKey>);
 /// Whether a resource matches these parameters.
 pub(super) fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
     let constraints = resource.constraints.as_ref();
-    constraints.is_none_or(|c| c.matches(db.params(params)))
+    constraints.is_none_or(|constraints| constraints.matches(db.params(params)))
 }
 
 impl TypeStream {
@@ -31,7 +31,9 @@ impl TypeStream {
         (_, constraints): &Variant,
     ) -> bool {
         let params = db.params(self.params_of_subscription(matching));
-        constraints.as_ref().is_none_or(|c| c.matches(params))
+        constraints
+            .as_ref()
+            .is_none_or(|constraints| constraints.matches(params))
     }
 
     /// The parameters of a subscription, or of a cursor.
@@ -51,8 +53,8 @@ impl TypeStream {
         params
     }
 
-    /// The parameters of this type, if those of the stream are `stream`: those
-    /// that came with a wildcard or glob go first.
+    /// The parameters of this type on a stream with the parameters `stream`:
+    /// those that came with a wildcard or glob take precedence.
     pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
         self.scope_params.unwrap_or(stream)
     }
@@ -63,24 +65,26 @@ impl TypeStream {
         differ || self.is_changing_params()
     }
 
-    /// Whether a change of parameters is not applied to all names yet. Nothing
-    /// is sent meanwhile.
+    /// Whether a change of parameters is not yet applied to all names. Nothing
+    /// is sent in the meantime.
     pub(crate) fn is_changing_params(&self) -> bool {
         self.params_change.is_some()
     }
 
     /// Changes the parameters of plain names and cursors if they differ (TP2).
-    /// Located subscriptions stay. The client cache stays as it is: its
-    /// difference from what is now desired is sent in one response. While an
-    /// ACK is pending nothing changes: its response was made with the old ones.
+    /// Located subscriptions keep theirs. The client cache does not change: its
+    /// difference from the desired resources is sent in one response. Nothing
+    /// changes while an ACK is pending, since its response was made with the
+    /// old parameters.
     ///
-    /// Visits `left` names at most, and counts them: others need not wait for
-    /// all of them (S85). Returns whether none is left.
+    /// Visits at most `budget` names, and subtracts them from it, so that other
+    /// streams do not wait for all of them (S85). Returns whether the change is
+    /// complete.
     pub(crate) fn apply_params(
         &mut self,
         db: &mut Database,
         params: ParamsId,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         loop {
             let Some(change) = &mut self.params_change else {
@@ -88,20 +92,20 @@ impl TypeStream {
                     return true;
                 }
                 self.params = params;
-                let plain = self.subscriptions.set_plain_params(params);
-                self.params_change = Some(ParamsChange(plain.into_iter()));
+                let plain_keys = self.subscriptions.set_plain_params(params);
+                self.params_change = Some(ParamsChange(plain_keys.into_iter()));
                 continue;
             };
-            if *left == 0 {
+            if *budget == 0 {
                 return false;
             }
-            let Some(old) = change.0.next() else {
+            let Some(key) = change.0.next() else {
                 self.end_params_change(db);
                 continue;
             };
-            *left -= 1;
-            let name = db.name(self.type_id, old.entry).clone();
-            self.change_subscription_params(db, old, self.params);
+            *budget -= 1;
+            let name = db.name(self.type_id, key.entry).clone();
+            self.change_subscription_params(db, key, self.params);
             self.mark_unmatched(db, &name);
             self.resend_unconfirmed(db, &name);
         }
@@ -122,8 +126,8 @@ impl TypeStream {
     }
 
     /// Resends the subscriptions of a name to a client that resumed with one
-    /// set of parameters and changed them before the first response: it does
-    /// not know which variant it should have (TP2). Other clients are told of
+    /// set of parameters and changed them before the first response: the client
+    /// does not know which variant it should have (TP2). Other clients are sent
     /// differences only.
     fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
         if self.resumption.is_some() && self.last_nonce.is_none() {
@@ -136,32 +140,32 @@ impl TypeStream {
     /// another keeps them until they are removed (TP2).
     pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
         let params = self.subscribed_params(db, name);
-        let is_unmatched = |held: &CachedResource| {
+        let is_unmatched = |record: &CachedResource| {
             let mut params = params.iter();
-            held.is_accepted()
-                && held.resource.constraints.is_some()
-                && !params.any(|params| resource_matches(db, *params, &held.resource))
+            record.is_accepted()
+                && record.resource.constraints.is_some()
+                && !params.any(|params| resource_matches(db, *params, &record.resource))
         };
 
         let mut records: Vec<CachedResource> =
             self.client_cache.records_of(name).cloned().collect();
-        for held in &mut records {
-            if is_unmatched(held) {
-                held.certainty = Certainty::MaybeDropped;
+        for record in &mut records {
+            if is_unmatched(record) {
+                record.certainty = Certainty::MaybeDropped;
             }
         }
 
-        let mut certainties = records.iter().map(|held| held.certainty);
+        let mut certainties = records.iter().map(|record| record.certainty);
         if certainties.any(|certainty| certainty == Certainty::MaybeDropped) {
             self.client_cache
-                .edit_records(db, name, |held| *held = records);
+                .edit_records(db, name, |record| *record = records);
         }
     }
 
-    /// Changes the parameters of a plain subscription; its last answer and its
-    /// resolved name go with it. If there is one with the new parameters, by a
-    /// locator, the two become one. If a locator made the old one as well, that
-    /// stays, and the new one begins without an answer.
+    /// Changes the parameters of a plain subscription, which keeps its last
+    /// answer and its resolved name. If a locator made a subscription with the
+    /// new parameters, the two become one. If a locator made the old one as
+    /// well, the old one stays, and the new one begins without an answer.
     fn change_subscription_params(
         &mut self,
         db: &mut Database,

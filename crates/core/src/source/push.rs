@@ -17,7 +17,7 @@ use crate::order::Order;
 use crate::resource::Resource;
 use crate::timer::EarliestDeadline;
 
-/// Refused names that one response answers, unless it is a whole set.
+/// The most refused names that one response answers, unless it is a whole set.
 const REFUSED_AT_ONCE: usize = 10 * SLICE;
 
 /// The updates and answers of one response, before it is written.
@@ -52,23 +52,23 @@ pub(crate) struct PushContext<'a> {
 /// The timeouts of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
-    /// For an ACK.
+    /// How long an ACK may take.
     pub(crate) ack_timeout: Duration,
-    /// For a reconnected client, to subscribe to all its types.
+    /// How long a reconnected client may take to subscribe to all its types.
     pub(crate) resume_window: Duration,
-    /// For a dependency of an addition.
+    /// How long an addition waits for a dependency.
     pub(crate) dependency_timeout: Duration,
-    /// For a replaced resource, to drain.
+    /// How long a replaced resource may drain.
     pub(crate) drain_time: Duration,
 }
 
 impl Push {
-    /// Whether there is nothing in it that has to be written.
+    /// Whether the push has nothing that has to be written.
     pub(crate) fn is_empty(&self) -> bool {
         self.has_only_advances() && self.advances.iter().all(Advance::is_empty)
     }
 
-    /// Whether nothing but advances of cursors is in it.
+    /// Whether the push has nothing but advances of cursors.
     pub(super) fn has_only_advances(&self) -> bool {
         self.updates.is_empty()
             && self.answers.is_empty()
@@ -77,14 +77,17 @@ impl Push {
             && self.heartbeats.is_empty()
     }
 
-    /// Whether another push can follow at once: a partial advance has a rest,
-    /// or its view changed since it began.
+    /// Whether another push can follow at once: an advance was sent in part, or
+    /// its view changed since it began.
     pub(crate) fn has_more(&self, db: &Database) -> bool {
         let is_behind = |advance: &Advance| {
             let cursor = advance.cursor;
             cursor.is_some_and(|cursor| db.head(cursor) != advance.to)
         };
-        let mut partial = self.advances.iter().filter(|a| !a.range.is_empty());
+        let mut partial = self
+            .advances
+            .iter()
+            .filter(|advance| !advance.range.is_empty());
         partial.any(|advance| !advance.is_last || is_behind(advance))
     }
 
@@ -116,9 +119,9 @@ impl<'b> Room<'b> {
         }
     }
 
-    /// Reserves the bytes of an evaluation. Returns whether it fits; once one
-    /// does not, none of its kind does any more. The `first` one in a push may
-    /// be larger than the response.
+    /// Reserves the bytes of an evaluation. Returns whether it fits; after one
+    /// that does not fit, no other one of its kind does. The `first` evaluation
+    /// of a push may be larger than the response.
     fn reserve(&mut self, evaluation: &Evaluation, first: bool) -> bool {
         let size = estimated_size(evaluation);
         let left = match evaluation.only_removes() {
@@ -145,7 +148,7 @@ impl<'b> Room<'b> {
 }
 
 impl TypeStream {
-    /// Works out the next push; it is empty if there is nothing to send. A
+    /// Works out the next push, which is empty if there is nothing to send. A
     /// whole set has a trial and the changes together, since it lists all
     /// resources anyway.
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
@@ -160,13 +163,14 @@ impl TypeStream {
         } else {
             self.select_trial_or_changes(db, context, &mut push);
         }
-        push.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
+        push.updates
+            .sort_by(|left, right| left.variant.cmp(&right.variant));
         Self::merge_updates_of_variants(&mut push);
         push
     }
 
-    /// Marks the names dirty that have changed in the database, one slice of
-    /// them at most, so that others need not wait long for it (S85).
+    /// Marks the names dirty that have changed in the database, at most one
+    /// slice of them, so that other streams do not wait long (S85).
     fn collect_dirty(&mut self, db: &mut Database) {
         let room = SLICE.saturating_sub(self.dirty.len());
         for (entry, _) in db.take_dirty(self.subscriber, room) {
@@ -283,8 +287,8 @@ impl TypeStream {
     }
 
     /// Whether an evaluation is about a virtual host that the client holds.
-    /// Such hosts change together, however many: one may have got a domain of
-    /// another, and the client would NACK a domain that is there twice.
+    /// Such hosts change together, however many they are: one may have got a
+    /// domain of another, and the client would NACK a domain that occurs twice.
     fn replaces_held_host(&self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
         let names = evaluation.updates.iter().map(|update| update.name());
         let mut names = names.chain([name]);
@@ -292,9 +296,9 @@ impl TypeStream {
     }
 
     /// Adds the updates and answers of a name to a push. If its addition waits
-    /// for a dependency, the name is deferred instead, from the first time for
-    /// one timeout (S73). Returns whether the name stays dirty: the rest of it
-    /// needs another response.
+    /// for a dependency the name is deferred instead, for one timeout from the
+    /// first time (S73). Returns whether the name stays dirty because a part of
+    /// it needs another response.
     #[must_use]
     pub(super) fn add_to_push(
         &mut self,
@@ -305,8 +309,10 @@ impl TypeStream {
         push: &mut Push,
     ) -> bool {
         if evaluation.deferral == Deferral::Addition {
-            let until = context.now + context.dependency_timeout;
-            self.addition_deadlines.entry(name.clone()).or_insert(until);
+            let deadline = context.now + context.dependency_timeout;
+            self.addition_deadlines
+                .entry(name.clone())
+                .or_insert(deadline);
             self.deferred.insert(name.clone());
             return false;
         }
@@ -316,9 +322,9 @@ impl TypeStream {
         stays_dirty
     }
 
-    /// Defers what an evaluation of a name leaves out, and clears deadlines and
-    /// resend flags of what it contains. Returns whether the name stays dirty,
-    /// since a part of it needs another response.
+    /// Defers the part that an evaluation of a name leaves out, and clears
+    /// deadlines and resend flags of the part that it contains. Returns whether
+    /// the name stays dirty because a part of it needs another response.
     fn update_send_state(
         &mut self,
         db: &mut Database,
@@ -343,8 +349,8 @@ impl TypeStream {
 
     /// Clears the resend flags of a name. Returns whether the name stays dirty:
     /// a host whose old virtual host is removed first is answered after that. A
-    /// name stays resumed until something of it is removed: its old referrers
-    /// may be draining (S82).
+    /// name stays resumed until one of its resources is removed, since its old
+    /// referrers may be draining (S82).
     fn clear_resend(&mut self, db: &Database, name: &Name, evaluation: &Evaluation) -> bool {
         let removes_host = self.kind.on_demand && evaluation.only_removes();
         let removes = evaluation.deferral == Deferral::None && evaluation.removes_any();
@@ -361,13 +367,14 @@ impl TypeStream {
     }
 
     /// Clears the resend flags of a name that awaits a trial, for the
-    /// subscriptions that are answered or get their resource: they are not
-    /// resent with the next push.
+    /// subscriptions that are answered or get their resource, so that they are
+    /// not resent with the next push.
     fn clear_resend_of_sent(&mut self, db: &mut Database, name: &Name, evaluation: &Evaluation) {
         for (key, _) in self.subscriptions_of(db, name) {
             let choice = self.resolve(db, key);
-            let mut resource = choice.resource().into_iter();
-            let is_updated = resource.any(|r| evaluation.updates_variant(&variant_of(r)));
+            let mut resources = choice.resource().into_iter();
+            let is_updated =
+                resources.any(|resource| evaluation.updates_variant(&variant_of(resource)));
             let mut answers = evaluation.answers.iter();
             let is_answered = answers.any(|answer| answer.subscription == key);
             if let Some(subscription) = self.subscriptions.get_mut(key) {
@@ -376,10 +383,10 @@ impl TypeStream {
         }
     }
 
-    /// Marks exceptions dirty where their cursor changed. Their records may be
-    /// ahead of the cursor's position, so the advance does not cover them. If
-    /// the view has forgotten its changes, all exceptions of the cursor are
-    /// marked.
+    /// Marks exceptions dirty whose cursor has changes of their names. Their
+    /// records may be ahead of the cursor's position, so the advance does not
+    /// cover them. If the view has forgotten its changes, all exceptions of the
+    /// cursor are marked.
     fn mark_changed_exceptions(&mut self, db: &Database) {
         let exceptions = self.client_cache.exceptions();
         if exceptions.is_empty() {
@@ -443,8 +450,9 @@ impl TypeStream {
         self.client_cache.add_pending_ack(db, pending_ack);
     }
 
-    /// Adds the moments at which a push may be due although nothing happens: a
-    /// deadline of an addition, an overdue ACK, a TTL, a trial, a resumption.
+    /// Adds the moments at which a push may be due although nothing happens:
+    /// the deadline of an addition, an overdue ACK, a TTL, a trial, a
+    /// resumption.
     pub(crate) fn add_deadlines(&self, times: &Timeouts, earliest: &mut EarliestDeadline) {
         for deadline in self.addition_deadlines.values() {
             earliest.add(*deadline);
@@ -467,7 +475,10 @@ fn estimated_size(evaluation: &Evaluation) -> usize {
         None => update.name().as_str().len() + 8,
     };
     let updates: usize = evaluation.updates.iter().map(update_size).sum();
-    let written = evaluation.answers.iter().filter(|a| !a.is_implicit);
+    let written = evaluation
+        .answers
+        .iter()
+        .filter(|answer| !answer.is_implicit);
     let answers: usize = written.map(|answer| answer_size(&answer.name)).sum();
     updates + answers
 }

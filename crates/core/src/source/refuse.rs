@@ -10,23 +10,23 @@ use crate::name::Name;
 /// host that anybody ever sent it.
 const MAX_REFUSED: usize = 256 << 10;
 
-/// The same for names of more than [`SHORT_NAME`] bytes.
+/// The same limit for names of more than [`SHORT_NAME`] bytes.
 const MAX_LONG_REFUSED: usize = 16 << 10;
 
-/// The bytes of a name that is not unusually long.
+/// The most bytes of a name that is not unusually long.
 const SHORT_NAME: usize = 256;
 
 impl TypeStream {
-    /// Has a name answered as refused, so that the client does not wait (S72).
-    /// One that the client has by another subscription is left alone, since an
-    /// answer would take it away; and so are names beyond [`MAX_REFUSED`], which
-    /// no client needs.
+    /// Records a name to be answered as refused, so that the client does not
+    /// wait (S72). A name that the client has by another subscription is not
+    /// recorded, since the answer would take its resource away. Nor are names
+    /// beyond [`MAX_REFUSED`], which no client needs.
     pub(crate) fn refuse(&mut self, db: &Database, name: &Name) {
-        let most = match name.as_str().len() <= SHORT_NAME {
+        let limit = match name.as_str().len() <= SHORT_NAME {
             true => MAX_REFUSED,
             false => MAX_LONG_REFUSED,
         };
-        if self.refused.len() < most
+        if self.refused.len() < limit
             && !self.has_interest(db, name)
             && self.refused.insert(name.clone())
         {
@@ -36,14 +36,14 @@ impl TypeStream {
     }
 
     /// Remembers the refused names of a list by their hash. Returns whether
-    /// they differ from those of the last list; if not, they are taken back. A
-    /// client repeats its list with every ACK: a refusal that was sent is not
-    /// repeated, or the client would acknowledge for ever (S9, S72). `due` is
-    /// whether it was not sent yet.
-    pub(crate) fn update_refusals(&mut self, due: bool) -> bool {
+    /// they differ from those of the last list; if not, they are dropped,
+    /// unless `is_unsent` says that the last ones were not sent yet. A client
+    /// repeats its list with every ACK, so a refusal that was sent is not
+    /// repeated: the client would acknowledge for ever (S9, S72).
+    pub(crate) fn update_refusals(&mut self, is_unsent: bool) -> bool {
         let hash = self.refusing_hash;
         let is_changed = std::mem::replace(&mut self.refused_hash, hash) != hash;
-        if !is_changed && !due {
+        if !is_changed && !is_unsent {
             self.refused.clear();
         }
         is_changed

@@ -21,12 +21,15 @@ impl TypeStream {
 
         // Each version, and the number of pending ACKs that it counts.
         let mut versions: Vec<(usize, Version)> = Vec::new();
-        let resumed = self.resumption.as_mut().and_then(|r| r.version.take());
-        let accepted = self.acked_version.take();
-        let last_version = accepted.clone().or(resumed);
-        versions.extend(accepted.map(|version| (0, version)));
-        let nacked = std::mem::take(&mut self.nacked_versions).into_iter();
-        versions.extend(nacked.map(|version| (0, version)));
+        let resumed_version = self
+            .resumption
+            .as_mut()
+            .and_then(|resumption| resumption.version.take());
+        let acked_version = self.acked_version.take();
+        let last_version = acked_version.clone().or(resumed_version);
+        versions.extend(acked_version.map(|version| (0, version)));
+        let nacked_versions = std::mem::take(&mut self.nacked_versions).into_iter();
+        versions.extend(nacked_versions.map(|version| (0, version)));
         let pending_acks = self.client_cache.pending_acks().iter().enumerate();
         let pending_versions = pending_acks
             .filter_map(|(nth, pending_ack)| Some((nth + 1, pending_ack.version.clone()?)));
@@ -43,30 +46,31 @@ impl TypeStream {
         }
 
         if let Some(version) = last_version.filter(|_| self.sends_invalid_clusters()) {
-            let unacked = self.unacked_resources();
-            db.remember_unacked(self.type_id, &version, unacked.into_iter());
+            let unacked_resources = self.unacked_resources();
+            db.remember_unacked(self.type_id, &version, unacked_resources.into_iter());
         }
     }
 
     /// The resources of sets that the client has NACKed or not acknowledged,
-    /// but for sets whose NACK is expected. Of several versions of a name one
-    /// is listed, best one whose ACK is pending.
+    /// without sets whose NACK is expected. Of several versions of a name one
+    /// is listed, preferably one whose ACK is pending.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let pending_acks = self.client_cache.pending_acks().iter();
         let unexpected = pending_acks.filter(|pending_ack| !pending_ack.expects_nack);
         let pending = unexpected.flat_map(|pending_ack| pending_ack.resources());
 
         let records = self.client_cache.records();
-        let nacked = records.filter(|held| held.certainty == Certainty::MaybeTaken);
-        let nacked = nacked.map(|held| &held.resource);
+        let nacked = records.filter(|record| record.certainty == Certainty::MaybeTaken);
+        let nacked = nacked.map(|record| &record.resource);
         let unacked = nacked.chain(pending);
         unacked
-            .map(|r| (r.name.clone(), r.version.clone()))
+            .map(|resource| (resource.name.clone(), resource.version.clone()))
             .collect()
     }
 
-    /// The set of the client once it has ACKed this number of pending
-    /// responses, and its quarantine. Resources of unknown body are left out.
+    /// The client's set and quarantine once it has ACKed the first
+    /// `pending_acks` of the pending responses. Resources of unknown body are
+    /// left out.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
         let acked = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, cursor: &Cursor| {

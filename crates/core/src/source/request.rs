@@ -20,11 +20,12 @@ pub(crate) enum SubscriptionChange {
     UnsubscribeScope(Scope),
 }
 
-/// What a request says beside its names, and what their changes have ended.
+/// The parts of a request other than its names, and the progress and effects of
+/// its changes.
 #[derive(Debug, Default)]
 pub(crate) struct RequestContext {
     pub(crate) initial: InitialVersions,
-    /// How many of the initial versions are recorded.
+    /// The number of initial versions that are recorded already.
     pub(crate) recorded: usize,
     /// SotW: the version that the first request names.
     pub(crate) version: Option<Version>,
@@ -38,7 +39,8 @@ pub(crate) struct RequestContext {
 
 impl TypeStream {
     /// Applies one change of a request. The resources that the client held by a
-    /// name that it unsubscribed from are noted in the request, but for hosts.
+    /// name that it unsubscribed from are added to the request, except those of
+    /// hosts.
     pub(crate) fn apply_change(
         &mut self,
         db: &mut Database,
@@ -54,7 +56,9 @@ impl TypeStream {
             }
             SubscriptionChange::Unsubscribe(name, params) => {
                 let unsubscribed = self.unsubscribe(db, &name, params).into_iter();
-                let may_refer = |r: &Resource| r.body.is_none() || !r.facts().references.is_empty();
+                let may_refer = |resource: &Resource| {
+                    resource.body.is_none() || !resource.facts().references.is_empty()
+                };
                 let referring = unsubscribed.filter(|resource| may_refer(resource));
                 request.unsubscribed.extend(referring);
             }
@@ -65,20 +69,21 @@ impl TypeStream {
         }
     }
 
-    /// Records what a client that reconnected holds, for `left` names at most,
-    /// which are counted. Returns whether all is recorded.
+    /// Records the resources that a reconnected client holds, for at most
+    /// `budget` names, and subtracts these from the budget. Returns whether all
+    /// are recorded.
     pub(crate) fn record_held(
         &mut self,
         db: &mut Database,
         request: &mut RequestContext,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         if let Some(version) = request.version.take() {
             request.unknown = self.resume_set(db, &version).into_iter();
         }
-        let unknown = request.unknown.by_ref().take(*left);
-        *left -= unknown.len();
-        self.record_unknown(db, unknown);
+        let unknown_keys = request.unknown.by_ref().take(*budget);
+        *budget -= unknown_keys.len();
+        self.record_unknown(db, unknown_keys);
         if request.unknown.len() > 0 {
             return false;
         }
@@ -91,28 +96,28 @@ impl TypeStream {
                 false => self.negative_counter,
             };
         }
-        let rest = &request.initial.as_slice()[request.recorded..];
+        let remaining = &request.initial.as_slice()[request.recorded..];
         if !self.kind.on_demand && !self.may_hold_negatives() {
-            self.count_resumed(rest);
+            self.count_resumed(remaining);
             return true;
         }
-        let some = &rest[..rest.len().min(*left)];
-        self.count_resumed(some);
+        let batch = &remaining[..remaining.len().min(*budget)];
+        self.count_resumed(batch);
         if self.kind.on_demand {
-            self.record_other_hosts(db, some);
-            let numbers = some
+            self.record_other_hosts(db, batch);
+            let numbers = batch
                 .iter()
-                .filter_map(|(_, v)| negative::negative_number(v));
+                .filter_map(|(_, version)| negative::negative_number(version));
             let next = numbers.max().map_or(1, |highest| highest.wrapping_add(1));
             self.negative_counter = self.negative_counter.max(next);
         }
-        *left -= some.len();
-        request.recorded += some.len();
-        some.len() == rest.len()
+        *budget -= batch.len();
+        request.recorded += batch.len();
+        batch.len() == remaining.len()
     }
 
-    /// Finishes a request whose changes are applied: cancels the response that
-    /// is owed if no subscription is left.
+    /// Finishes a request whose changes are applied: cancels the owed response
+    /// if no subscription is left.
     pub(crate) fn finish_request(&mut self) {
         self.cancel_owed_response();
         self.end_first_request();

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Certainty, Update, same_variant, variant_of};
-use super::evaluate::{Evaluation, MatchingSubscription, absent_answer};
+use super::evaluate::{Evaluation, absent_answer};
+use super::matching::MatchingSubscription;
 use super::params::resource_matches;
 use super::{AnswerKind, TypeStream};
 use crate::database::Database;
@@ -15,7 +16,7 @@ use crate::resource::Resource;
 impl TypeStream {
     /// Answers subscriptions whose resource cannot be delivered. Each gets the
     /// resource that the client accepted before; if there is none it gets a
-    /// negative answer, unless the client may hold something of unknown body
+    /// negative answer, unless the client may hold a resource of unknown body
     /// (S12).
     pub(super) fn answer_quarantined(
         &self,
@@ -25,35 +26,44 @@ impl TypeStream {
         resolving: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
-        let held = self.held_instead(db, name, resource, resolving);
+        let held_resources = self.held_instead(db, name, resource, resolving);
         // A removal of the name would remove other variants that the client may
         // hold.
-        let may_use = |held: &CachedResource| !self.is_undeliverable(&held.resource);
-        let has_others = !self.kind.on_demand && held.iter().any(may_use);
+        let may_use = |record: &CachedResource| !self.is_undeliverable(&record.resource);
+        let has_others = !self.kind.on_demand && held_resources.iter().any(may_use);
         let subscribed_params = self.subscribed_params(db, name);
         // Each of several subscriptions gets the resource that matches it.
         let has_several = !self.kind.on_demand && subscribed_params.len() > 1;
 
         for matching in resolving {
-            let resumed = self.find_resumed(resource, &held);
-            let is_owed = matching.resend || self.awaits_answer(matching, &held);
+            let resumed = self.find_resumed(resource, &held_resources);
+            let is_owed = matching.resend || self.awaits_answer(matching, &held_resources);
             if !is_owed && resumed.is_none() {
                 continue;
             }
 
-            let accepted = self.find_accepted(resource, &held, |held| {
-                !has_several || self.variant_matches(db, matching, &variant_of(&held.resource))
+            let accepted = self.find_accepted(resource, &held_resources, |record| {
+                !has_several || self.variant_matches(db, matching, &variant_of(&record.resource))
             });
             if let Some(accepted) = accepted.or(resumed) {
-                self.restore_accepted(db, name, accepted, &held, &subscribed_params, evaluation);
-            } else if !held.iter().any(CachedResource::has_unknown_body) {
+                self.restore_accepted(
+                    db,
+                    name,
+                    accepted,
+                    &held_resources,
+                    &subscribed_params,
+                    evaluation,
+                );
+            } else if !held_resources.iter().any(CachedResource::has_unknown_body) {
                 match matching.named {
                     Some((key, _)) => {
                         let answer = absent_answer(key, name, has_others);
                         evaluation.answers.push(answer);
                     }
                     // Another subscription may have taken it.
-                    None if resolving.iter().any(|s| s.named.is_some()) => {}
+                    None if resolving
+                        .iter()
+                        .any(|subscription| subscription.named.is_some()) => {}
                     None => {
                         let removal = Update::remove(variant_of(resource), None);
                         evaluation.updates.push(removal);
@@ -63,8 +73,8 @@ impl TypeStream {
         }
     }
 
-    /// Resources that the client may use instead of one in quarantine: of its
-    /// name, of the requested name, and of the names that the subscriptions
+    /// Resources that the client may use instead of one in quarantine: those of
+    /// its name, of the requested name, and of the names that the subscriptions
     /// resolved to before.
     fn held_instead(
         &self,
@@ -73,77 +83,89 @@ impl TypeStream {
         resource: &Resource,
         resolving: &[&MatchingSubscription],
     ) -> Vec<CachedResource> {
-        let mut held = self.client_cache.held_after_acks(db, &resource.name);
-        for (key, _) in resolving.iter().filter_map(|s| s.named) {
+        let mut held_resources = self.client_cache.held_after_acks(db, &resource.name);
+        for (key, _) in resolving
+            .iter()
+            .filter_map(|subscription| subscription.named)
+        {
             if let Some(resolved_name) = self.subscriptions.resolved_name(key) {
-                held.extend(self.client_cache.held_after_acks(db, resolved_name));
+                held_resources.extend(self.client_cache.held_after_acks(db, resolved_name));
             }
         }
         if resource.name != *name {
-            held.extend(self.client_cache.held_after_acks(db, name));
+            held_resources.extend(self.client_cache.held_after_acks(db, name));
         }
-        held
+        held_resources
     }
 
     /// Whether a subscription has no answer and the client has no resource to
-    /// use. One that it may have taken from a NACKed response is no answer for
-    /// a host. A cursor awaits none.
-    fn awaits_answer(&self, matching: &MatchingSubscription, held: &[CachedResource]) -> bool {
+    /// use. For a host, a resource that the client may have taken from a NACKed
+    /// response is no answer. A cursor awaits none.
+    fn awaits_answer(
+        &self,
+        matching: &MatchingSubscription,
+        held_resources: &[CachedResource],
+    ) -> bool {
         let is_unanswered = matching
             .named
             .is_some_and(|(_, subscription)| subscription.acked_answer == AnswerKind::Unanswered);
-        let is_usable =
-            |held: &CachedResource| held.certainty != Certainty::MaybeTaken || !self.kind.on_demand;
-        is_unanswered && !held.iter().any(is_usable)
+        let is_usable = |record: &CachedResource| {
+            record.certainty != Certainty::MaybeTaken || !self.kind.on_demand
+        };
+        is_unanswered && !held_resources.iter().any(is_usable)
     }
 
     /// The resource that a client resumed with, of the same variant if there is
-    /// one. Whole sets only: these list it again (S82).
+    /// one. `None` unless responses are whole sets: these list it again (S82).
     fn find_resumed<'h>(
         &self,
         resource: &Resource,
-        held: &'h [CachedResource],
+        held_resources: &'h [CachedResource],
     ) -> Option<&'h CachedResource> {
-        let is_resumed =
-            |held: &&CachedResource| is_known_resumed(held) && !self.is_withheld(&held.resource);
-        let mut resumed = held.iter().filter(is_resumed);
-        let first = resumed.clone().next().filter(|_| self.sends_whole_sets())?;
-        let same = resumed.find(|held| same_variant(&held.resource, resource));
-        Some(same.unwrap_or(first))
+        let is_resumed = |record: &&CachedResource| {
+            is_known_resumed(record) && !self.is_withheld(&record.resource)
+        };
+        let mut resumed = held_resources.iter().filter(is_resumed);
+        let first_record = resumed.clone().next().filter(|_| self.sends_whole_sets())?;
+        let matching_record = resumed.find(|record| same_variant(&record.resource, resource));
+        Some(matching_record.unwrap_or(first_record))
     }
 
-    /// The resource that a client accepted and may be sent again: one of the
-    /// same variant, or else one that `matches`.
+    /// The resource that a client accepted and that may be sent again: one of
+    /// the same variant, or else one that `matches`. `None` if there is
+    /// neither.
     fn find_accepted<'h>(
         &self,
         resource: &Resource,
-        held: &'h [CachedResource],
+        held_resources: &'h [CachedResource],
         matches: impl Fn(&CachedResource) -> bool,
     ) -> Option<&'h CachedResource> {
-        let mut accepted = held.iter().filter(|held| self.is_restorable(held));
-        let same = accepted
+        let mut accepted = held_resources
+            .iter()
+            .filter(|record| self.is_restorable(record));
+        let matching_record = accepted
             .clone()
-            .find(|held| same_variant(&held.resource, resource));
-        same.or_else(|| accepted.find(|held| matches(held)))
+            .find(|record| same_variant(&record.resource, resource));
+        matching_record.or_else(|| accepted.find(|record| matches(record)))
     }
 
     /// Whether the client accepted a resource once, and it may be sent again
     /// now.
-    fn is_restorable(&self, held: &CachedResource) -> bool {
-        held.was_accepted() && !self.is_undeliverable(&held.resource)
+    fn is_restorable(&self, record: &CachedResource) -> bool {
+        record.was_accepted() && !self.is_undeliverable(&record.resource)
     }
 
-    /// Resends a resource that the client accepted (`restored`), and removes
-    /// those of the `held` ones that it may have taken instead from a response
-    /// that it NACKed. `subscribed_params` are the parameters of its
-    /// subscriptions of the name. Another subscription may have used a removed
-    /// variant: it, too, gets back what it had.
+    /// Resends a resource that the client accepted, `restored`, and removes the
+    /// held resources that it may have taken instead from a NACKed response. A
+    /// removed variant may have been in use by another subscription: that one,
+    /// too, gets its accepted resource back. `subscribed_params` are the
+    /// parameters of the client's subscriptions of the name.
     pub(super) fn restore_accepted(
         &self,
         db: &Database,
         name: &Name,
         restored: &CachedResource,
-        held: &[CachedResource],
+        held_resources: &[CachedResource],
         subscribed_params: &[ParamsId],
         evaluation: &mut Evaluation,
     ) {
@@ -154,9 +176,9 @@ impl TypeStream {
             evaluation.updates.push(upsert);
         }
 
-        let removed = self.taken_instead(db, accepted, held, subscribed_params);
-        for other in &removed {
-            let variant = variant_of(other);
+        let removed_resources = self.taken_instead(db, accepted, held_resources, subscribed_params);
+        for resource in &removed_resources {
+            let variant = variant_of(resource);
             if !evaluation.updates_variant(&variant) {
                 evaluation.updates.push(Update::remove(variant, None));
             }
@@ -164,65 +186,77 @@ impl TypeStream {
 
         for params in subscribed_params {
             let matches = |resource: &Resource| resource_matches(db, *params, resource);
-            let loses_variant = !matches(accepted) && removed.iter().any(|other| matches(other));
+            let loses_variant =
+                !matches(accepted) && removed_resources.iter().any(|resource| matches(resource));
             if !loses_variant {
                 continue;
             }
-            let mut before = held.iter().filter(|held| self.is_restorable(held));
+            let mut restorable = held_resources
+                .iter()
+                .filter(|record| self.is_restorable(record));
             // Each call adds an update, so this ends.
-            let before = before
-                .find(|held| held.resource.name == accepted.name && matches(&held.resource))
-                .filter(|held| !evaluation.updates_variant(&variant_of(&held.resource)));
-            if let Some(before) = before {
-                self.restore_accepted(db, name, before, held, subscribed_params, evaluation);
+            let previous = restorable
+                .find(|record| record.resource.name == accepted.name && matches(&record.resource))
+                .filter(|record| !evaluation.updates_variant(&variant_of(&record.resource)));
+            if let Some(previous) = previous {
+                self.restore_accepted(
+                    db,
+                    name,
+                    previous,
+                    held_resources,
+                    subscribed_params,
+                    evaluation,
+                );
             }
         }
     }
 
     /// Variants of the name of an accepted resource that the client may have
     /// taken from a NACKed response and must not keep. A client with several
-    /// subscriptions of the name matches variants by itself: only what one of
-    /// them would see as a second variant goes. A client with one may not
-    /// match, and uses whatever it has, so all others go.
+    /// subscriptions of the name matches variants by itself, so only a variant
+    /// that would be a second one for some subscription is removed. A client
+    /// with one subscription may not match, and uses whatever it has, so all
+    /// others are removed.
     fn taken_instead<'h>(
         &self,
         db: &Database,
         accepted: &Resource,
-        held: &'h [CachedResource],
+        held_resources: &'h [CachedResource],
         subscribed_params: &[ParamsId],
     ) -> Vec<&'h Arc<Resource>> {
         if self.kind.on_demand {
             return Vec::new();
         }
-        let is_second = |other: &Resource| {
+        let is_second = |resource: &Resource| {
             let match_both = |params: &ParamsId| {
-                resource_matches(db, *params, other) && resource_matches(db, *params, accepted)
+                resource_matches(db, *params, resource) && resource_matches(db, *params, accepted)
             };
             subscribed_params.len() < 2 || subscribed_params.iter().any(match_both)
         };
 
-        let maybe_taken = held
+        let maybe_taken = held_resources
             .iter()
-            .filter(|held| held.certainty == Certainty::MaybeTaken);
-        let taken = maybe_taken.map(|held| &held.resource);
-        let of_name = taken.filter(|other| other.name == accepted.name);
-        of_name.filter(|other| is_second(other)).collect()
+            .filter(|record| record.certainty == Certainty::MaybeTaken);
+        let taken_resources = maybe_taken.map(|record| &record.resource);
+        let same_name = taken_resources.filter(|resource| resource.name == accepted.name);
+        same_name.filter(|resource| is_second(resource)).collect()
     }
 
     /// The resources of a name that a whole set lists as the client's own,
-    /// since it resumed with them (S82). None for types without whole sets.
+    /// since the client resumed with them (S82). Empty for types without whole
+    /// sets.
     pub(super) fn own_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         if !self.sends_whole_sets() {
             return Vec::new();
         }
-        let held = self.client_cache.held(db, name).into_iter();
-        let own = held.filter(is_known_resumed);
-        own.map(|held| held.resource).collect()
+        let held_resources = self.client_cache.held(db, name).into_iter();
+        let resumed_records = held_resources.filter(is_known_resumed);
+        resumed_records.map(|record| record.resource).collect()
     }
 
-    /// Answers the subscriptions of a name with a resource that is to be
-    /// removed, while it is kept (S23), if they wait for an answer or the
-    /// client resumed with it. A suspect waits for its trial.
+    /// Answers the subscriptions of a name whose removal is deferred with the
+    /// resource that is kept (S23), if they wait for an answer or the client
+    /// resumed with it. A suspect waits for its trial.
     pub(super) fn answer_while_kept(
         &self,
         db: &mut Database,
@@ -230,25 +264,34 @@ impl TypeStream {
         matching: &[MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
-        let held = self.client_cache.held_after_acks(db, name);
-        let resend = matching.iter().any(|s| s.resend);
+        let held_resources = self.client_cache.held_after_acks(db, name);
+        let resend = matching.iter().any(|subscription| subscription.resend);
         // A whole set lists the client's own resources, which is an answer
         // (S82).
-        let is_own = |held: &CachedResource| self.sends_whole_sets() && is_known_resumed(held);
-        let is_answer = |held: &&CachedResource| {
-            let is_suspect = self.suspects.contains_key(&variant_of(&held.resource));
-            !is_suspect && ((held.was_accepted() && resend) || is_own(held))
+        let is_own = |record: &CachedResource| self.sends_whole_sets() && is_known_resumed(record);
+        let is_answer = |record: &&CachedResource| {
+            let is_suspect = self.suspects.contains_key(&variant_of(&record.resource));
+            !is_suspect && ((record.was_accepted() && resend) || is_own(record))
         };
 
-        if let Some(kept) = held.iter().find(is_answer) {
-            let subscribed_params = matching.iter().map(|s| self.params_of_subscription(s));
+        if let Some(kept_record) = held_resources.iter().find(is_answer) {
+            let subscribed_params = matching
+                .iter()
+                .map(|subscription| self.params_of_subscription(subscription));
             let subscribed_params: Vec<ParamsId> = subscribed_params.collect();
-            self.restore_accepted(db, name, kept, &held, &subscribed_params, evaluation);
+            self.restore_accepted(
+                db,
+                name,
+                kept_record,
+                &held_resources,
+                &subscribed_params,
+                evaluation,
+            );
         }
     }
 }
 
 /// Whether the client resumed with a resource, and its body is known.
-fn is_known_resumed(held: &CachedResource) -> bool {
-    held.certainty == Certainty::Resumed && !held.has_unknown_body()
+fn is_known_resumed(record: &CachedResource) -> bool {
+    record.certainty == Certainty::Resumed && !record.has_unknown_body()
 }

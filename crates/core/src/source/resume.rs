@@ -21,8 +21,8 @@ use crate::name::Name;
 use crate::resource::{Resource, Version};
 use crate::timer::EarliestDeadline;
 
-/// Names of a client that reconnected from which something is inferred: more
-/// than an Envoy has. What is inferred is worked out at once.
+/// The most names of a reconnected client from which its resources are
+/// inferred: more than an Envoy has. The inference is made at once.
 pub(crate) const MOST_RESUMED: usize = 128 * SLICE;
 
 /// The most names of a client that is taken for one that reconnected, if its
@@ -30,7 +30,7 @@ pub(crate) const MOST_RESUMED: usize = 128 * SLICE;
 /// One with more is served as if it were new.
 const MOST_IN_SET: usize = 16 * SLICE;
 
-/// What is known of a client that reconnected, of one type.
+/// The knowledge of the state of a reconnected client, for one type.
 #[derive(Debug)]
 pub(crate) struct Resumption {
     pub(crate) at: Moment,
@@ -43,7 +43,8 @@ pub(crate) struct Resumption {
     pub(crate) held_count: usize,
     /// The number of names that the client resumed with.
     pub(crate) named_count: usize,
-    /// Listeners only: before the first response, some had inline routes.
+    /// Listeners only: whether some had inline routes before the first
+    /// response.
     pub(crate) had_inline_routes: bool,
     /// Variants that the client NACKed on an earlier stream. They are sent once
     /// more when it has ACKed a set without them: it may be another program by
@@ -62,9 +63,9 @@ pub(crate) struct Resumption {
 
 impl Resumption {
     /// Whether the client may hold a resource of unknown body under the name:
-    /// no set of it is known, or the one that it named lacks the name. A client
-    /// that takes the good part of a set that it NACKs names the version from
-    /// before (S17, S82). A resource that this server sent in a set that was
+    /// no set of it is known, or the set that it named lacks the name. A client
+    /// that takes the good part of a set that it NACKs names the version before
+    /// that set (S17, S82). A resource that this server sent in a set that was
     /// not ACKed does not count: it may be the bad one, and an invalid cluster
     /// in its place would hide that (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
@@ -95,8 +96,8 @@ impl TypeStream {
     }
 
     /// SotW: records the set that the client holds, as far as the version in
-    /// its first request tells: the current set, one that is remembered, or
-    /// else resources of unknown body. Called when the names of the request have
+    /// its first request tells: the current set, a remembered one, or else
+    /// resources of unknown body. Called when the names of the request have
     /// been read. Returns the subscriptions of which the client may hold
     /// anything, for [`Self::record_unknown`].
     pub(super) fn resume_set(
@@ -136,16 +137,20 @@ impl TypeStream {
         Vec::new()
     }
 
-    /// Puts resources into quarantine that the client NACKed on an earlier
-    /// stream, where they are still desired and the client has another in their
-    /// place. Returns them.
+    /// Puts resources that the client NACKed on an earlier stream into
+    /// quarantine, where they are still desired and the client has another
+    /// resource in their place. Returns their variants.
     fn resume_quarantine(&mut self, db: &mut Database, set: &ClientSet) -> Vec<Variant> {
         let mut quarantined = Vec::new();
         for (name, constraints, version) in &set.quarantined {
             let variant = (name.clone(), constraints.clone());
-            let held = self.client_cache.held(db, name);
-            let has_another = held.iter().any(|held| held.is_variant(&variant));
-            let is_nacked = |r: &Arc<Resource>| variant_of(r) == variant && r.version == *version;
+            let held_resources = self.client_cache.held(db, name);
+            let has_another = held_resources
+                .iter()
+                .any(|record| record.is_variant(&variant));
+            let is_nacked = |resource: &Arc<Resource>| {
+                variant_of(resource) == variant && resource.version == *version
+            };
             if has_another && self.desired_resources(db, name).iter().any(is_nacked) {
                 let nacked = (version.clone(), name.clone());
                 self.quarantine.insert(variant.clone(), nacked);
@@ -156,18 +161,18 @@ impl TypeStream {
     }
 
     /// Records the resources of the set that a client named, as far as it is
-    /// subscribed to them. Clusters of a wildcard that are the same now are
+    /// subscribed to them. Clusters of a wildcard that have not changed are
     /// left out unless `with_unchanged` is set: there may be very many.
     fn record_set(&mut self, db: &mut Database, set: &ClientSet, with_unchanged: bool) {
         for resource in &set.resources {
             let name = &resource.name;
-            let is_recorded = |held: &CachedResource| same_variant(&held.resource, resource);
+            let is_recorded = |record: &CachedResource| same_variant(&record.resource, resource);
             if !self.has_interest(db, name) || self.client_cache.records_of(name).any(is_recorded) {
                 continue;
             }
 
             let are_few = self.kind.drains || self.client_cache.covering_cursor(name).is_none();
-            let is_same = |r: &Arc<Resource>| same_resource(r, resource);
+            let is_same = |desired: &Arc<Resource>| same_resource(desired, resource);
             if with_unchanged || are_few || !self.desired_resources(db, name).iter().any(is_same) {
                 self.client_cache
                     .record(db, CachedResource::resumed(resource.clone()));
@@ -177,7 +182,7 @@ impl TypeStream {
     }
 
     /// Compares the set that a client named again, if views have changed since
-    /// and the first set was not sent yet.
+    /// the last comparison and the first set was not sent yet.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
         let heads = self.client_cache.heads_sum(db);
         let resumed = self
@@ -213,9 +218,9 @@ impl TypeStream {
         }
     }
 
-    /// Takes resources out of quarantine that the client NACKed on an earlier
-    /// stream, once it has acknowledged everything on this one: it may be
-    /// another program by now. Each is tried once.
+    /// Takes resources that the client NACKed on an earlier stream out of
+    /// quarantine, once it has acknowledged everything on this one: the client
+    /// may be another program by now. Each resource is tried once.
     pub(super) fn retry_quarantined(&mut self) {
         let Some(resumed) = &mut self.resumption else {
             return;
@@ -230,7 +235,7 @@ impl TypeStream {
         }
     }
 
-    /// The resource that a client holds at a version which is not the current
+    /// The resource that a client holds at a version other than the current
     /// one: from the history, or of unknown body (S82). Hosts are always of
     /// unknown body, since they may be held under another name.
     pub(super) fn resumed_resource(
@@ -246,9 +251,9 @@ impl TypeStream {
         }
     }
 
-    /// Records a resource of unknown body for each of these subscriptions, where
-    /// none is known. A name that the next whole set has needs none. Nor do
-    /// types of which a client keeps nothing when it reconnects.
+    /// Records a resource of unknown body for each of these subscriptions for
+    /// which none is known. A name that the next whole set has needs none, and
+    /// neither do types of which a client keeps nothing when it reconnects.
     pub(super) fn record_unknown(
         &mut self,
         db: &mut Database,
@@ -258,8 +263,8 @@ impl TypeStream {
             let name = db.name(self.type_id, key.entry).clone();
             let is_listed = self.kind.whole_set && !self.desired_resources(db, &name).is_empty();
             if !is_listed && self.client_cache.held(db, &name).is_empty() {
-                let held = CachedResource::unknown_body(name, Version::unknown());
-                self.client_cache.record(db, held);
+                let record = CachedResource::unknown_body(name, Version::unknown());
+                self.client_cache.record(db, record);
             }
         }
     }
@@ -267,17 +272,22 @@ impl TypeStream {
     /// Ends the first request: names of later ones are not resumed.
     pub(crate) fn end_first_request(&mut self) {
         let named_count = self.subscriptions.len();
-        if let Some(resumed) = self.resumption.as_mut().filter(|r| r.first_request) {
-            resumed.named_count = named_count;
-            resumed.first_request = false;
+        if let Some(resumption) = self
+            .resumption
+            .as_mut()
+            .filter(|resumption| resumption.first_request)
+        {
+            resumption.named_count = named_count;
+            resumption.first_request = false;
         }
     }
 
     /// Moves the cursor of a client that names the version of the current set
-    /// to the head: it holds that set. This is sure only for a wildcard without
-    /// other subscriptions. The set is sent once all the same: a client that
-    /// took a part of a set that it NACKed names the version from before (S50,
-    /// S82). Returns whether it is the current set.
+    /// to the head of its view, since the client holds that set. This is
+    /// certain only of a wildcard without other subscriptions. The set is sent
+    /// once all the same: a client that took a part of a set that it NACKed
+    /// names the version before (S50, S82). Returns whether the client named
+    /// the current set.
     fn adopt_current_set(&mut self, db: &mut Database, version: &Version) -> bool {
         let is_only = self.client_cache.cursors().len() == 1 && self.subscriptions.is_empty();
         let cursor = self.client_cache.cursor_of(&Scope::All);
@@ -293,9 +303,12 @@ impl TypeStream {
             self.acked_version = Some(version.clone());
             let set = db.recall_set(self.type_id, version);
             match &mut self.resumption {
-                Some(resumed) if self.type_url.as_str() == kind::CDS => {
-                    resumed.unknown_set = false;
-                    resumed.unacked = Some(set.map_or_else(BTreeMap::new, |s| s.unacked.clone()));
+                Some(known_resumption) if self.type_url.as_str() == kind::CDS => {
+                    known_resumption.unknown_set = false;
+                    known_resumption.unacked =
+                        Some(set.map_or_else(BTreeMap::new, |subscription| {
+                            subscription.unacked.clone()
+                        }));
                 }
                 resumption => *resumption = None,
             }
@@ -303,57 +316,64 @@ impl TypeStream {
         is_current
     }
 
-    /// Records the clusters that an Envoy resumed with, known by the `names` of
-    /// its endpoints, where the current set lacks them: neither the name nor
-    /// another cluster with these endpoints is in it. Other clients are left
-    /// alone.
+    /// Records the clusters that an Envoy resumed with and that are known by
+    /// the `names` of its endpoints, where the current set lacks both the name
+    /// and another cluster with these endpoints. Has no effect for other
+    /// clients.
     pub(crate) fn record_clusters_of_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
-        let Some(resumed) = self.resumption.as_ref() else {
+        let Some(resumption) = self.resumption.as_ref() else {
             return;
         };
         if !self.sends_invalid_clusters() || self.dialect != Dialect::Envoy {
             return;
         }
-        let clusters = self.clusters_of_endpoints(db, resumed, names);
+        let clusters = self.clusters_of_endpoints(db, resumption, names);
         let Some(cursor) = self.client_cache.cursor_of(&Scope::All) else {
             return;
         };
 
-        let listed = db.list(cursor.id);
-        let references = listed.iter().flat_map(|r| &r.facts().references);
-        let endpoints = references.filter(|r| r.type_url.as_str() == kind::EDS);
-        let in_use: HashSet<&Name> = endpoints.map(|reference| &reference.name).collect();
-        for held in clusters {
-            let name = held.resource.name.clone();
-            let is_listed = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
+        let listed_clusters = db.list(cursor.id);
+        let references = listed_clusters
+            .iter()
+            .flat_map(|resource| &resource.facts().references);
+        let endpoints = references.filter(|resource| resource.type_url.as_str() == kind::EDS);
+        let used_names: HashSet<&Name> = endpoints.map(|reference| &reference.name).collect();
+        for record in clusters {
+            let name = record.resource.name.clone();
+            let is_listed = listed_clusters
+                .binary_search_by(|resource| resource.name.cmp(&name))
+                .is_ok();
             let is_recorded = !self.client_cache.held(db, &name).is_empty();
-            if !is_listed && !is_recorded && !in_use.contains(&name) {
-                self.client_cache.record(db, held);
+            if !is_listed && !is_recorded && !used_names.contains(&name) {
+                self.client_cache.record(db, record);
                 self.dirty.insert(name);
             }
         }
     }
 
     /// The clusters that an Envoy may hold by the names of its endpoints: those
-    /// of a set that it did not ACK, and others of unknown body. It may use
-    /// what it took of a set that it NACKed, since another server may have sent
-    /// routes to it.
+    /// of a set that it did not ACK, and others of unknown body. It may use the
+    /// clusters that it took from a set that it NACKed, since another server
+    /// may have sent routes to them.
     fn clusters_of_endpoints(
         &self,
         db: &Database,
-        resumed: &Resumption,
+        resumption: &Resumption,
         names: Vec<Name>,
     ) -> Vec<CachedResource> {
-        let unacked = resumed.unacked.as_ref();
-        let taken = names.iter().filter_map(|name| {
-            let version = unacked?.get(name)?;
+        let unacked_versions = resumption.unacked.as_ref();
+        let taken_clusters = names.iter().filter_map(|name| {
+            let version = unacked_versions?.get(name)?;
             db.recall_body(self.type_id, name, version)
         });
-        let mut held: Vec<CachedResource> = taken.map(CachedResource::resumed).collect();
-        let unknown = names.into_iter();
-        let unknown = unknown.filter(|name| resumed.may_hold_unknown(name));
-        held.extend(unknown.map(|name| CachedResource::unknown_body(name, Version::unknown())));
-        held
+        let mut held_resources: Vec<CachedResource> =
+            taken_clusters.map(CachedResource::resumed).collect();
+        let unknown_names = names.into_iter();
+        let unknown_names = unknown_names.filter(|name| resumption.may_hold_unknown(name));
+        held_resources.extend(
+            unknown_names.map(|name| CachedResource::unknown_body(name, Version::unknown())),
+        );
+        held_resources
     }
 
     /// Whether sets list an invalid cluster for each cluster of unknown body,
@@ -362,13 +382,14 @@ impl TypeStream {
         self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
 
-    /// The type whose names say more of what an Envoy holds than the first
-    /// request of this type, and until when the first set waits for its
-    /// request: endpoints name the clusters, routes name the listeners in use
-    /// (S82). `None` once a set was sent, or if all that it holds is known.
+    /// Returns the type for whose first request the first set of this type
+    /// waits, and until when: endpoints name the clusters that an Envoy uses,
+    /// routes name its listeners (S82). `None` once a set was sent, or if
+    /// everything that the client holds is known.
     pub(crate) fn awaited_type(&self) -> Option<(&'static str, Moment)> {
-        let resumed = self.resumption.as_ref();
-        let resumed = resumed.filter(|r| r.unknown_set || r.unacked.is_some())?;
+        let resumption = self.resumption.as_ref();
+        let resumption = resumption
+            .filter(|resumption| resumption.unknown_set || resumption.unacked.is_some())?;
         let has_wildcard_set =
             self.sends_whole_sets() && self.client_cache.cursor_of(&Scope::All).is_some();
         let is_first_set = has_wildcard_set && self.last_nonce.is_none();
@@ -381,19 +402,23 @@ impl TypeStream {
             kind::LDS => kind::RDS,
             _ => return None,
         };
-        Some((awaited_type, resumed.at + FIRST_REQUESTS_WINDOW))
+        Some((awaited_type, resumption.at + FIRST_REQUESTS_WINDOW))
     }
 
     /// The moment until which the first set waits for dependencies, if it
-    /// replaces one of which nothing is known: the client drops what the set
-    /// lacks, even if that is only deferred (S38, S82).
+    /// replaces a set of which nothing is known: the client drops the resources
+    /// that the new set lacks, even those that are only deferred (S38, S82).
+    /// `None` for other sets.
     fn dependency_deadline(&self, dependency_timeout: Duration) -> Option<Moment> {
-        let resumed = self.resumption.as_ref().filter(|r| r.unknown_set)?;
+        let resumption = self
+            .resumption
+            .as_ref()
+            .filter(|resumption| resumption.unknown_set)?;
         let is_first = self.sends_whole_sets() && self.last_nonce.is_none();
-        is_first.then(|| resumed.at + dependency_timeout)
+        is_first.then(|| resumption.at + dependency_timeout)
     }
 
-    /// Whether the first set waits, since it would lack a resource whose
+    /// Whether the first set waits because it would lack a resource whose
     /// addition is deferred. It does not wait beyond its deadline.
     pub(crate) fn awaits_dependencies(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
         let deadline = self.dependency_deadline(context.dependency_timeout);
@@ -406,10 +431,10 @@ impl TypeStream {
     }
 
     /// Whether the client is not told that a name does not exist. After a
-    /// reconnect it may use what it has of the name until it unsubscribes. And
-    /// a listener may be warming for a route that is gone: told so, it would
-    /// replace the listener that serves, although its successor is on its way
-    /// (S81).
+    /// reconnect the client may use the resource that it has of the name until
+    /// it unsubscribes. And a listener may be warming for a route that no
+    /// longer exists: told so, the client would replace the listener that
+    /// serves, although its successor is on its way (S81).
     pub(super) fn withholds_absence(
         &self,
         db: &mut Database,
@@ -437,8 +462,8 @@ impl TypeStream {
         may_be_used || context.now < resumed.at + context.resume_window
     }
 
-    /// Adds the moments at which deferred names of a resumed client, or its
-    /// first set, wait no longer.
+    /// Adds the moments after which deferred names of a resumed client, and its
+    /// first set, no longer wait.
     pub(super) fn add_resume_deadlines(
         &self,
         resumption: &Resumption,
@@ -450,7 +475,7 @@ impl TypeStream {
             earliest.add(resumption.at + times.dependency_timeout);
             earliest.add(resumption.at + times.drain_time);
         }
-        earliest.add(self.awaited_type().map(|(_, until)| until));
+        earliest.add(self.awaited_type().map(|(_, deadline)| deadline));
         earliest.add(self.dependency_deadline(times.dependency_timeout));
     }
 }

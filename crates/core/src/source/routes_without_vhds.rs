@@ -16,7 +16,7 @@ use crate::resource::Nonce;
 #[derive(Debug, Default)]
 pub(crate) struct RoutesWithoutVhds {
     routes: HashSet<Name>,
-    read_at: Option<RoutesFingerprint>,
+    fingerprint: Option<RoutesFingerprint>,
 }
 
 /// The state that the set of route configurations without VHDS was computed
@@ -24,7 +24,7 @@ pub(crate) struct RoutesWithoutVhds {
 #[derive(Debug, PartialEq, Eq)]
 struct RoutesFingerprint {
     subscriptions: usize,
-    held: u128,
+    held_sum: u128,
     last_nonce: Option<Nonce>,
     pending_acks: usize,
 }
@@ -36,22 +36,23 @@ impl RoutesWithoutVhds {
     pub(crate) fn update(&mut self, db: &mut Database, routes: &TypeStream) {
         let fingerprint = Some(RoutesFingerprint {
             subscriptions: routes.subscriptions.len(),
-            held: routes.client_cache.fingerprint_sum(),
+            held_sum: routes.client_cache.fingerprint_sum(),
             last_nonce: routes.last_nonce.clone(),
             pending_acks: routes.client_cache.pending_acks().len(),
         });
-        if self.read_at == fingerprint {
+        if self.fingerprint == fingerprint {
             return;
         }
 
-        self.read_at = fingerprint;
+        self.fingerprint = fingerprint;
         self.routes.clear();
         for (key, subscription) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
-            let held = routes.client_cache.held_after_acks(db, &name);
-            let uses_vhds = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
-            let lacks_vhds = match held.iter().find(|held| held.is_accepted()) {
-                Some(held) => !uses_vhds(held),
+            let held_resources = routes.client_cache.held_after_acks(db, &name);
+            let uses_vhds =
+                |record: &CachedResource| record.resource.facts().vhds_version().is_some();
+            let lacks_vhds = match held_resources.iter().find(|record| record.is_accepted()) {
+                Some(held_resources) => !uses_vhds(held_resources),
                 None => routes.last_answer(key, *subscription) == AnswerKind::Absent,
             };
             if lacks_vhds {
@@ -60,7 +61,8 @@ impl RoutesWithoutVhds {
         }
     }
 
-    /// Whether a host, or a virtual host, belongs to one of them.
+    /// Whether a host, or a virtual host, belongs to one of these route
+    /// configurations.
     pub(super) fn contains_host(&self, name: &Name) -> bool {
         let route = HostName::split(name.as_str()).map(|name| name.route);
         let lacks_vhds = |route: &str| self.routes.contains(&Name::new(route));

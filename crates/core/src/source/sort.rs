@@ -24,14 +24,14 @@ use crate::name::Name;
 /// Dirty names that were sorted, and wait for the others.
 #[derive(Debug, Default)]
 pub(crate) struct SortedNames {
-    /// Those that exist, or that the client holds.
+    /// Names that exist, or that the client holds.
     present: BTreeSet<Name>,
-    /// Those of which an error has to be written.
+    /// Names whose absence has to be written as an error.
     absent: BTreeSet<Name>,
 }
 
 impl SortedNames {
-    /// Whether nothing waits.
+    /// Whether no name waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.present.is_empty() && self.absent.is_empty()
     }
@@ -51,8 +51,9 @@ impl SortedNames {
 }
 
 impl TypeStream {
-    /// Sorts a slice of the dirty names, if they are more than that. Returns
-    /// whether nothing can be sent before the rest is sorted.
+    /// Sorts one slice of the dirty names, if there are more than one slice of
+    /// them. Returns whether names are left to sort, before which nothing can
+    /// be sent.
     pub(crate) fn sort_slice(&mut self, db: &mut Database, context: &PushContext<'_>) -> bool {
         if !self.sends_whole_sets() {
             return false;
@@ -70,8 +71,8 @@ impl TypeStream {
         true
     }
 
-    /// Marks sorted names dirty again: all that are present, and a slice of the
-    /// others.
+    /// Marks sorted names dirty again: all that are present, and one slice of
+    /// the absent ones.
     fn return_sorted(&mut self) {
         if self.sorted.is_empty() {
             return;
@@ -82,7 +83,8 @@ impl TypeStream {
         }
     }
 
-    /// Answers a name that neither exists nor is held, or lets it wait.
+    /// Answers a name that neither exists nor is held, or adds it to the names
+    /// that wait.
     fn sort_name(&mut self, db: &mut Database, context: &PushContext<'_>, name: Name) {
         let Some(subscriptions) = self.absent_subscriptions(db, &name) else {
             self.sorted.present.insert(name);
@@ -96,9 +98,13 @@ impl TypeStream {
         let is_owed = |(_, subscription): &&(SubscriptionKey, Subscription)| {
             subscription.resend || subscription.acked_answer != AnswerKind::Absent
         };
-        let mut owed = subscriptions.iter().filter(is_owed);
-        let is_withheld = owed.any(|(_, s)| self.withholds_absence(db, context, &name, *s));
-        self.owes_response |= !is_withheld && subscriptions.iter().any(|s| is_owed(&s));
+        let mut owed_subscriptions = subscriptions.iter().filter(is_owed);
+        let is_withheld = owed_subscriptions
+            .any(|(_, subscription)| self.withholds_absence(db, context, &name, *subscription));
+        self.owes_response |= !is_withheld
+            && subscriptions
+                .iter()
+                .any(|subscription| is_owed(&subscription));
         for (key, _) in subscriptions {
             if let Some(subscription) = self.subscriptions.get_mut(key) {
                 subscription.resend = false;
@@ -112,8 +118,8 @@ impl TypeStream {
         }
     }
 
-    /// The subscriptions of a name, if an evaluation would find nothing but that
-    /// it does not exist; else `None`.
+    /// Returns the subscriptions of a name if an evaluation would find only
+    /// that the name does not exist; else `None`.
     fn absent_subscriptions(
         &self,
         db: &mut Database,
@@ -126,13 +132,14 @@ impl TypeStream {
         {
             return None;
         }
-        let mut nacked = self.suspects.values().chain(self.quarantine.values());
-        if nacked.any(|(_, requested)| requested == name) {
+        let mut nacked_variants = self.suspects.values().chain(self.quarantine.values());
+        if nacked_variants.any(|(_, requested)| requested == name) {
             return None;
         }
         let may_be_held = |subscription: &Subscription| {
             let resumed = self.resumption.as_ref();
-            subscription.is_resumed && resumed.is_some_and(|r| r.may_hold_unknown(name))
+            subscription.is_resumed
+                && resumed.is_some_and(|resumption| resumption.may_hold_unknown(name))
         };
         let subscriptions = self.subscriptions_of(db, name);
         let mut is_absent = |(key, subscription): &(SubscriptionKey, Subscription)| {
@@ -141,7 +148,7 @@ impl TypeStream {
                 && client_cache.pending_answer(*key).is_none()
                 && self.resolve(db, *key) == Choice::Absent
         };
-        let is_plain = !subscriptions.is_empty() && subscriptions.iter().all(&mut is_absent);
-        is_plain.then_some(subscriptions)
+        let are_absent = !subscriptions.is_empty() && subscriptions.iter().all(&mut is_absent);
+        are_absent.then_some(subscriptions)
     }
 }

@@ -14,20 +14,20 @@ use crate::name::Name;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::resource_list::ResourceList;
 
-/// Names that are reported as left out of a set, at most.
+/// The most names that are reported as left out of a set.
 const MOST_LEFT_OUT: usize = 100;
-/// Changes that are visited for that: a set that is sent for the first time has
-/// all names, and leaves out none.
+/// The most changes that are visited to find names that are left out: a set
+/// that is sent for the first time has all names, and leaves out none.
 const MOST_VISITED: usize = 1000;
 
 /// A set that is being written.
 type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
 impl TypeStream {
-    /// Sets for a subscription with the plain parameters whether the new list,
-    /// which has its name so many times, makes it by a plain name, by a locator,
-    /// or by both (TP2). One that only a locator made before and a plain name
-    /// makes now is resent.
+    /// Records for a subscription with the plain parameters whether the new
+    /// list, which has its name `times` times, makes it by a plain name, by a
+    /// locator, or by both (TP2). A subscription that only a locator made
+    /// before, and a plain name makes now, is resent.
     pub(crate) fn update_origins(&mut self, db: &Database, name: &Name, times: usize) {
         let params = self.params;
         let located = self.located_names.remove(&(name.clone(), params));
@@ -48,9 +48,10 @@ impl TypeStream {
         self.subscriptions.set_origins(key, plain, located);
     }
 
-    /// Writes a response: a whole set, or for types without one the changes.
-    /// `None` if there is nothing to write and the client does not wait for a
-    /// response. `wrap` is whether the client reads wrapped resources (S58).
+    /// Writes a response: a whole set, or for types without whole sets the
+    /// changes. Returns `None` if there is nothing to write and the client does
+    /// not wait for a response. `wrap` is whether the client reads wrapped
+    /// resources (S58).
     pub(crate) fn write_sotw(
         &self,
         db: &mut Database,
@@ -93,7 +94,7 @@ impl TypeStream {
         })
     }
 
-    /// The first names that a whole set does not list any more.
+    /// The names that a whole set does not list any more, up to a limit.
     fn left_out(&self, push: &Push) -> Vec<Name> {
         if !self.kind.whole_set {
             return Vec::new();
@@ -102,7 +103,7 @@ impl TypeStream {
         for advance in push
             .advances
             .iter()
-            .filter(|one| one.range.len() <= MOST_VISITED)
+            .filter(|advance| advance.range.len() <= MOST_VISITED)
         {
             let items = advance.items().filter(|(_, item)| item.is_none());
             names.extend(items.map(|(name, _)| name));
@@ -116,9 +117,9 @@ impl TypeStream {
         names.into_iter().take(MOST_LEFT_OUT).cloned().collect()
     }
 
-    /// The errors of a response (TP3): of names that failed, of names of which
-    /// nothing is left, and of refused names. None for a client that cannot
-    /// read them.
+    /// The errors of a response (TP3): of names that failed, of names that no
+    /// longer have a resource, and of refused names. Empty for a client that
+    /// cannot read errors.
     fn sotw_errors(&self, db: &mut Database, push: &Push) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
         for answer in &push.answers {
@@ -139,8 +140,9 @@ impl TypeStream {
         errors
     }
 
-    /// The cursor whose view is all that the client should hold, if the
-    /// response has nothing beside it: every such client gets the same list.
+    /// The cursor whose view is everything that the client should hold, if the
+    /// response has nothing else: every such client gets the same list. `None`
+    /// otherwise.
     fn shared_set_cursor(&self, push: &Push) -> Option<CursorId> {
         let [cursor] = self.client_cache.cursors() else {
             return None;
@@ -154,8 +156,8 @@ impl TypeStream {
     }
 
     /// The whole set that the client will hold once it has ACKed the response.
-    /// A resource that it may not have taken yet is replaced by the one that it
-    /// had (S12, S38).
+    /// In place of a resource that the client must not take yet, the set has
+    /// the one that the client had (S12, S38).
     fn whole_set(&self, db: &mut Database, push: &Push) -> ResourceSet {
         // With the advances of the response, cursors are at their sent
         // positions.
@@ -172,10 +174,10 @@ impl TypeStream {
         set
     }
 
-    /// The set that the client will hold once it has ACKed this number of
-    /// pending responses, as far as bodies are known: the resources of cursors,
-    /// the records, and then the responses in their order. `members` lists the
-    /// resources of a cursor.
+    /// The set that the client will hold once it has ACKed the first
+    /// `pending_acks` of the pending responses, as far as bodies are known: the
+    /// resources of cursors, the records, and then the responses in their
+    /// order. `members` lists the resources of a cursor.
     pub(crate) fn set_after(
         &self,
         db: &mut Database,
@@ -195,9 +197,9 @@ impl TypeStream {
         }
 
         let records = self.client_cache.records();
-        for held in records.filter(|held| !held.has_unknown_body()) {
-            let (variant, resource) = (variant_of(&held.resource), Arc::clone(&held.resource));
-            match held.certainty {
+        for record in records.filter(|record| !record.has_unknown_body()) {
+            let (variant, resource) = (variant_of(&record.resource), Arc::clone(&record.resource));
+            match record.certainty {
                 Certainty::Accepted => _ = set.insert(variant, resource),
                 Certainty::Resumed | Certainty::MaybeDropped => {
                     _ = set.entry(variant).or_insert(resource)
@@ -213,7 +215,8 @@ impl TypeStream {
     }
 
     /// Applies a pending response to a set: its updates, and the items of its
-    /// advances that are exceptions. Cursors stand for the others.
+    /// advances that are exceptions. The other items are in the set by their
+    /// cursors.
     fn apply_pending(&self, db: &Database, pending_ack: &PendingAck, set: &mut ResourceSet) {
         for advance in &pending_ack.advances {
             for (name, item) in advance.items() {
@@ -236,68 +239,72 @@ impl TypeStream {
         }
     }
 
-    /// Clusters that an Envoy holds with unknown bodies, where the set lists an
-    /// invalid cluster: Envoy refuses that and keeps its own (S82). Those that
-    /// were sent since, or are in the push, are not among them.
+    /// The names of clusters that an Envoy holds with unknown bodies, for which
+    /// the set lists an invalid cluster: Envoy refuses that and keeps its own
+    /// (S82). Clusters that were sent since, or are in the push, are not among
+    /// them.
     pub(crate) fn invalid_clusters(&self, push: &Push) -> BTreeSet<Name> {
         if !self.sends_invalid_clusters() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
         }
 
         let records = self.client_cache.records();
-        let unknown = records.filter(|held| held.has_unknown_body());
-        let mut names: BTreeSet<Name> = unknown.map(|held| held.resource.name.clone()).collect();
+        let unknown_records = records.filter(|record| record.has_unknown_body());
+        let mut names: BTreeSet<Name> = unknown_records
+            .map(|record| record.resource.name.clone())
+            .collect();
         let pending_acks = self.client_cache.pending_acks().iter();
-        let sent = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
-        for update in sent.chain(&push.updates) {
+        let sent_updates = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
+        for update in sent_updates.chain(&push.updates) {
             names.remove(update.name());
         }
         names
     }
 
     /// The changed resources and negative answers, for types where a missing
-    /// resource means nothing (S39). Where a client gets an error of a name,
-    /// there is no negative answer.
+    /// resource means nothing (S39). A name of which the client gets an error
+    /// has no negative answer.
     fn changed_resources(&self, db: &mut Database, push: &Push) -> ResourceSet {
-        let mut listed = ResourceSet::new();
-        let mut add = |resource: Arc<Resource>| listed.insert(variant_of(&resource), resource);
+        let mut resources = ResourceSet::new();
+        let mut add = |resource: Arc<Resource>| resources.insert(variant_of(&resource), resource);
         for update in &push.updates {
-            let after = self
+            let held_after = self
                 .client_cache
                 .held_after_push(db, update.name(), push.changes());
             // A response with some variants of a name replaces all of them
             // (TP2), so each of them is listed.
-            if !after.is_empty() {
-                let accepted = after
+            if !held_after.is_empty() {
+                let accepted = held_after
                     .into_iter()
-                    .filter(|held| held.was_accepted() && !self.is_withheld(&held.resource));
-                accepted.for_each(|held| _ = add(held.resource));
+                    .filter(|record| record.was_accepted() && !self.is_withheld(&record.resource));
+                accepted.for_each(|record| _ = add(record.resource));
             } else if self.absence_as_error(true).is_none() {
                 self.negative_resource(true, update.name()).map(&mut add);
             }
         }
 
         let answers = push.answers.iter();
-        let absent = answers.filter(|a| a.kind == AnswerKind::Absent && !a.is_implicit);
-        for answer in absent.filter(|_| self.absence_as_error(false).is_none()) {
+        let absent_answers =
+            answers.filter(|answer| answer.kind == AnswerKind::Absent && !answer.is_implicit);
+        for answer in absent_answers.filter(|_| self.absence_as_error(false).is_none()) {
             self.negative_resource(false, &answer.name).map(&mut add);
         }
-        let refused = push.refused.iter();
-        for name in refused.filter(|_| self.refusal_as_error().is_none()) {
+        let refused_names = push.refused.iter();
+        for name in refused_names.filter(|_| self.refusal_as_error().is_none()) {
             self.negative_resource(false, name).map(&mut add);
         }
 
-        let advanced = push.advances.iter().flat_map(Advance::items);
-        for resource in advanced.filter_map(|(_, item)| item.as_ref()) {
+        let items = push.advances.iter().flat_map(Advance::items);
+        for resource in items.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
-        listed
+        resources
     }
 
-    /// The resource that answers that a name does not exist, if there is such
-    /// an answer.
-    fn negative_resource(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
-        match self.negative_form(held) {
+    /// The resource that says that a name does not exist; `None` if the type
+    /// and the client have no such form in SotW.
+    fn negative_resource(&self, is_held: bool, name: &Name) -> Option<Arc<Resource>> {
+        match self.negative_form(is_held) {
             NegativeForm::EmptyBody => Some(negative::empty_body(name)),
             NegativeForm::Unreadable => Some(negative::unreadable(name)),
             // SotW has no form for these.
@@ -305,9 +312,9 @@ impl TypeStream {
         }
     }
 
-    /// The fingerprint sum of the client once it has ACKed the response, and
-    /// all before it. For a whole set that is the set itself; else the sum
-    /// before, with the changes.
+    /// The fingerprint sum of the client's resources once it has ACKed the
+    /// response and all before it: for a whole set the sum of the set itself,
+    /// else the present sum with the changes.
     fn sum_after(&self, db: &mut Database, push: &Push, listed: &ResourceSet) -> u128 {
         if self.kind.whole_set {
             return listed
@@ -320,14 +327,18 @@ impl TypeStream {
         let mut sum = sums.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
 
         let pending_acks = self.client_cache.pending_acks().iter();
-        let updated = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
-        let subscribed = updated.filter(|update| self.has_interest(db, update.name()));
-        let names: BTreeSet<&Name> = subscribed.chain(&push.updates).map(Update::name).collect();
+        let pending_updates = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
+        let subscribed_updates =
+            pending_updates.filter(|update| self.has_interest(db, update.name()));
+        let names: BTreeSet<&Name> = subscribed_updates
+            .chain(&push.updates)
+            .map(Update::name)
+            .collect();
         for name in names {
-            let after = self.client_cache.held_after_push(db, name, push.changes());
+            let held_after = self.client_cache.held_after_push(db, name, push.changes());
             sum = sum
                 .wrapping_sub(sum_of(&self.client_cache.held(db, name)))
-                .wrapping_add(sum_of(&after));
+                .wrapping_add(sum_of(&held_after));
         }
 
         // Zero is the sum of the empty set.
@@ -340,18 +351,23 @@ impl TypeStream {
     /// Whether the client may hold resources although it ACKed none: the
     /// version of the empty set would be wrong then (S17, S82).
     fn may_hold_more(&self, db: &mut Database, push: &Push) -> bool {
-        let mut names = self.client_cache.records().map(|held| &held.resource.name);
+        let mut names = self
+            .client_cache
+            .records()
+            .map(|record| &record.resource.name);
         names.any(|name| {
-            let after = self.client_cache.held_after_push(db, name, push.changes());
-            !after.is_empty()
+            let held_after = self.client_cache.held_after_push(db, name, push.changes());
+            !held_after.is_empty()
         })
     }
 }
 
 /// The fingerprint sum of the accepted resources.
-fn sum_of(held: &[CachedResource]) -> u128 {
-    let accepted = held.iter().filter(|held| held.is_accepted());
-    accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
+fn sum_of(held_resources: &[CachedResource]) -> u128 {
+    let accepted = held_resources.iter().filter(|record| record.is_accepted());
+    accepted.fold(0, |sum, record| {
+        sum.wrapping_add(record.resource.fingerprint())
+    })
 }
 
 /// Applies an update to a set: inserts the variant, or removes it.

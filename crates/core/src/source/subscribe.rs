@@ -14,14 +14,14 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Resource, Version};
 
-/// Resources that a client held by a name that it unsubscribed from. It may go
-/// on using their references (S81).
+/// Resources that a client held by a name that it unsubscribed from. The client
+/// may go on using their references (S81).
 pub(crate) type UnsubscribedResources = Vec<Arc<Resource>>;
 
 impl TypeStream {
     /// Subscribes to a name with these parameters. If the client was subscribed
-    /// before, the resource is resent (S28). If it is new, the version that the
-    /// client names in `initial` is recorded as held.
+    /// before, the resource is resent (S28). For a new subscription, the
+    /// version that the client names in `initial` is recorded as held.
     pub(crate) fn subscribe(
         &mut self,
         db: &mut Database,
@@ -45,7 +45,10 @@ impl TypeStream {
         let unbounded = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let subscription = Subscription {
             unbounded,
-            is_resumed: self.resumption.as_ref().is_some_and(|r| r.first_request),
+            is_resumed: self
+                .resumption
+                .as_ref()
+                .is_some_and(|resumption| resumption.first_request),
             ..Subscription::default()
         };
         self.subscriptions
@@ -61,22 +64,24 @@ impl TypeStream {
         }
     }
 
-    /// Resends the resource of a new subscription if the client has it by other
-    /// means, such as a wildcard: it waits for an answer to this one (S28,
-    /// S30).
+    /// Marks a new subscription for resending if the client has its resource
+    /// from elsewhere, such as a wildcard: the client waits for an answer to
+    /// this subscription (S28, S30).
     fn resend_if_held(&mut self, db: &mut Database, key: SubscriptionKey, name: &Name) {
         let choice = self.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
-        let held = self.client_cache.held_after_acks(db, resolved_name);
-        let is_held = held.iter().any(|held| !held.has_unknown_body());
+        let held_resources = self.client_cache.held_after_acks(db, resolved_name);
+        let is_held = held_resources
+            .iter()
+            .any(|record| !record.has_unknown_body());
         if let Some(subscription) = self.subscriptions.get_mut(key) {
             subscription.resend = is_held;
         }
     }
 
-    /// Records what a client says it holds of a subscription: the current
-    /// resource if the versions agree (S46), a negative answer if it still
-    /// holds good, else a resource of another version. Nothing is recorded of a
+    /// Records what a client says that it holds of a subscription: the current
+    /// resource if the versions agree (S46), a negative answer if that is still
+    /// right, else a resource of another version. Nothing is recorded for a
     /// name without an initial version. A host may be held under the name of
     /// its virtual host.
     fn record_named_version(
@@ -92,8 +97,8 @@ impl TypeStream {
         // answer.
         let is_unused = resolved_name == name || db.unused_name(self.type_id, name) == *name;
         let mut names = [Some(resolved_name), Some(name).filter(|_| is_unused)].into_iter();
-        let found = names.find_map(|name| Some((name?, initial.get(name?)?)));
-        let Some((held_name, version)) = found else {
+        let named_version = names.find_map(|name| Some((name?, initial.get(name?)?)));
+        let Some((held_name, version)) = named_version else {
             return;
         };
 
@@ -101,7 +106,7 @@ impl TypeStream {
         let is_held = |current: &Resource| {
             current.name == *held_name && current.version == *version && serves_host(current, name)
         };
-        let (answer, held) = match &choice {
+        let (answer, record) = match &choice {
             Choice::Resource(current) if is_held(current) => {
                 (AnswerKind::Resource, CachedResource::accepted(current))
             }
@@ -111,33 +116,34 @@ impl TypeStream {
             }
             _ if is_negative => return,
             _ => {
-                let held = self.resumed_resource(db, held_name, version);
-                (AnswerKind::Unanswered, held)
+                let record = self.resumed_resource(db, held_name, version);
+                (AnswerKind::Unanswered, record)
             }
         };
 
-        let resolved_name = Some(held.resource.name.clone()).filter(|held| held != name);
-        self.client_cache.record(db, held);
+        let resolved_name =
+            Some(record.resource.name.clone()).filter(|record_name| record_name != name);
+        self.client_cache.record(db, record);
         self.subscriptions.record_answer(key, answer, None);
         self.subscriptions.set_resolved_name(key, resolved_name);
     }
 
     /// Records the hosts that a reconnected client holds and that no
     /// subscription resolves to, so that they are removed (S45). Negative
-    /// answers are no hosts.
-    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, held: &[(Name, Version)]) {
-        for (name, version) in held {
+    /// answers do not count as hosts.
+    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, record: &[(Name, Version)]) {
+        for (name, version) in record {
             let is_held = !name.as_str().is_empty() && !negative::is_negative_version(version);
             if is_held && self.client_cache.held(db, name).is_empty() {
-                let held = CachedResource::unknown_body(name.clone(), version.clone());
-                self.client_cache.record(db, held);
+                let record = CachedResource::unknown_body(name.clone(), version.clone());
+                self.client_cache.record(db, record);
                 self.dirty.insert(name.clone());
             }
         }
     }
 
     /// Whether a version is that of a negative answer on an earlier stream.
-    /// Never, if the negative answers of this type leave the client without a
+    /// Always false for types whose negative answers leave the client without a
     /// version.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
         match self.negative_form(false) {
@@ -156,22 +162,22 @@ impl TypeStream {
         }
     }
 
-    /// Adds to the number of resources that a client resumed with, negative
-    /// answers not counted. A client that did not resume is left alone.
-    pub(crate) fn count_resumed(&mut self, held: &[(Name, Version)]) {
+    /// Adds to the number of resources that a client resumed with, without
+    /// negative answers. Has no effect for a client that did not resume.
+    pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
         let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let negative_count = match self.may_hold_negatives() {
-            true => held.iter().filter(is_negative).count(),
+            true => versions.iter().filter(is_negative).count(),
             false => 0,
         };
-        if let Some(resumed) = &mut self.resumption {
-            resumed.held_count += held.len() - negative_count;
+        if let Some(resumption) = &mut self.resumption {
+            resumption.held_count += versions.len() - negative_count;
         }
     }
 
     /// Unsubscribes from a name. A name without such a subscription is ignored
     /// (S32), and a subscription that a locator made as well stays (TP2).
-    /// Returns the resources that the client held by that name alone.
+    /// Returns the resources that the client held only by that name.
     pub(crate) fn unsubscribe(
         &mut self,
         db: &mut Database,
@@ -212,8 +218,8 @@ impl TypeStream {
         unsubscribed
     }
 
-    /// Ends one of the two origins of a subscription that a plain name and a
-    /// locator made. Returns whether there were two, so that the subscription
+    /// Ends one of the two origins of a subscription that both a plain name and
+    /// a locator made. Returns whether there were two, so that the subscription
     /// stays (TP2).
     fn remove_one_origin(&mut self, key: SubscriptionKey, name: &Name) -> bool {
         let is_locator_ended = self.located_names.remove(&(name.clone(), key.params));
@@ -224,9 +230,9 @@ impl TypeStream {
         is_kept
     }
 
-    /// Has a name evaluated again that other subscriptions or a cursor cover,
-    /// after one with these parameters ended. Variants that only this one
-    /// matched are forgotten.
+    /// Marks a name dirty that other subscriptions or a cursor cover, after a
+    /// subscription with these parameters ended. Variants that only the ended
+    /// one matched are forgotten.
     fn reevaluate_unsubscribed(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         self.forget_unmatched_variants(db, name, params);
         if self.has_interest(db, name) {
@@ -248,15 +254,15 @@ impl TypeStream {
             return UnsubscribedResources::new();
         }
         let mut resources = self.client_cache.maybe_held(db, name);
-        let held = self.client_cache.held(db, name).into_iter();
-        let unknown = held.filter(|held| held.has_unknown_body());
-        resources.extend(unknown.map(|held| held.resource));
+        let held_resources = self.client_cache.held(db, name).into_iter();
+        let unknown_records = held_resources.filter(|record| record.has_unknown_body());
+        resources.extend(unknown_records.map(|record| record.resource));
         resources
     }
 
     /// Forgets the records of the variants that only the ended subscription
     /// matched: the client drops those variants by itself (TP2). Variants that
-    /// another subscription of the name matches, or its cursor, stay.
+    /// another subscription of the name or its cursor matches stay.
     fn forget_unmatched_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let is_covered = self.client_cache.covering_cursor(name).is_some();
         let matches_cursor = is_covered && params == self.params;
@@ -268,21 +274,23 @@ impl TypeStream {
             return;
         }
 
-        let held = self.client_cache.held(db, name);
-        let others = self.subscribed_params(db, name);
+        let held_resources = self.client_cache.held(db, name);
+        let other_params = self.subscribed_params(db, name);
         let is_dropped = |record: &CachedResource| {
             let matches = |params| resource_matches(db, params, &record.resource);
-            matches(params) && !others.iter().copied().any(matches)
+            matches(params) && !other_params.iter().copied().any(matches)
         };
-        let (dropped, kept): (Vec<_>, Vec<_>) = held.into_iter().partition(is_dropped);
-        if !dropped.is_empty() {
+        let (dropped_records, kept_records): (Vec<_>, Vec<_>) =
+            held_resources.into_iter().partition(is_dropped);
+        if !dropped_records.is_empty() {
             self.client_cache
-                .edit_records(db, name, |records| *records = kept);
+                .edit_records(db, name, |records| *records = kept_records);
         }
     }
 
     /// Whether the variant that a cursor lists under the name does not match
-    /// these parameters, so that the ended subscription had another one (TP2).
+    /// these parameters, so that the ended subscription had another variant
+    /// (TP2).
     fn differs_from_cursor(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
         if params == self.params {
             return false;
@@ -293,7 +301,7 @@ impl TypeStream {
     }
 
     /// Forgets the resources of these names, which the client drops when it
-    /// unsubscribes. A name that a subscription still covers is left alone.
+    /// unsubscribes. A name that a subscription still covers is not forgotten.
     pub(super) fn forget_undesired(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
             if !self.has_interest(db, &name) {
@@ -321,28 +329,28 @@ impl TypeStream {
         self.unsubscribe(db, name, params);
     }
 
-    /// Leaves a name that was subscribed to by itself to the cursor that covers
-    /// it. On a delta stream the client is told what it has from now on (S23):
-    /// the resource that the cursor lists, or that the name is removed.
+    /// Hands a name whose own subscription ended over to the cursor that covers
+    /// it. On a delta stream the client is sent the resource that the cursor
+    /// lists, or the removal of the name (S23).
     fn return_to_wildcard(&mut self, db: &mut Database, name: &Name) {
         self.dirty.insert(name.clone());
         if self.mode != Mode::Delta {
             return;
         }
-        let listed = self.cursor_choice(db, name);
-        match listed.as_ref().and_then(Choice::resource) {
+        let choice = self.cursor_choice(db, name);
+        match choice.as_ref().and_then(Choice::resource) {
             Some(_) => _ = self.resend_names.insert(name.clone()),
             None if self.client_cache.held_after_acks(db, name).is_empty() => {
                 // Only a held resource is removed.
-                let held = CachedResource::unknown_body(name.clone(), Version::unknown());
-                self.client_cache.record(db, held);
+                let record = CachedResource::unknown_body(name.clone(), Version::unknown());
+                self.client_cache.record(db, record);
             }
             None => {}
         }
     }
 
     /// Resends a name that the client is subscribed to with the plain
-    /// parameters, even if nothing changed (S53). Others are left alone.
+    /// parameters, even if nothing changed (S53). Has no effect on other names.
     pub(crate) fn resend_plain(&mut self, db: &Database, name: &Name) {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
@@ -358,7 +366,7 @@ impl TypeStream {
     }
 
     /// Resends all hosts of a route configuration that the client is subscribed
-    /// to: it may have lost them, or not (S76).
+    /// to, because it may have lost them (S76).
     pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
         let prefix = format!("{route}/");
         let keys: Vec<SubscriptionKey> = self.subscriptions.keys().collect();
@@ -385,12 +393,12 @@ impl TypeStream {
 }
 
 /// Whether a virtual host that a client holds serves a host, by a domain or an
-/// alias. One that only has the host as its name leaves a request for it
-/// waiting. A resource without known domains always serves.
-fn serves_host(held: &Resource, requested_name: &Name) -> bool {
-    let domains = &held.facts().domains;
+/// alias. A virtual host that only has the host as its name leaves a request
+/// for the host waiting. A resource without known domains always serves.
+fn serves_host(resource: &Resource, requested_name: &Name) -> bool {
+    let domains = &resource.facts().domains;
     let host = HostName::split(requested_name.as_str()).map_or("", |name| name.host);
     let has_domain = domains.iter().any(|domain| domain.matches(host));
-    let has_alias = || held.other_names().any(|name| name == *requested_name);
+    let has_alias = || resource.other_names().any(|name| name == *requested_name);
     domains.is_empty() || has_domain || has_alias()
 }

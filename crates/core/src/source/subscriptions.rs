@@ -41,12 +41,13 @@ pub(crate) enum AnswerKind {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Subscription {
     pub(crate) acked_answer: AnswerKind,
-    /// The client subscribed (again): it is answered even if nothing changed
-    /// (S28, S30, S53).
+    /// Whether the client subscribed (again): it is answered even if nothing
+    /// changed (S28, S30, S53).
     pub(crate) resend: bool,
-    /// The name is an unbounded host (S72).
+    /// Whether the name is an unbounded host (S72).
     pub(crate) unbounded: bool,
-    /// The name was in the first request of a client that reconnected (S82).
+    /// Whether the name was in the first request of a client that reconnected
+    /// (S82).
     pub(crate) is_resumed: bool,
 }
 
@@ -55,8 +56,8 @@ pub(crate) struct Subscription {
 pub(crate) struct Subscriptions {
     /// The parameters of plain names.
     plain_params: ParamsId,
-    /// The parameters that plain names had before, while they are changed one by
-    /// one.
+    /// The parameters that plain names had before, while they are changed one
+    /// by one.
     former_params: Option<ParamsId>,
     by_key: HashMap<SubscriptionKey, Subscription>,
     /// Names that are subscribed to with other parameters than `plain_params`
@@ -79,7 +80,8 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// No subscriptions; plain names will have these parameters.
+    /// Returns an empty set of subscriptions whose plain names have these
+    /// parameters.
     pub(crate) fn new(plain_params: ParamsId) -> Self {
         Self {
             plain_params,
@@ -132,10 +134,11 @@ impl Subscriptions {
         self.by_key.keys().copied()
     }
 
-    /// Takes out at most `most` subscriptions of a type stream that is closed.
-    /// Indexes and counts are left as they are: nobody reads them any more.
-    pub(crate) fn drain_some(&mut self, most: usize) -> Vec<SubscriptionKey> {
-        let drained = self.by_key.extract_if(|_, _| true).take(most);
+    /// Removes and returns at most `limit` subscriptions of a type stream that
+    /// is closed. Indexes and counts are not updated: they are not read any
+    /// more.
+    pub(crate) fn drain_some(&mut self, limit: usize) -> Vec<SubscriptionKey> {
+        let drained = self.by_key.extract_if(|_, _| true).take(limit);
         drained.map(|(key, _)| key).collect()
     }
 
@@ -155,8 +158,8 @@ impl Subscriptions {
         }
     }
 
-    /// Has a subscription with other parameters than the plain ones found by
-    /// its name.
+    /// Indexes a subscription with other parameters than the plain ones by its
+    /// name.
     pub(crate) fn index_located(&mut self, key: SubscriptionKey) {
         let located = self.locator_params.entry(key.entry).or_default();
         if !located.contains(&key.params) {
@@ -164,9 +167,9 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription to a name of this weight. Returns it, and its
-    /// resolved name if no other subscription resolves to that; `None` if there
-    /// is no such subscription.
+    /// Ends a subscription to a name of this weight. Returns the subscription,
+    /// and its resolved name if no other subscription resolves to that name;
+    /// `None` if there is no such subscription.
     pub(crate) fn remove(
         &mut self,
         key: SubscriptionKey,
@@ -204,12 +207,15 @@ impl Subscriptions {
             .into_iter()
             .flatten()
             .copied();
-        let former = self.former_params.filter(|former| {
+        let former_params = self.former_params.filter(|former_params| {
             // One that a locator makes is among the located ones.
-            let is_located = |all: &Vec<ParamsId>| all.contains(former);
+            let is_located = |params: &Vec<ParamsId>| params.contains(former_params);
             !self.locator_params.get(&entry).is_some_and(is_located)
         });
-        let params = [self.plain_params].into_iter().chain(former).chain(located);
+        let params = [self.plain_params]
+            .into_iter()
+            .chain(former_params)
+            .chain(located);
         let keys = params.map(move |params| SubscriptionKey { entry, params });
         keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
     }
@@ -221,8 +227,8 @@ impl Subscriptions {
     }
 
     /// Sets the resolved name of a subscription; `None` if the resource has the
-    /// requested name, or there is none. Returns the old one if no other
-    /// subscription resolves to that.
+    /// requested name, or there is none. Returns the old resolved name if no
+    /// other subscription resolves to it.
     pub(crate) fn set_resolved_name(
         &mut self,
         key: SubscriptionKey,
@@ -253,13 +259,16 @@ impl Subscriptions {
         self.resolved_counts.get(name).copied().unwrap_or_default()
     }
 
-    /// The subscriptions that resolve to this name. Visits all that resolve to
-    /// another name than the requested one.
+    /// The subscriptions that resolve to this name. Visits all subscriptions
+    /// that resolve to another name than the requested one.
     pub(crate) fn resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
         if self.resolved_count(name) == 0 {
             return Vec::new();
         }
-        let resolving = self.resolved_names.iter().filter(|(_, to)| *to == name);
+        let resolving = self
+            .resolved_names
+            .iter()
+            .filter(|(_, resolved_name)| *resolved_name == name);
         resolving.map(|(key, _)| *key).collect()
     }
 
@@ -267,8 +276,8 @@ impl Subscriptions {
         self.errors.get(&key)
     }
 
-    /// Records an answer that the client ACKed, and the error if it was one. A
-    /// subscription that ended meanwhile is left alone.
+    /// Records an answer that the client ACKed, and the error if it was one.
+    /// Has no effect if the subscription ended in the meantime.
     pub(crate) fn record_answer(
         &mut self,
         key: SubscriptionKey,
@@ -303,42 +312,45 @@ impl Subscriptions {
         !self.located_only.is_empty() || !self.plain_and_located.is_empty()
     }
 
-    /// Whether a plain name makes this subscription, alone or beside a locator.
+    /// Whether a plain name makes this subscription, alone or together with a
+    /// locator.
     pub(crate) fn is_plain(&self, key: SubscriptionKey) -> bool {
         key.params == self.plain_params && !self.located_only.contains(&key)
     }
 
-    /// Sets from a new list whether a plain name, a locator or both make this
-    /// subscription. One that only a plain name makes has no mark.
-    pub(crate) fn set_origins(&mut self, key: SubscriptionKey, plain: bool, located: bool) {
+    /// Records from a new list whether a plain name, a locator or both make
+    /// this subscription. A subscription that only a plain name makes has no
+    /// mark.
+    pub(crate) fn set_origins(&mut self, key: SubscriptionKey, is_plain: bool, is_located: bool) {
         self.plain_and_located.remove(&key);
         self.located_only.remove(&key);
-        if plain && located {
+        if is_plain && is_located {
             self.mark_plain_and_located(key);
-        } else if located {
+        } else if is_located {
             self.mark_located_only(key);
         }
     }
 
-    /// Marks a subscription that a locator made as made by a plain name, too.
+    /// Marks a subscription that a locator made as made by a plain name as
+    /// well.
     pub(crate) fn mark_plain_and_located(&mut self, key: SubscriptionKey) {
         self.located_only.remove(&key);
         self.plain_and_located.insert(key);
     }
 
-    /// Removes one of the two that make a subscription. Returns whether there
+    /// Removes one of the two origins of a subscription. Returns whether there
     /// were two, so that the subscription stays.
     pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
         self.plain_and_located.remove(&key)
     }
 
-    /// Changes the plain parameters. Subscriptions with the old ones keep them,
-    /// until [`Self::end_params_change`]; those of locators with the new ones
-    /// are marked as located only. Returns the plain subscriptions, for the
-    /// caller to change their parameters.
+    /// Changes the plain parameters. Subscriptions with the old parameters keep
+    /// them until [`Self::end_params_change`]; locators' subscriptions with the
+    /// new ones are marked as located only. Returns the plain subscriptions,
+    /// for the caller to change their parameters.
     pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
-        let old = std::mem::replace(&mut self.plain_params, params);
-        self.former_params = Some(old);
+        let former = std::mem::replace(&mut self.plain_params, params);
+        self.former_params = Some(former);
         let located_only = std::mem::take(&mut self.located_only);
         // Those of locators keep the old parameters.
         for key in &located_only {
@@ -349,27 +361,32 @@ impl Subscriptions {
                 let entry = *entry;
                 self.located_only.insert(SubscriptionKey { entry, params });
             }
-            located.retain(|other| *other != params);
+            located.retain(|located_params| *located_params != params);
             !located.is_empty()
         });
 
-        let plain = self.by_key.keys().filter(|key| key.params == old);
-        let mut plain: Vec<SubscriptionKey> = plain.copied().collect();
+        let plain_keys = self.by_key.keys().filter(|key| key.params == former);
+        let mut plain_keys: Vec<SubscriptionKey> = plain_keys.copied().collect();
         if !located_only.is_empty() {
-            plain.retain(|key| !located_only.contains(key));
+            plain_keys.retain(|key| !located_only.contains(key));
         }
-        plain
+        plain_keys
     }
 
-    /// Ends a change of the plain parameters: no plain name has the old ones.
+    /// Ends a change of the plain parameters, once no plain name has the old
+    /// ones.
     pub(crate) fn end_params_change(&mut self) {
         self.former_params = None;
     }
 
     /// Proves that counts and indexes agree with the subscriptions. The error
-    /// says which one does not.
+    /// says which of them does not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let unbounded = self.by_key.values().filter(|s| s.unbounded).count();
+        let unbounded = self
+            .by_key
+            .values()
+            .filter(|subscription| subscription.unbounded)
+            .count();
         if unbounded != self.unbounded_hosts {
             return Err(format!(
                 "{unbounded} unbounded hosts, counted {}",
@@ -377,8 +394,8 @@ impl Subscriptions {
             ));
         }
 
-        let mut answered = self.resolved_names.keys().chain(self.errors.keys());
-        if let Some(key) = answered.find(|key| !self.by_key.contains_key(*key)) {
+        let mut answered_keys = self.resolved_names.keys().chain(self.errors.keys());
+        if let Some(key) = answered_keys.find(|key| !self.by_key.contains_key(*key)) {
             return Err(format!("{key:?} is not subscribed to and has an answer"));
         }
         self.check_resolved_counts()?;
@@ -418,8 +435,8 @@ impl Subscriptions {
 
         let is_plain =
             |params: ParamsId| params == self.plain_params || Some(params) == self.former_params;
-        let with_locator = || self.keys().filter(|key| !is_plain(key.params));
-        for key in with_locator() {
+        let keys_with_locator = || self.keys().filter(|key| !is_plain(key.params));
+        for key in keys_with_locator() {
             let located = self.locator_params.get(&key.entry);
             if !located.is_some_and(|located| located.contains(&key.params)) {
                 return Err(format!(
@@ -428,15 +445,15 @@ impl Subscriptions {
             }
         }
 
-        let found = self.locator_params.values().flatten();
-        let found = found
+        let indexed = self.locator_params.values().flatten();
+        let indexed = indexed
             .filter(|params| Some(**params) != self.former_params)
             .count();
-        let all = with_locator().count();
-        match found == all {
+        let expected = keys_with_locator().count();
+        match indexed == expected {
             true => Ok(()),
             false => Err(format!(
-                "{all} subscriptions with locator parameters, {found} found by name"
+                "{expected} subscriptions with locator parameters, {indexed} found by name"
             )),
         }
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Update, same_variant, variant_of};
-use super::evaluate::{Deferral, Evaluation, MatchingSubscription, absent_answer, resolves_to};
+use super::evaluate::{Deferral, Evaluation, absent_answer};
+use super::matching::{MatchingSubscription, resolves_to};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream, Variant};
 use crate::database::Database;
 use crate::name::Name;
@@ -13,9 +14,9 @@ use crate::order::Removal;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// The surplus of a name and of the names that its subscriptions resolved
-    /// to, as removals. `desired` are its desired resources, and `evaluation`
-    /// has the updates so far.
+    /// Returns the surplus of a name, and of the names that its subscriptions
+    /// resolved to, as removals. `desired` are its desired resources, and
+    /// `evaluation` has the updates so far.
     pub(super) fn surplus(
         &self,
         db: &mut Database,
@@ -24,26 +25,32 @@ impl TypeStream {
         desired: &[Arc<Resource>],
         evaluation: &Evaluation,
     ) -> Vec<Update> {
-        let keys = matching.iter().filter_map(|s| Some(s.named?.0));
+        let keys = matching
+            .iter()
+            .filter_map(|subscription| Some(subscription.named?.0));
         let resolved_names = keys.filter_map(|key| self.subscriptions.resolved_name(key));
-        let other_names: BTreeSet<&Name> = resolved_names.filter(|other| *other != name).collect();
+        let other_names: BTreeSet<&Name> = resolved_names
+            .filter(|resolved| *resolved != name)
+            .collect();
         let names: Vec<&Name> = other_names.into_iter().chain([name]).collect();
 
         let mut removals: Vec<Update> = Vec::new();
-        for other in &names {
+        for held_name in &names {
             // A resource of the same name replaces one of unknown body.
-            let has_desired = desired.iter().any(|new| new.name == **other);
-            for held in self.client_cache.held_after_acks(db, other) {
-                let variant = variant_of(&held.resource);
-                let is_desired = desired.iter().any(|new| same_variant(new, &held.resource));
-                let is_replaced = has_desired && held.has_unknown_body();
+            let has_desired = desired.iter().any(|new| new.name == **held_name);
+            for record in self.client_cache.held_after_acks(db, held_name) {
+                let variant = variant_of(&record.resource);
+                let is_desired = desired
+                    .iter()
+                    .any(|new| same_variant(new, &record.resource));
+                let is_replaced = has_desired && record.has_unknown_body();
                 let is_removed = removals.iter().any(|update| update.variant == variant);
                 if !is_desired
                     && !is_replaced
                     && !is_removed
-                    && !self.is_desired_elsewhere(db, name, &held.resource)
+                    && !self.is_desired_elsewhere(db, name, &record.resource)
                 {
-                    let requested_name = (*other != name).then(|| name.clone());
+                    let requested_name = (*held_name != name).then(|| name.clone());
                     removals.push(Update::remove(variant, requested_name));
                 }
             }
@@ -56,8 +63,8 @@ impl TypeStream {
     }
 
     /// Adds removals of variants that the client may hold from pending
-    /// responses. `names` are sent anew, so that the client keeps none of these
-    /// by a NACK.
+    /// responses. The resources of `names` are sent anew, so that the client
+    /// keeps none of these variants by a NACK.
     fn remove_pending_variants(
         &self,
         db: &mut Database,
@@ -70,9 +77,9 @@ impl TypeStream {
             return;
         }
         for name in names {
-            for held in self.client_cache.maybe_held(db, name) {
-                let variant = variant_of(&held);
-                let is_desired = desired.iter().any(|new| same_variant(new, &held));
+            for record in self.client_cache.maybe_held(db, name) {
+                let variant = variant_of(&record);
+                let is_desired = desired.iter().any(|new| same_variant(new, &record));
                 let is_removed = removals.iter().any(|update| update.variant == variant);
                 if !is_desired && !is_removed && !evaluation.updates_variant(&variant) {
                     removals.push(Update::remove(variant, None));
@@ -81,22 +88,22 @@ impl TypeStream {
         }
     }
 
-    /// Whether a pending response removes something of the name, or replaces a
-    /// resource of unknown body. The client may NACK it, so whatever else is
-    /// sent of the name has to contain all its variants.
+    /// Whether a pending response removes a variant of the name, or replaces a
+    /// resource of unknown body. The client may NACK it, so every later
+    /// response about the name has to contain all its variants.
     pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
         if self.kind.on_demand {
             return false;
         }
-        let held = self.client_cache.held(db, name);
+        let held_resources = self.client_cache.held(db, name);
         let mut pending_acks = self.client_cache.pending_acks().iter();
         pending_acks.any(|pending_ack| pending_ack.removes(name))
-            || held.iter().any(CachedResource::has_unknown_body)
+            || held_resources.iter().any(CachedResource::has_unknown_body)
     }
 
-    /// Keeps what an undeliverable resource would have replaced, and withholds
-    /// every upsert that would be a second variant beside it for some
-    /// subscription (TP2). Returns the removals that remain.
+    /// Keeps the resources that an undeliverable resource would have replaced,
+    /// and withholds every upsert that would be a second variant in addition to
+    /// them for some subscription (TP2). Returns the removals that remain.
     pub(super) fn keep_for_undeliverable(
         &self,
         db: &mut Database,
@@ -116,37 +123,41 @@ impl TypeStream {
         }
 
         // Each upsert that is withheld is undeliverable, too, and may keep more.
-        let mut kept: Vec<Update> = Vec::new();
+        let mut kept_removals: Vec<Update> = Vec::new();
         while !undeliverable.is_empty() {
-            let is_affected =
-                |s: &&MatchingSubscription| undeliverable.iter().any(|new| resolves_to(s, new));
+            let is_affected = |subscription: &&MatchingSubscription| {
+                undeliverable
+                    .iter()
+                    .any(|new| resolves_to(subscription, new))
+            };
             let affected: Vec<_> = matching.iter().filter(is_affected).collect();
             let stays = |update: &mut Update| {
                 let mut affected = affected.iter();
-                affected.any(|s| self.variant_matches(db, s, &update.variant))
+                affected.any(|subscription| self.variant_matches(db, subscription, &update.variant))
                     && !self.is_second_beside_held(db, matching, &update.variant)
             };
-            kept.extend(removals.extract_if(.., stays));
-            undeliverable = self.withhold_second_variant(db, matching, &kept, evaluation);
+            kept_removals.extend(removals.extract_if(.., stays));
+            undeliverable = self.withhold_second_variant(db, matching, &kept_removals, evaluation);
         }
-        removals.extend(self.drop_redundant_kept(db, matching, &mut kept));
+        removals.extend(self.drop_redundant_kept(db, matching, &mut kept_removals));
         removals
     }
 
     /// Whether a variant would be a second one for a subscription that matches
     /// it, and that resolves to another variant which the client has accepted
-    /// (TP2). So it may be after the parameters of a client changed.
+    /// (TP2). This is possible after the parameters of a client changed.
     fn is_second_beside_held(
         &self,
         db: &mut Database,
         matching: &[MatchingSubscription],
         variant: &Variant,
     ) -> bool {
-        let held = self.client_cache.held_after_acks(db, &variant.0);
+        let held_resources = self.client_cache.held_after_acks(db, &variant.0);
         let is_held = |resource: &Arc<Resource>| {
-            let resolved = variant_of(resource);
-            let mut accepted = held.iter().filter(|held| held.is_accepted());
-            resolved != *variant && accepted.any(|held| held.is_variant(&resolved))
+            let resolved_variant = variant_of(resource);
+            let mut accepted = held_resources.iter().filter(|record| record.is_accepted());
+            resolved_variant != *variant
+                && accepted.any(|record| record.is_variant(&resolved_variant))
         };
         let mut matching = matching.iter();
         matching.any(|s| {
@@ -156,7 +167,8 @@ impl TypeStream {
 
     /// Takes out of `kept` the removals of variants that no subscription needs:
     /// each subscription that matches one has another kept variant that the
-    /// client surely holds. So it is where the parameters of a client changed.
+    /// client surely holds. This is possible after the parameters of a client
+    /// changed.
     fn drop_redundant_kept(
         &self,
         db: &mut Database,
@@ -164,40 +176,44 @@ impl TypeStream {
         kept: &mut Vec<Update>,
     ) -> Vec<Update> {
         let names: BTreeSet<&Name> = kept.iter().map(Update::name).collect();
-        let held = names
+        let held_resources = names
             .into_iter()
             .flat_map(|name| self.client_cache.held_after_acks(db, name));
         // A whole set lists resources that may have been dropped, too.
-        let is_sure = |held: &CachedResource| {
-            held.is_accepted() || (self.sends_whole_sets() && held.was_accepted())
+        let is_sure = |record: &CachedResource| {
+            record.is_accepted() || (self.sends_whole_sets() && record.was_accepted())
         };
-        let held: Vec<CachedResource> = held.filter(is_sure).collect();
+        let held_resources: Vec<CachedResource> = held_resources.filter(is_sure).collect();
 
-        let mut redundant = Vec::new();
+        let mut redundant_removals = Vec::new();
         let mut index = 0;
         while let Some(update) = kept.get(index) {
             let mut users = matching
                 .iter()
-                .filter(|s| self.variant_matches(db, s, &update.variant))
+                .filter(|subscription| self.variant_matches(db, subscription, &update.variant))
                 .peekable();
             let has_other = |matching: &MatchingSubscription| {
-                let mut others = kept.iter().filter(|other| other.variant != update.variant);
-                others.any(|other| {
-                    let is_held = held.iter().any(|held| held.is_variant(&other.variant));
-                    is_held && self.variant_matches(db, matching, &other.variant)
+                let mut other_removals = kept
+                    .iter()
+                    .filter(|other_removal| other_removal.variant != update.variant);
+                other_removals.any(|other_removal| {
+                    let is_held = held_resources
+                        .iter()
+                        .any(|record| record.is_variant(&other_removal.variant));
+                    is_held && self.variant_matches(db, matching, &other_removal.variant)
                 })
             };
             match users.peek().is_some() && users.all(has_other) {
-                true => redundant.push(kept.remove(index)),
+                true => redundant_removals.push(kept.remove(index)),
                 false => index += 1,
             }
         }
-        redundant
+        redundant_removals
     }
 
     /// Takes out of an evaluation the upserts that would be a second variant
-    /// for some subscription, beside a kept one. Returns their resources, which
-    /// are undeliverable now, too.
+    /// for some subscription, in addition to a kept one. Returns their
+    /// resources, which are undeliverable now, too.
     fn withhold_second_variant(
         &self,
         db: &Database,
@@ -214,7 +230,9 @@ impl TypeStream {
         };
         let is_second = |update: &mut Update| {
             update.resource.as_ref().is_some_and(|new| {
-                let mut resolving = matching.iter().filter(|s| resolves_to(s, new));
+                let mut resolving = matching
+                    .iter()
+                    .filter(|subscription| resolves_to(subscription, new));
                 resolving.any(keeps_another)
             })
         };
@@ -224,7 +242,7 @@ impl TypeStream {
 
     /// Evaluates removals: they are sent now, or deferred until the resource is
     /// no longer in use. Only the removal of a whole name is deferred; its
-    /// subscriptions are answered meanwhile.
+    /// subscriptions are answered in the meantime.
     pub(super) fn evaluate_removals(
         &self,
         db: &mut Database,
@@ -234,7 +252,9 @@ impl TypeStream {
         removals: Vec<Update>,
         evaluation: &mut Evaluation,
     ) {
-        let is_desired = matching.iter().any(|s| s.choice.resource().is_some());
+        let is_desired = matching
+            .iter()
+            .any(|subscription| subscription.choice.resource().is_some());
         let removes_name =
             !is_desired && !self.kind.on_demand && matching.len() <= 1 && !removals.is_empty();
         if removes_name && self.must_defer_removal(db, context, name, matching) {
@@ -245,9 +265,9 @@ impl TypeStream {
         evaluation.updates.extend(removals);
     }
 
-    /// Whether the removal of a name waits. It does not for a client that
-    /// resumed with a referrer, since that waits for an answer about the name
-    /// (S82).
+    /// Whether the removal of a name waits. It does not wait for a client that
+    /// resumed with a referrer, since the referrer waits for an answer about
+    /// the name (S82).
     fn must_defer_removal(
         &self,
         db: &mut Database,
@@ -258,33 +278,43 @@ impl TypeStream {
         let order = context.order;
         let is_awaited = matching.iter().any(MatchingSubscription::is_resumed)
             && order.is_referenced(db, &self.type_url, name);
-        let held = self.client_cache.held(db, name);
+        let held_resources = self.client_cache.held(db, name);
         let removal = Removal {
             type_url: &self.type_url,
             name,
-            by_name: matching.iter().any(|s| s.named.is_some()),
+            by_name: matching
+                .iter()
+                .any(|subscription| subscription.named.is_some()),
             has_invalid_cluster: self.sends_invalid_clusters()
-                && held.iter().all(CachedResource::has_unknown_body),
+                && held_resources.iter().all(CachedResource::has_unknown_body),
         };
         !is_awaited && order.must_defer_removal(db, removal)
     }
 
     /// Whether a resource that the client holds is desired on account of
-    /// another name than `evaluated`: a subscription to it resolves to the
-    /// resource, or a cursor covers it.
-    fn is_desired_elsewhere(&self, db: &mut Database, evaluated: &Name, held: &Resource) -> bool {
-        let name = &held.name;
-        let own_subscriptions = self.subscriptions_of(db, evaluated);
+    /// another name than `evaluated`: a subscription to that name resolves to
+    /// the resource, or a cursor covers it.
+    fn is_desired_elsewhere(
+        &self,
+        db: &mut Database,
+        evaluated: &Name,
+        held_resource: &Resource,
+    ) -> bool {
+        let name = &held_resource.name;
+        let evaluated_subscriptions = self.subscriptions_of(db, evaluated);
         let is_other = |key: &SubscriptionKey| {
-            let mut own = own_subscriptions.iter();
-            !own.any(|(own, _)| own == key)
+            let mut subscription = evaluated_subscriptions.iter();
+            !subscription.any(|(subscription, _)| subscription == key)
         };
         // A resource without a body stands for any of its name.
         let is_held = |resource: &Arc<Resource>| {
-            same_variant(resource, held) || (held.body.is_none() && resource.name == *name)
+            same_variant(resource, held_resource)
+                || (held_resource.body.is_none() && resource.name == *name)
         };
 
-        let candidates = self.subscriptions_that_may_resolve_to(db, held).into_iter();
+        let candidates = self
+            .subscriptions_that_may_resolve_to(db, held_resource)
+            .into_iter();
         let mut choices = candidates.filter(is_other).map(|key| self.resolve(db, key));
         let is_desired = choices.any(|choice| choice.resource().is_some_and(is_held));
         let is_other_name = name != evaluated;
@@ -297,22 +327,22 @@ impl TypeStream {
     fn subscriptions_that_may_resolve_to(
         &self,
         db: &Database,
-        held: &Resource,
+        resource: &Resource,
     ) -> Vec<SubscriptionKey> {
-        let matches_any = held.facts().domains.have_wildcards() || held.body.is_none();
+        let matches_any = resource.facts().domains.have_wildcards() || resource.body.is_none();
         if self.kind.on_demand && matches_any {
             return self.subscriptions.keys().collect();
         }
-        let names = held.other_names().chain([held.name.clone()]);
-        let by_name = names.flat_map(|name| self.subscriptions_of(db, &name));
-        let by_name = by_name.map(|(key, _)| key);
-        let resolving = self.subscriptions.resolving_to(&held.name);
-        by_name.chain(resolving).collect()
+        let names = resource.other_names().chain([resource.name.clone()]);
+        let named = names.flat_map(|name| self.subscriptions_of(db, &name));
+        let name_keys = named.map(|(key, _)| key);
+        let resolving = self.subscriptions.resolving_to(&resource.name);
+        name_keys.chain(resolving).collect()
     }
 
     /// Answers the subscriptions that resolve to no resource: with an error, or
-    /// that there is none. Everything of the name waits while the client must
-    /// not be told so (S81, S82).
+    /// with the absence of the name. The whole name is deferred while the
+    /// client must not be told of its absence (S81, S82).
     pub(super) fn evaluate_absence(
         &self,
         db: &mut Database,
@@ -321,7 +351,9 @@ impl TypeStream {
         matching: &[MatchingSubscription],
         evaluation: &mut Evaluation,
     ) {
-        let absent = matching.iter().filter(|s| s.choice.resource().is_none());
+        let absent = matching
+            .iter()
+            .filter(|subscription| subscription.choice.resource().is_none());
         let absent: Vec<&MatchingSubscription> = absent.collect();
         if absent.is_empty() || evaluation.deferral != Deferral::None {
             return;
@@ -335,19 +367,27 @@ impl TypeStream {
             let last_answer = self.last_answer(*key, *subscription);
             removes || subscription.resend || last_answer != AnswerKind::Absent
         };
-        let owed = absent.iter().filter_map(|s| s.named).filter(is_owed);
-        let owed: Vec<(SubscriptionKey, Subscription)> = owed.collect();
+        let owed_subscriptions = absent
+            .iter()
+            .filter_map(|subscription| subscription.named)
+            .filter(is_owed);
+        let owed_subscriptions: Vec<(SubscriptionKey, Subscription)> = owed_subscriptions.collect();
 
         // While another variant is left, the name itself is not removed (S41).
         let is_left = matching.len() > absent.len();
-        let mut subscriptions = owed.iter().map(|(_, subscription)| *subscription);
-        if !is_left && subscriptions.any(|s| self.withholds_absence(db, context, name, s)) {
+        let mut subscriptions = owed_subscriptions
+            .iter()
+            .map(|(_, subscription)| *subscription);
+        if !is_left
+            && subscriptions
+                .any(|subscription| self.withholds_absence(db, context, name, subscription))
+        {
             evaluation.clear();
             evaluation.deferral = Deferral::Removal;
             return self.answer_while_kept(db, name, matching, evaluation);
         }
 
-        for (key, subscription) in owed {
+        for (key, subscription) in owed_subscriptions {
             // A client that requests a host waits for more than the removal of
             // its old one.
             if removes && subscription.resend && self.kind.on_demand {

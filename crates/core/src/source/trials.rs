@@ -31,11 +31,11 @@ pub(super) struct Suspects {
     pub(super) upsert_count: usize,
 }
 
-/// NACKs in a row after which trials are slowed down: more than bisection needs
-/// to find one bad resource among all that there can be.
+/// The number of NACKs in a row after which trials are slowed down: more than
+/// bisection needs to find one bad resource among all that are possible.
 const MAX_CONSECUTIVE_NACKS: u32 = 256;
 
-/// The time between two trials then.
+/// The time between two trials after so many NACKs.
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
@@ -90,27 +90,29 @@ impl TypeStream {
         quarantined.collect()
     }
 
-    /// Clears suspects that the client accepted before in the same version:
-    /// another one is the reason of the NACK. Without another, they stay.
+    /// Clears suspects that the client accepted before in the same version,
+    /// since another suspect must be the reason of the NACK. If there is no
+    /// other, they stay.
     fn clear_accepted(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_new = |update: &Update| {
-            let held = self.client_cache.held(db, update.name());
-            let mut accepted = held.iter().filter(|held| held.is_accepted());
-            let sent = update.resource.as_ref();
-            !accepted.any(|held| {
-                held.is_variant(&update.variant)
-                    && sent.is_some_and(|sent| sent.version == held.resource.version)
+            let held_resources = self.client_cache.held(db, update.name());
+            let mut accepted = held_resources.iter().filter(|record| record.is_accepted());
+            let suspect = update.resource.as_ref();
+            !accepted.any(|record| {
+                record.is_variant(&update.variant)
+                    && suspect.is_some_and(|suspect| suspect.version == record.resource.version)
             })
         };
-        let new: Vec<bool> = suspects.iter().map(is_new).collect();
-        if new.contains(&true) {
-            let mut new = new.into_iter();
-            suspects.retain(|_| new.next().unwrap_or(true));
+        let new_flags: Vec<bool> = suspects.iter().map(is_new).collect();
+        if new_flags.contains(&true) {
+            let mut new_flags = new_flags.into_iter();
+            suspects.retain(|_| new_flags.next().unwrap_or(true));
         }
     }
 
-    /// Sends the suspects again that came beside a resource in quarantine: it
-    /// is the reason of the NACK. Returns whether there is such a resource.
+    /// Resends the suspects if they came together with a resource in
+    /// quarantine, which is the reason of the NACK. Returns whether there is
+    /// such a resource.
     fn resend_beside_quarantined(&mut self, suspects: &[Update]) -> bool {
         let is_quarantined = |update: &&Update| {
             let sent = update.resource.as_ref();
@@ -126,8 +128,9 @@ impl TypeStream {
         true
     }
 
-    /// Records suspects, and adds two trials with half of them each, before all
-    /// other trials. `is_complete` is whether they are all that was NACKed.
+    /// Records suspects, and adds two trials with half of them each before all
+    /// other trials. `is_complete` is whether they are all resources of the
+    /// NACKed response.
     fn add_trials(
         &mut self,
         db: &mut Database,
@@ -135,7 +138,7 @@ impl TypeStream {
         is_complete: bool,
         error: &ErrorDetail,
     ) {
-        suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
+        suspects.sort_by(|left, right| left.variant.cmp(&right.variant));
         let halves = self.bisect(db, &suspects, is_complete, error);
         for half in halves.into_iter().rev() {
             self.trials.push_front(half);
@@ -143,15 +146,15 @@ impl TypeStream {
 
         for update in suspects {
             let requested_name = update.requested_name().clone();
-            if let Some(sent) = update.resource {
-                let suspect = (sent.version.clone(), requested_name);
+            if let Some(resource) = update.resource {
+                let suspect = (resource.version.clone(), requested_name);
                 self.suspects.insert(update.variant, suspect);
             }
         }
     }
 
-    /// Selects the next trial of which something is left to send: suspects that
-    /// have changed are sent as changes. Nothing is selected before the pause
+    /// Selects the next trial that still has something to send: suspects that
+    /// have changed are sent as changes. Selects nothing before the pause
     /// between two trials is over.
     pub(super) fn select_trial(
         &mut self,
@@ -160,7 +163,7 @@ impl TypeStream {
         push: &mut Push,
     ) {
         let paused_until = self.next_trial_at();
-        if paused_until.is_some_and(|until| context.now < until) {
+        if paused_until.is_some_and(|moment| context.now < moment) {
             return;
         }
 
@@ -201,15 +204,15 @@ impl TypeStream {
         unchanged
     }
 
-    /// The moment until which the next trial waits; `None` if it need not. A
-    /// client that NACKs everything gets a bounded share of the work (S69).
+    /// The moment until which the next trial waits; `None` if it need not wait.
+    /// A client that NACKs everything gets a bounded share of the work (S69).
     pub(super) fn next_trial_at(&self) -> Option<Moment> {
         let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
         is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)
     }
 
     /// Drops suspects that have changed since, with all variants of their
-    /// names, which are sent together. Their names become dirty.
+    /// names, because these are sent together. Their names become dirty.
     fn drop_changed_suspects(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_changed = |update: &&Update| {
             let sent = update.resource.as_ref();
@@ -225,10 +228,11 @@ impl TypeStream {
             .extend(dropped.map(|update| update.requested_name().clone()));
     }
 
-    /// Ends the suspicion of the variants of a name, where an update of the
-    /// name replaces all that is held of it and has something new: the suspects
-    /// are sent with that. So it is in SotW, and where the client holds
-    /// something of unknown body. Elsewhere the suspects wait for their trial.
+    /// Ends the suspicion of the variants of a name if an update of the name
+    /// replaces all resources held of it and has something new: the suspects
+    /// are sent with that update. This is so in SotW, and where the client
+    /// holds a resource of unknown body. Elsewhere the suspects wait for their
+    /// trial.
     pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
         if self.kind.on_demand {
             return;
@@ -241,9 +245,9 @@ impl TypeStream {
             return;
         }
 
-        let held = self.client_cache.held(db, name);
+        let held_resources = self.client_cache.held(db, name);
         let replaces_all =
-            self.mode == Mode::Sotw || held.iter().any(CachedResource::has_unknown_body);
+            self.mode == Mode::Sotw || held_resources.iter().any(CachedResource::has_unknown_body);
         if replaces_all && self.desires_new_variant(db, name) {
             for variant in &suspected {
                 self.suspects.remove(variant);
@@ -254,14 +258,14 @@ impl TypeStream {
     /// Whether a desired variant of a name is no suspect, can be delivered, and
     /// was not sent yet.
     fn desires_new_variant(&self, db: &mut Database, name: &Name) -> bool {
-        let after = self.client_cache.held_after_acks(db, name);
+        let held_after = self.client_cache.held_after_acks(db, name);
         let is_new = |new: &Arc<Resource>| {
-            let is_sent = |held: &CachedResource| {
-                let same = held.resource.version == new.version;
-                same && same_variant(&held.resource, new)
+            let is_sent = |record: &CachedResource| {
+                let same_version = record.resource.version == new.version;
+                same_version && same_variant(&record.resource, new)
             };
             let is_suspect = self.suspects.contains_key(&variant_of(new));
-            !is_suspect && !self.is_undeliverable(new) && !after.iter().any(is_sent)
+            !is_suspect && !self.is_undeliverable(new) && !held_after.iter().any(is_sent)
         };
         self.desired_resources(db, name).iter().any(is_new)
     }
@@ -278,9 +282,11 @@ impl TypeStream {
         }
 
         let desired = self.desired_resources(db, &name);
-        let is_replaced = |held: &CachedResource| {
-            let stays = desired.iter().any(|new| same_variant(new, &held.resource));
-            !held.has_unknown_body() && !stays
+        let is_replaced = |record: &CachedResource| {
+            let stays = desired
+                .iter()
+                .any(|new| same_variant(new, &record.resource));
+            !record.has_unknown_body() && !stays
         };
         self.client_cache.held(db, &name).iter().any(is_replaced)
     }
@@ -292,25 +298,25 @@ impl TypeStream {
         &self,
         db: &mut Database,
         requested_name: &Name,
-        sent: &Variant,
+        variant: &Variant,
         version: &Version,
     ) -> bool {
         let subscriptions = self.subscriptions_of(db, requested_name).into_iter();
         let mut choices: Vec<_> = subscriptions
             .map(|(key, _)| self.resolve(db, key))
             .collect();
-        choices.extend(self.cursor_choice(db, &sent.0));
-        let own = self.own_resources(db, &sent.0);
+        choices.extend(self.cursor_choice(db, &variant.0));
+        let own_resources = self.own_resources(db, &variant.0);
         let desired = choices.iter().filter_map(|choice| choice.resource());
-        let mut sent_again = desired.chain(&own);
-        sent_again.any(|new| variant_of(new) == *sent && new.version == *version)
+        let mut sent_resources = desired.chain(&own_resources);
+        sent_resources.any(|new| variant_of(new) == *variant && new.version == *version)
     }
 
-    /// Bisects suspects. If the text of the NACK mentions some of them, those
-    /// and the rest are the two halves: the text decides the order of trials,
+    /// Bisects suspects. If the text of the NACK mentions some of them, these
+    /// and the others are the two halves: the text decides the order of trials,
     /// never who is to blame (S64). Updates of one group stay in one half,
-    /// unless one group is all that was NACKed (`is_complete`). One suspect
-    /// makes one half.
+    /// unless one group is everything that was NACKed (`is_complete`). One
+    /// suspect makes one half.
     fn bisect(
         &self,
         db: &mut Database,
@@ -330,12 +336,12 @@ impl TypeStream {
         };
 
         let is_mentioned = |index: &usize| error_mentions(error, suspects[*index].name());
-        let (mentioned, rest): (Vec<_>, Vec<_>) = groups
+        let (mentioned_groups, other_groups): (Vec<_>, Vec<_>) = groups
             .iter()
             .cloned()
             .partition(|group| group.iter().any(is_mentioned));
-        if !mentioned.is_empty() && !rest.is_empty() {
-            return vec![variants(&rest), variants(&mentioned)];
+        if !mentioned_groups.is_empty() && !other_groups.is_empty() {
+            return vec![variants(&other_groups), variants(&mentioned_groups)];
         }
 
         let right = groups.split_off(groups.len() / 2);
@@ -344,7 +350,7 @@ impl TypeStream {
     }
 
     /// Puts a resource that was NACKed alone into quarantine: its subscriptions
-    /// get an answer in its place. Returns `None` for a removal.
+    /// get an answer in its place. Returns `None` if the update is a removal.
     fn quarantine_update(&mut self, db: &mut Database, update: Update) -> Option<Quarantined> {
         let requested_name = update.requested_name().clone();
         let resource = update.resource?;
@@ -367,10 +373,10 @@ impl TypeStream {
     fn resend_waiting(&mut self, db: &mut Database, host: &Name) {
         for (key, subscription) in self.subscriptions_of(db, host) {
             let resolved_name = self.subscriptions.resolved_name(key).unwrap_or(host);
-            let held = self.client_cache.held(db, resolved_name);
+            let held_resources = self.client_cache.held(db, resolved_name);
             let waits = match subscription.acked_answer {
                 AnswerKind::Absent => false,
-                AnswerKind::Resource => !held.iter().any(CachedResource::is_accepted),
+                AnswerKind::Resource => !held_resources.iter().any(CachedResource::is_accepted),
                 AnswerKind::Unanswered | AnswerKind::Error => true,
             };
             if let Some(subscription) = self.subscriptions.get_mut(key).filter(|_| waits) {

@@ -15,12 +15,12 @@ use crate::name::Name;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// Sets the timers of the resources in a push to half their TTL: one that
-    /// was just sent needs no renewal for a while (S59). The timers of removals
-    /// and of resources without a TTL are cancelled (S60). `wraps` is whether a
-    /// SotW client reads a TTL at all (S58).
+    /// Sets the timers of the resources in a push to half their TTL: a resource
+    /// that was just sent needs no renewal until then (S59). The timers of
+    /// removals and of resources without a TTL are cancelled (S60). `wraps` is
+    /// whether a SotW client reads a TTL at all (S58).
     pub(crate) fn start_ttl_timers(&mut self, push: &Push, wraps: bool, now: Moment) {
-        let has_ttl = push.resources().any(|r| r.ttl.is_some());
+        let has_ttl = push.resources().any(|resource| resource.ttl.is_some());
         if !has_ttl && self.ttl_timers.next().is_none() {
             return;
         }
@@ -44,9 +44,9 @@ impl TypeStream {
         !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
     }
 
-    /// Takes the heartbeats that are due, and sets their timers again. On a
-    /// SotW stream there are none: the names are resent instead. A name whose
-    /// resource is about to change needs neither.
+    /// Takes the heartbeats that are due, and sets their timers again. A SotW
+    /// stream has none: its names are resent instead. A name whose resource is
+    /// about to change needs neither.
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
@@ -56,7 +56,7 @@ impl TypeStream {
             }
             match self.mode {
                 Mode::Delta => {
-                    if let Some(ttl) = renewed.iter().filter_map(|r| r.ttl).min() {
+                    if let Some(ttl) = renewed.iter().filter_map(|resource| resource.ttl).min() {
                         self.ttl_timers.set(name, now + ttl / 2);
                     }
                     heartbeats.extend(renewed);
@@ -71,10 +71,14 @@ impl TypeStream {
     /// desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let desired = self.desired_resources(db, name);
-        let is_desired = |held: &Arc<Resource>| desired.iter().any(|new| same_resource(new, held));
-        let held = self.client_cache.held(db, name).into_iter();
-        let accepted = held.filter(|held| held.is_accepted());
-        let resources = accepted.map(|held| held.resource);
+        let is_desired = |record: &Arc<Resource>| {
+            desired
+                .iter()
+                .any(|resource| same_resource(resource, record))
+        };
+        let held_resources = self.client_cache.held(db, name).into_iter();
+        let accepted = held_resources.filter(|record| record.is_accepted());
+        let resources = accepted.map(|record| record.resource);
         resources.filter(is_desired).collect()
     }
 

@@ -14,9 +14,9 @@ use crate::params::ParamsId;
 use crate::resource::Version;
 
 impl TypeStream {
-    /// Subscribes to a scope. If the client was subscribed before, all of it is
-    /// resent (S28). Otherwise a cursor is opened, which resumes at the initial
-    /// versions if there are any.
+    /// Subscribes to a scope. If the client was subscribed before, the whole
+    /// scope is resent (S28). Otherwise a cursor is opened, which resumes at
+    /// the initial versions if there are any.
     pub(crate) fn subscribe_scope(
         &mut self,
         db: &mut Database,
@@ -33,10 +33,10 @@ impl TypeStream {
         let id = db.open_cursor(self.subscriber, scope);
         // Nothing was sent by the cursor, so records and subscriptions count.
         let keys = self.subscriptions.keys();
-        let subscribed = keys.map(|key| db.name(self.type_id, key.entry).clone());
+        let subscribed_names = keys.map(|key| db.name(self.type_id, key.entry).clone());
         let records = self.client_cache.records();
-        let recorded = records.map(|held| held.resource.name.clone());
-        let exceptions: BTreeSet<Name> = recorded.chain(subscribed).collect();
+        let recorded_names = records.map(|record| record.resource.name.clone());
+        let exceptions: BTreeSet<Name> = recorded_names.chain(subscribed_names).collect();
         self.client_cache.add_cursor(Cursor::new(scope.clone(), id));
         for name in exceptions {
             self.client_cache.mark_exception(&name);
@@ -58,8 +58,8 @@ impl TypeStream {
             if self.client_cache.held_after_acks(db, &name).is_empty()
                 && self.subscriptions_of(db, &name).is_empty()
             {
-                let held = CachedResource::unknown_body(name.clone(), Version::unknown());
-                self.client_cache.record(db, held);
+                let record = CachedResource::unknown_body(name.clone(), Version::unknown());
+                self.client_cache.record(db, record);
                 self.dirty.insert(name);
             }
         }
@@ -79,22 +79,22 @@ impl TypeStream {
 
     /// Compares the versions that a client holds with the view of a cursor:
     /// names of another version, names that the client lacks, and names that
-    /// the view does not list. The resume point that it adds serves all clients
-    /// that hold the same.
+    /// the view does not list. Returns the resume point, which serves all
+    /// clients that hold the same.
     fn compare_with_view(
         &self,
         db: &mut Database,
         id: CursorId,
         initial: &InitialVersions,
     ) -> Arc<ResumePoint> {
-        let listed = db.view_changes(id, 0);
+        let changes = db.view_changes(id, 0);
         let mut differing = Vec::new();
-        for (name, resource) in &listed.items {
+        for (name, resource) in &changes.items {
             let Some(resource) = resource else { continue };
             let version = initial.get(name);
             if version != Some(&resource.version) {
-                let held = version.map(|version| self.resumed_resource(db, name, version));
-                differing.push((name.clone(), held.map(|held| held.resource)));
+                let record = version.map(|version| self.resumed_resource(db, name, version));
+                differing.push((name.clone(), record.map(|record| record.resource)));
             }
         }
 
@@ -104,15 +104,15 @@ impl TypeStream {
         };
         // The client holds them, and the view does not list them.
         let strays = initial.iter().filter(|(name, _)| covers(name));
-        let strays = strays.filter(|(name, _)| listed.find(name).is_none());
+        let strays = strays.filter(|(name, _)| changes.find(name).is_none());
         differing.extend(strays.map(|(name, version)| {
-            let held = self.resumed_resource(db, name, version);
-            (name.clone(), Some(held.resource))
+            let record = self.resumed_resource(db, name, version);
+            (name.clone(), Some(record.resource))
         }));
         db.add_resume_point(id, initial, differing)
     }
 
-    /// Unsubscribes from a scope; nothing happens if the client is not
+    /// Unsubscribes from a scope, or does nothing if the client is not
     /// subscribed to it. Names that another scope covers, too, are resent in
     /// delta, since the client may have dropped them. All others are forgotten.
     pub(crate) fn unsubscribe_scope(&mut self, db: &mut Database, scope: &Scope) {
@@ -135,7 +135,7 @@ impl TypeStream {
     }
 
     /// The names that a cursor and another one both cover, as far as the client
-    /// holds them or the other one lists them.
+    /// holds them or the other cursor lists them.
     fn names_shared_with_others(&self, db: &mut Database, cursor: &Cursor) -> BTreeSet<Name> {
         let cursors = self.client_cache.cursors().iter();
         let others: Vec<&Cursor> = cursors.filter(|other| other.id != cursor.id).collect();
@@ -166,12 +166,12 @@ impl TypeStream {
     }
 
     /// Resends the names that a cursor lists and another cursor covers (S30);
-    /// with `own`, also those that the cursor covers itself. A name that the
-    /// client is subscribed to is resent either way. Records of other names
-    /// stay: these are still to be removed.
-    fn resend_listed(&mut self, db: &mut Database, cursor: CursorId, own: bool) {
+    /// if `with_own` is set, also those that the cursor covers itself. A name
+    /// that the client is subscribed to is resent either way. Records of other
+    /// names stay: their removals are still to be sent.
+    fn resend_listed(&mut self, db: &mut Database, cursor: CursorId, with_own: bool) {
         let is_alone = self.client_cache.cursors().len() == 1;
-        if is_alone && !own {
+        if is_alone && !with_own {
             return;
         }
 
@@ -180,7 +180,7 @@ impl TypeStream {
             if self.is_subscribed(db, name, self.params) {
                 self.resend_plain(db, name);
             } else if let Some(covering) = self.client_cache.covering_cursor(name)
-                && (own || covering.id != cursor)
+                && (with_own || covering.id != cursor)
             {
                 self.client_cache.make_exception(db, name);
                 self.resend_names.insert(name.clone());
@@ -190,14 +190,14 @@ impl TypeStream {
     }
 
     /// Replaces all cursors by cursors with other parameters, at the head of
-    /// their views. All names of the old and new views become dirty, and
+    /// their views. All names of the old and new views become dirty, and become
     /// exceptions that record what the client holds. Returns these names.
     pub(super) fn change_cursor_params(
         &mut self,
         db: &mut Database,
         params: ParamsId,
     ) -> BTreeSet<Name> {
-        let held = self.held_by_cursors(db);
+        let held_resources = self.held_by_cursors(db);
         let exceptions = self.client_cache.exceptions().clone();
         self.reopen_cursors(db, params);
         for name in &exceptions {
@@ -206,36 +206,36 @@ impl TypeStream {
 
         let mut names: BTreeMap<Name, Vec<CachedResource>> = BTreeMap::new();
         for cursor in self.client_cache.cursors() {
-            let listed = db.list(cursor.id).into_iter();
-            names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
+            let resources = db.list(cursor.id).into_iter();
+            names.extend(resources.map(|resource| (resource.name.clone(), Vec::new())));
         }
-        names.extend(held);
+        names.extend(held_resources);
 
         // No advance contains earlier changes of exceptions: the cursors begin
         // at the head.
-        let mut changed = exceptions.clone();
-        for (name, held) in names {
+        let mut changed_names = exceptions.clone();
+        for (name, held_resources) in names {
             if !exceptions.contains(&name) {
                 self.client_cache
-                    .edit_records(db, &name, |records| *records = held);
+                    .edit_records(db, &name, |records| *records = held_resources);
             }
-            changed.insert(name);
+            changed_names.insert(name);
         }
-        self.dirty.extend(changed.iter().cloned());
-        changed
+        self.dirty.extend(changed_names.iter().cloned());
+        changed_names
     }
 
-    /// The resources that the client holds of the names that it has by cursors.
+    /// The resources that the client holds by cursors, by their names.
     fn held_by_cursors(&self, db: &mut Database) -> HashMap<Name, Vec<CachedResource>> {
-        let mut held: HashMap<Name, Vec<CachedResource>> = HashMap::new();
+        let mut held_resources: HashMap<Name, Vec<CachedResource>> = HashMap::new();
         for cursor in self.client_cache.cursors() {
             for resource in cursor.held_resources(db) {
                 let name = resource.name.clone();
-                let of_name = self.client_cache.held(db, &name);
-                held.entry(name).or_insert(of_name);
+                let records = self.client_cache.held(db, &name);
+                held_resources.entry(name).or_insert(records);
             }
         }
-        held
+        held_resources
     }
 
     /// Closes all cursors, and opens others with these parameters for the same

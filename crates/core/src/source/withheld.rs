@@ -13,8 +13,8 @@ use crate::database::{CursorId, Database};
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// The names of which something is withheld; `None` for a client that may have
-/// everything, as most.
+/// The names of which a resource is withheld; `None` for a client that may have
+/// everything, as most may.
 #[derive(Debug)]
 pub(crate) struct Withheld(Option<Box<Names>>);
 
@@ -22,23 +22,24 @@ pub(crate) struct Withheld(Option<Box<Names>>);
 struct Names {
     /// By requested name, the version that is withheld.
     versions: BTreeMap<Name, Version>,
-    /// Those that were not reported yet.
+    /// Names and versions that were not reported yet.
     unreported: Vec<(Name, Version)>,
 }
 
 impl Withheld {
-    /// Nothing is withheld yet; nothing ever is unless `is_on`.
+    /// Returns a state in which nothing is withheld yet; nothing ever is unless
+    /// `is_on`.
     pub(super) fn new(is_on: bool) -> Self {
         Self(is_on.then(Box::default))
     }
 
-    /// Whether something of a name is withheld.
+    /// Whether a resource of a name is withheld.
     pub(super) fn contains(&self, name: &Name) -> bool {
         let names = self.0.as_ref();
         names.is_some_and(|names| names.versions.contains_key(name))
     }
 
-    /// The names of which something is withheld.
+    /// The names of which a resource is withheld.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.iter().flat_map(|names| names.versions.keys())
     }
@@ -50,7 +51,7 @@ impl Withheld {
         }
     }
 
-    /// Takes what was not reported yet.
+    /// Takes the withheld names and versions that were not reported yet.
     pub(crate) fn take_unreported(&mut self) -> Vec<(Name, Version)> {
         let names = self.0.as_mut();
         names.map_or_else(Vec::new, |names| std::mem::take(&mut names.unreported))
@@ -69,25 +70,32 @@ impl TypeStream {
         self.is_withheld(resource) || self.is_quarantined(resource)
     }
 
-    /// Notes what of the desired resources of a name is withheld, each version
-    /// once.
+    /// Records which of the desired resources of a name is withheld, each
+    /// version once.
     pub(super) fn note_withheld(&mut self, name: &Name, desired: &[Arc<Resource>]) {
         let Some(names) = &mut self.withheld.0 else {
             return;
         };
-        let Some(resource) = desired.iter().find(|r| r.facts().holds_keys()) else {
+        let Some(resource) = desired
+            .iter()
+            .find(|resource| resource.facts().holds_keys())
+        else {
             names.versions.remove(name);
             return;
         };
         let version = resource.version.clone();
-        let before = names.versions.insert(name.clone(), version.clone());
-        if before.as_ref() != Some(&version) {
+        let previous = names.versions.insert(name.clone(), version.clone());
+        if previous.as_ref() != Some(&version) {
             names.unreported.push((name.clone(), version));
         }
     }
 
-    /// Whether the view of a cursor lists something that is withheld.
+    /// Whether the view of a cursor lists a resource that is withheld.
     pub(super) fn withholds_any_of(&self, db: &mut Database, cursor: CursorId) -> bool {
-        self.withheld.0.is_some() && db.list(cursor).iter().any(|r| self.is_withheld(r))
+        self.withheld.0.is_some()
+            && db
+                .list(cursor)
+                .iter()
+                .any(|resource| self.is_withheld(resource))
     }
 }

@@ -29,14 +29,17 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         self.check_roots()
     }
 
-    /// Who refers to whom, and how often.
+    /// Returns how often each node is referred to, by the nodes that refer to
+    /// it.
     fn references(&self) -> BTreeMap<NodeId, BTreeMap<NodeId, usize>> {
         let versions = self.nodes.iter().flat_map(|(id, node)| {
             let versions = node.versions();
-            versions.flat_map(move |of| of.children.iter().map(move |child| (*id, *child)))
+            versions
+                .flat_map(move |version| version.children.iter().map(move |child| (*id, *child)))
         });
         let retired = self.retired.iter();
-        let retired = retired.flat_map(|(id, of)| of.iter().map(move |child| (*id, *child)));
+        let retired =
+            retired.flat_map(|(id, children)| children.iter().map(move |child| (*id, *child)));
         let mut counts: BTreeMap<NodeId, BTreeMap<NodeId, usize>> = BTreeMap::new();
         for (parent, child) in versions.chain(retired) {
             *counts.entry(child).or_default().entry(parent).or_default() += 1;
@@ -45,56 +48,59 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
     }
 
     fn check_node(&self, id: NodeId, node: &Node<S, V>) -> Result<(), String> {
-        let wrong = |what: &str| Err(format!("{:?}: {what}", node.key));
+        let fail = |fault: &str| Err(format!("{:?}: {fault}", node.key));
         let is_ready = |id: &NodeId| self.nodes.get(id).is_some_and(Node::is_ready);
         if let Some(active) = &node.active
             && !active.children.iter().all(is_ready)
         {
-            return wrong("in use before its children are known (C51)");
+            return fail("in use before its children are known (C51)");
         }
         if let Some(next) = &node.next {
             let waiting = next.children.iter().filter(|id| !is_ready(id)).count();
             if waiting != next.waiting || waiting == 0 {
-                return wrong("counts wrongly what it waits for");
+                return fail("counts wrongly what it waits for");
             }
         }
         let is_built = node.part.is_some() || self.dirty.contains_key(&id);
         if node.is_ready() != is_built {
-            return wrong("has no part, or one without a version in use");
+            return fail("has no part, or one without a version in use");
         }
         if node
             .deadline
-            .is_some_and(|at| !self.deadlines.contains(&(at, id)))
+            .is_some_and(|deadline| !self.deadlines.contains(&(deadline, id)))
         {
-            return wrong("waits for a deadline that nobody knows");
+            return fail("waits for a deadline that nobody knows");
         }
         if node.withdrawn.is_some() != self.withdrawn.contains(&id) {
-            return wrong("withdrawn, and nobody knows it");
+            return fail("withdrawn, and nobody knows it");
         }
         if self.is_below_itself(id) {
-            return wrong("refers to itself (C54)");
+            return fail("refers to itself (C54)");
         }
         Ok(())
     }
 
     fn is_below_itself(&self, id: NodeId) -> bool {
-        let below = |id: &NodeId| {
+        let children = |id: &NodeId| {
             let node = self.nodes.get(id).into_iter();
             node.flat_map(Node::versions)
-                .flat_map(|of| of.children.iter().copied())
+                .flat_map(|version| version.children.iter().copied())
         };
-        let mut seen: std::collections::BTreeSet<_> = below(&id).collect();
-        let mut open: Vec<_> = seen.iter().copied().collect();
-        while let Some(of) = open.pop() {
-            open.extend(below(&of).filter(|child| seen.insert(*child)));
+        let mut reached: std::collections::BTreeSet<_> = children(&id).collect();
+        let mut unvisited: Vec<_> = reached.iter().copied().collect();
+        while let Some(id) = unvisited.pop() {
+            unvisited.extend(children(&id).filter(|child| reached.insert(*child)));
         }
-        seen.contains(&id)
+        reached.contains(&id)
     }
 
     fn check_roots(&self) -> Result<(), String> {
         for (id, root) in &self.roots {
-            let shows =
-                |node: &NodeId| self.nodes.get(node).is_some_and(|of| of.roots.contains(id));
+            let shows = |node: &NodeId| {
+                self.nodes
+                    .get(node)
+                    .is_some_and(|shown| shown.roots.contains(id))
+            };
             if !shows(&root.node) || !root.subscribed.keys().all(shows) {
                 return Err(format!("{id:?} shows a node that does not know it"));
             }

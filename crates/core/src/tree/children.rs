@@ -13,7 +13,7 @@ use super::key::Key;
 use super::part::Part;
 use crate::name::Name;
 
-/// How many entries a leaf or a branch has.
+/// The most entries of a leaf or a branch.
 const WIDTH: usize = 32;
 
 /// The children of a part, in the order of their keys, each once.
@@ -21,7 +21,7 @@ const WIDTH: usize = 32;
 pub struct Children<S, V> {
     top: Level<S, V>,
     len: usize,
-    /// How many levels of branches there are above the leaves.
+    /// The number of levels of branches above the leaves.
     height: u32,
 }
 
@@ -60,13 +60,13 @@ impl<S, V> Default for Children<S, V> {
 }
 
 impl<S, V> Children<S, V> {
-    /// How many there are.
+    /// The number of children.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no children.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -97,19 +97,19 @@ impl<S, V> Children<S, V> {
     /// The children of a type, in the order of their names.
     pub fn of_type(&self, type_url: &str) -> impl Iterator<Item = &Arc<Part<S, V>>> {
         let start = self.partition(|key| key.type_url.as_str() < type_url);
-        let rest = (start..self.len).filter_map(|index| self.get(index));
-        rest.take_while(move |part| part.key.type_url.as_str() == type_url)
+        let later_parts = (start..self.len).filter_map(|index| self.get(index));
+        later_parts.take_while(move |part| part.key.type_url.as_str() == type_url)
     }
 
     /// The first child of this type and name.
     #[must_use]
     pub fn find(&self, type_url: &str, name: &Name) -> Option<&Arc<Part<S, V>>> {
         let index = self.partition(|key| (key.type_url.as_str(), &key.name) < (type_url, name));
-        let found = self.get(index)?;
-        (found.key.type_url.as_str() == type_url && found.key.name == *name).then_some(found)
+        let part = self.get(index)?;
+        (part.key.type_url.as_str() == type_url && part.key.name == *name).then_some(part)
     }
 
-    /// How many children come before the first of which `is_before` is false.
+    /// The number of children before the first for which `is_before` is false.
     fn partition(&self, is_before: impl Fn(&Key<S>) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {
@@ -147,13 +147,13 @@ impl<S: Ord, V> Children<S, V> {
     /// Whether there is a child of this key.
     #[must_use]
     pub fn contains(&self, key: &Key<S>) -> bool {
-        let index = self.partition(|of| of < key);
+        let index = self.partition(|other_key| other_key < key);
         self.get(index).is_some_and(|part| *part.key == *key)
     }
 
-    /// The list with a part in place of the one of the same key, and how many
-    /// entries were copied for it. A key that is not in the list changes
-    /// nothing.
+    /// Returns the list with a part in place of the one with the same key, and
+    /// the number of entries that were copied. A key that is not in the list
+    /// changes nothing.
     pub(super) fn replace(&self, part: Arc<Part<S, V>>) -> (Self, usize) {
         let index = self.partition(|key| *key < *part.key);
         if self.get(index).is_none_or(|old| old.key != part.key) {

@@ -6,7 +6,7 @@ use crate::name::Name;
 use crate::params::Params;
 use crate::resource::TypeUrl;
 
-/// How a resource of a tree is told from others.
+/// The identity of a resource in a tree.
 ///
 /// Keys are ordered by type and name first, so the children of a part are found
 /// by these two.
@@ -16,7 +16,7 @@ pub struct Key<S> {
     pub type_url: TypeUrl,
     /// The name that is subscribed to.
     pub name: Name,
-    /// Where it is asked for. Two control planes may have the same name.
+    /// The source of the resource. Two control planes may have the same name.
     pub source: S,
     /// The dynamic parameters that choose among variants (TP2).
     pub params: Params,

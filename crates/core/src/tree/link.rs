@@ -13,7 +13,8 @@ use super::node::Node;
 use super::part::MAX_LEVELS;
 use super::{Action, NodeId, RootId, Tree};
 
-/// The references of a version: those that are followed, and those that are not.
+/// The references of a version: those that are followed, and those that are
+/// not.
 pub(super) type Links<S> = (BTreeSet<NodeId>, Vec<Arc<Key<S>>>);
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
@@ -29,14 +30,15 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         id
     }
 
-    /// Makes a node refer to others once more.
+    /// Makes a node refer to these keys once more. Returns the nodes of those
+    /// that are followed, and the keys of the others.
     pub(super) fn link(&mut self, id: NodeId, keys: Vec<Arc<Key<S>>>) -> Links<S> {
         let keys: BTreeSet<_> = keys.into_iter().collect();
-        let (mut children, mut cut) = (BTreeSet::new(), Vec::new());
+        let (mut children, mut cut_keys) = (BTreeSet::new(), Vec::new());
         let mut limits = None;
         for key in keys {
             if !self.may_follow(id, &key, &mut limits) {
-                cut.push(key);
+                cut_keys.push(key);
                 continue;
             }
             let child = self.node_of(key);
@@ -45,10 +47,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 *node.parents.entry(id).or_default() += 1;
             }
         }
-        (children, cut)
+        (children, cut_keys)
     }
 
-    /// Undoes one `link`, and drops what nobody refers to any more.
+    /// Undoes one `link`, and drops the nodes that nothing refers to any more.
     pub(super) fn unlink(&mut self, id: NodeId, children: &BTreeSet<NodeId>) {
         self.is_relinked = true;
         for child in children {
@@ -64,7 +66,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Notes that a root does not show a node any more.
+    /// Records that a root does not show a node any more.
     pub(super) fn drop_root(&mut self, root: RootId, id: NodeId) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.roots.remove(&root);
@@ -73,7 +75,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.drop_loose(id);
     }
 
-    /// Drops a node to which nobody refers, and what only it refers to.
+    /// Drops a node that nothing refers to, and the nodes that only it refers
+    /// to.
     fn drop_loose(&mut self, id: NodeId) {
         if !self.nodes.get(&id).is_some_and(Node::is_loose) {
             return;
@@ -94,7 +97,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Whether a node may refer to a key. The limits of the node are worked out
+    /// Whether a node may refer to a key. The limits of the node are computed
     /// when they are first needed.
     fn may_follow(&self, id: NodeId, key: &Key<S>, limits: &mut Option<Limits>) -> bool {
         let Some(node) = self.nodes.get(&id) else {
@@ -102,40 +105,41 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         };
         let child = self.ids.get(key);
         // A node without children is above nothing.
-        let is_parent = |child: &Node<S, V>| child.versions().any(|of| !of.children.is_empty());
-        let may_be_above = child
+        let is_parent =
+            |child: &Node<S, V>| child.versions().any(|version| !version.children.is_empty());
+        let may_be_ancestor = child
             .and_then(|child| self.nodes.get(child))
             .is_some_and(is_parent);
         let is_nested = key.type_url == node.key.type_url;
-        if !may_be_above && !is_nested {
+        if !may_be_ancestor && !is_nested {
             return true;
         }
         let limits = limits.get_or_insert_with(|| Limits {
-            above: self.above(id),
+            ancestors: self.ancestors(id),
             level: self.level(id),
         });
-        let closes_cycle = child.is_some_and(|child| limits.above.contains(child));
+        let closes_cycle = child.is_some_and(|child| limits.ancestors.contains(child));
         let is_too_deep = is_nested && limits.level >= MAX_LEVELS;
         !(closes_cycle || is_too_deep)
     }
 
     /// A node and the nodes that refer to it, directly or not.
-    fn above(&self, id: NodeId) -> BTreeSet<NodeId> {
-        let mut above = BTreeSet::from([id]);
-        let mut open = vec![id];
-        while let Some(id) = open.pop() {
-            let found = self.referrers(id).map(|(parent, _)| parent);
-            open.extend(found.filter(|parent| above.insert(*parent)));
+    fn ancestors(&self, id: NodeId) -> BTreeSet<NodeId> {
+        let mut ancestors = BTreeSet::from([id]);
+        let mut unvisited = vec![id];
+        while let Some(id) = unvisited.pop() {
+            let parents = self.referrers(id).map(|(parent, _)| parent);
+            unvisited.extend(parents.filter(|parent| ancestors.insert(*parent)));
         }
-        above
+        ancestors
     }
 
-    /// How many nodes of its own type lead to a node, itself included, by the
-    /// shortest way; [`MAX_LEVELS`] at most.
+    /// The number of nodes of its own type that lead to a node, itself
+    /// included, by the shortest way; at most [`MAX_LEVELS`].
     fn level(&self, id: NodeId) -> usize {
         let mut row = BTreeSet::from([id]);
         for level in 1..MAX_LEVELS {
-            let mut above = BTreeSet::new();
+            let mut parents = BTreeSet::new();
             for id in &row {
                 let Some(node) = self.nodes.get(id) else {
                     continue;
@@ -143,39 +147,41 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 if !node.roots.is_empty() {
                     return level;
                 }
-                for (parent, of) in self.referrers(*id) {
-                    if of.key.type_url != node.key.type_url {
+                for (parent, parent_node) in self.referrers(*id) {
+                    if parent_node.key.type_url != node.key.type_url {
                         return level;
                     }
-                    above.insert(parent);
+                    parents.insert(parent);
                 }
             }
-            row = above;
+            row = parents;
         }
         MAX_LEVELS
     }
 
-    /// The nodes that refer to a node by a version of today.
+    /// The nodes that refer to a node by one of their present versions.
     pub(super) fn referrers(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node<S, V>)> {
         let parents = self
             .nodes
             .get(&id)
             .into_iter()
-            .flat_map(|of| of.parents.keys());
+            .flat_map(|node| node.parents.keys());
         let parents = parents.filter_map(|parent| Some((*parent, self.nodes.get(parent)?)));
-        parents.filter(move |(_, of)| of.refers_to(id))
+        parents.filter(move |(_, node)| node.refers_to(id))
     }
 
     /// Follows references that were cut, if they may be followed now.
     pub(super) fn follow_cut(&mut self) {
         while std::mem::take(&mut self.is_relinked) {
-            let cut: Vec<_> = self.cut.iter().copied().collect();
-            for id in cut {
+            let cut_nodes: Vec<_> = self.cut.iter().copied().collect();
+            for id in cut_nodes {
                 self.follow_cut_of(id);
             }
         }
     }
 
+    /// Gives a node its newest version again if one of its cut references may
+    /// be followed now.
     fn follow_cut_of(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(&id) else {
             return;
@@ -184,8 +190,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         };
         let mut limits = None;
-        let mut cut = newest.cut.iter();
-        if !cut.any(|key| self.may_follow(id, key, &mut limits)) {
+        let mut cut_keys = newest.cut.iter();
+        if !cut_keys.any(|key| self.may_follow(id, key, &mut limits)) {
             return;
         }
         let keys = self.keys_of(newest);
@@ -194,9 +200,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     }
 }
 
-/// What bounds the references of a node.
+/// The bounds on the references of a node.
 struct Limits {
-    /// The node and those above it: none of them may be below it, too.
-    above: BTreeSet<NodeId>,
+    /// The node and those that lead to it, none of which it may refer to.
+    ancestors: BTreeSet<NodeId>,
     level: usize,
 }

@@ -58,14 +58,13 @@ pub struct NodeId(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RootId(u64);
 
-/// What the owner of a tree has to do.
+/// A task for the owner of a tree.
 #[derive(Clone, Debug)]
 pub enum Action<S, V> {
-    /// Subscribe to the resource, tell how long to wait for it by
-    /// [`Tree::handle_subscribed`], and give what becomes known of it to
-    /// [`Tree::handle_update`].
+    /// Subscribe to the resource, tell by [`Tree::handle_subscribed`] how long
+    /// to wait for it, and hand each update of it to [`Tree::handle_update`].
     Subscribe(NodeId, Arc<Key<S>>),
-    /// Show the snapshot to those who watch the root.
+    /// Show the snapshot to the watchers of the root.
     Publish(RootId, Arc<Snapshot<S, V>>),
     /// End the subscription.
     Unsubscribe(NodeId),
@@ -76,12 +75,12 @@ pub enum Action<S, V> {
 pub struct Warming<S> {
     /// The resource.
     pub key: Arc<Key<S>>,
-    /// What it waits for: resources that it refers to, or itself if nothing is
-    /// known of it.
+    /// The resources that it waits for: those that it refers to, or itself if
+    /// nothing is known of it.
     pub waits_for: Vec<Arc<Key<S>>>,
 }
 
-/// How much work was done.
+/// Counters of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Parts that were made.
@@ -92,7 +91,8 @@ pub struct Work {
     pub snapshots: usize,
 }
 
-/// See the module's documentation.
+/// Resources and the resources that they refer to; see the module's
+/// documentation.
 #[derive(Debug)]
 pub struct Tree<S, V> {
     nodes: BTreeMap<NodeId, Node<S, V>>,
@@ -101,28 +101,28 @@ pub struct Tree<S, V> {
     next_id: u64,
     /// Nodes whose active version is not the one that their part was made from.
     dirty: BTreeMap<NodeId, Change>,
-    /// Roots that have to be shown again, whatever became of their nodes.
+    /// Roots that have to be published again, whatever became of their nodes.
     dirty_roots: BTreeSet<RootId>,
     /// Nodes with references that are not followed.
     cut: BTreeSet<NodeId>,
-    /// Nodes that were withdrawn and are in use until those who refer to them
-    /// have stopped to.
+    /// Nodes that were withdrawn, and stay in use until nothing refers to them
+    /// any more.
     withdrawn: BTreeSet<NodeId>,
-    /// Whether references have changed since those that are not followed were
-    /// looked at.
+    /// Whether references have changed since the references that are not
+    /// followed were last checked.
     is_relinked: bool,
     /// Children of versions that were replaced, which stay until a snapshot
     /// without them is published.
     retired: Vec<(NodeId, BTreeSet<NodeId>)>,
     /// Subscriptions of roots that have ended, in the same way.
     retired_subscriptions: Vec<(RootId, NodeId)>,
-    /// Nodes that wait for their first answer, by when that ends.
+    /// Nodes that wait for their first answer, by the end of the wait.
     deadlines: BTreeSet<(Moment, NodeId)>,
     actions: VecDeque<Action<S, V>>,
     work: Work,
 }
 
-/// How the active version of a node differs from its part.
+/// The difference between the active version of a node and its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     /// It refers to the same nodes.
@@ -135,7 +135,7 @@ enum Change {
 #[derive(Debug)]
 struct Root<S, V> {
     node: NodeId,
-    /// The nodes that are subscribed to beside it, and how often.
+    /// The nodes that the root subscribes to by itself, and how often.
     subscribed: BTreeMap<NodeId, usize>,
     published: Option<Arc<Snapshot<S, V>>>,
 }
@@ -188,7 +188,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         id
     }
 
-    /// Removes a root. What no other root reaches is unsubscribed from.
+    /// Removes a root. Resources that no other root reaches are unsubscribed
+    /// from.
     pub fn remove_root(&mut self, id: RootId) {
         let Some(root) = self.roots.remove(&id) else {
             return;
@@ -199,9 +200,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Subscribes to a resource beside those that a root refers to: a cluster that a
-    /// request names, or one that a call still uses although no route does
-    /// (C54). It is shown when it is known, and holds nothing back.
+    /// Subscribes to a resource in addition to those that a root refers to: a
+    /// cluster that a request names, or one that a call still uses although no
+    /// route does (C54). It is shown once it is known, and nothing waits for
+    /// it.
     pub fn subscribe(&mut self, id: RootId, key: Key<S>) {
         if !self.roots.contains_key(&id) {
             return;
@@ -230,25 +232,28 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Tells which resources are warming, and what each waits for.
+    /// Returns the resources that are warming, and what each waits for.
     #[must_use]
     pub fn warming(&self) -> Vec<Warming<S>> {
         let is_warming = |node: &&Node<S, V>| !node.is_ready() || node.next.is_some();
-        let warming = self.nodes.values().filter(is_warming);
-        let warming = warming.map(|node| {
+        let warming_nodes = self.nodes.values().filter(is_warming);
+        let warming_nodes = warming_nodes.map(|node| {
             let children = node.next.iter().flat_map(|next| &next.children);
             let children = children.filter_map(|id| self.nodes.get(id));
             let awaited = children.filter(|child| !child.is_ready());
-            let own = node.next.is_none().then_some(node);
+            let itself = node.next.is_none().then_some(node);
             Warming {
                 key: Arc::clone(&node.key),
-                waits_for: awaited.chain(own).map(|of| Arc::clone(&of.key)).collect(),
+                waits_for: awaited
+                    .chain(itself)
+                    .map(|awaited_node| Arc::clone(&awaited_node.key))
+                    .collect(),
             }
         });
-        warming.collect()
+        warming_nodes.collect()
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -260,7 +265,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.nodes.is_empty()
     }
 
-    /// Takes the count of the work since the last call.
+    /// Takes the counters of the work since the last call.
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.work)
     }
@@ -270,10 +275,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.next_id
     }
 
-    /// Notes that a root shows a node.
-    fn refer(&mut self, root: RootId, node: NodeId) {
-        if let Some(of) = self.nodes.get_mut(&node) {
-            of.roots.insert(root);
+    /// Records that a root shows a node.
+    fn refer(&mut self, root: RootId, node_id: NodeId) {
+        if let Some(node) = self.nodes.get_mut(&node_id) {
+            node.roots.insert(root);
         }
         self.dirty_roots.insert(root);
         self.is_relinked = true;

@@ -26,18 +26,19 @@ pub(super) struct Node<S, V> {
     pub(super) active: Option<Version<S, V>>,
     /// A newer version, whose children are not all known: it is warming (E3).
     pub(super) next: Option<Version<S, V>>,
-    /// What the active version and everything below it look like in a snapshot.
+    /// The active version and everything below it, as a snapshot shows them.
     pub(super) part: Option<Arc<Part<S, V>>>,
     /// The nodes that refer to this one, and by how many of their versions.
     pub(super) parents: BTreeMap<NodeId, usize>,
-    /// The roots that show this one, or subscribe to it beside theirs.
+    /// The roots that show this node, or subscribe to it by themselves.
     pub(super) roots: BTreeSet<RootId>,
-    /// When waiting for the first answer ends (E2).
+    /// The end of the wait for the first answer (E2).
     pub(super) deadline: Option<Moment>,
-    /// Why there may be no answer yet.
+    /// The reason why there may be no answer yet.
     pub(super) obstacle: Option<WatchError>,
-    /// Why there is no such resource any more, although the active version
-    /// stays in use: everybody who refers to it is about to stop doing so.
+    /// The reason why there is no such resource any more, although the active
+    /// version stays in use: everything that refers to it is about to stop
+    /// doing so.
     pub(super) withdrawn: Option<WatchError>,
 }
 
@@ -50,7 +51,7 @@ pub(super) struct Version<S, V> {
     /// References that are not followed: they would close a cycle, or lie too
     /// deep (C54).
     pub(super) cut: Vec<Arc<Key<S>>>,
-    /// How many children have no version in use.
+    /// The number of children that have no version in use.
     pub(super) waiting: usize,
 }
 
@@ -69,35 +70,36 @@ impl<S, V> Node<S, V> {
         }
     }
 
-    /// Whether it can be part of a snapshot.
+    /// Whether the node can be part of a snapshot.
     pub(super) fn is_ready(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Whether nobody refers to it.
+    /// Whether nothing refers to the node.
     pub(super) fn is_loose(&self) -> bool {
         self.parents.is_empty() && self.roots.is_empty()
     }
 
-    /// Its versions.
+    /// The active and the next version of the node, as far as it has them.
     pub(super) fn versions(&self) -> impl Iterator<Item = &Version<S, V>> {
         self.active.iter().chain(&self.next)
     }
 
-    /// Whether it uses a node, and its next version does not refer to it.
+    /// Whether the node uses a child that its next version does not refer to.
     pub(super) fn gives_up(&self, child: NodeId) -> bool {
         let next = self.next.as_ref();
-        self.uses(child) && next.is_some_and(|of| !of.children.contains(&child))
+        self.uses(child) && next.is_some_and(|version| !version.children.contains(&child))
     }
 
-    /// Whether one of its versions refers to a node.
+    /// Whether a version of the node refers to a child.
     pub(super) fn refers_to(&self, child: NodeId) -> bool {
-        self.versions().any(|of| of.children.contains(&child))
+        self.versions()
+            .any(|version| version.children.contains(&child))
     }
 
     /// Whether the version in use refers to a node.
     pub(super) fn uses(&self, child: NodeId) -> bool {
         let active = self.active.as_ref();
-        active.is_some_and(|of| of.children.contains(&child))
+        active.is_some_and(|version| version.children.contains(&child))
     }
 }

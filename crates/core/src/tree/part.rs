@@ -6,7 +6,7 @@ use super::children::Children;
 use super::key::Key;
 use crate::sink::{Cause, WatchError};
 
-/// How many levels clusters of clusters may have (C54).
+/// The most levels that clusters of clusters may have (C54).
 pub const MAX_LEVELS: usize = 16;
 
 /// One resource in a snapshot, with everything below it. It never changes, and
@@ -19,7 +19,7 @@ pub struct Part<S, V> {
     pub content: Content<V>,
     /// The resources that it refers to.
     pub children: Children<S, V>,
-    /// How many levels of its own type it has, itself included.
+    /// The number of levels of its own type, itself included.
     pub(super) levels: usize,
 }
 
@@ -30,7 +30,7 @@ pub enum Content<V> {
     Value(V),
     /// The resource stays in use in spite of an ambient error (C39).
     Stale(V, WatchError),
-    /// There is none, and why.
+    /// There is no resource, and why.
     Failed(WatchError),
 }
 
@@ -43,7 +43,7 @@ impl<V> Content<V> {
         }
     }
 
-    /// What is wrong, if anything is.
+    /// The error of the resource, if it has one.
     pub fn error(&self) -> Option<&WatchError> {
         match self {
             Self::Stale(_, error) | Self::Failed(error) => Some(error),
@@ -52,12 +52,13 @@ impl<V> Content<V> {
     }
 }
 
-/// What a root shows: its resource with everything below it, complete (C51).
+/// The contents of a root: its resource with everything below it, complete
+/// (C51).
 #[derive(Debug)]
 pub struct Snapshot<S, V> {
     /// The resource of the root.
     pub root: Arc<Part<S, V>>,
-    /// The resources that were subscribed to beside it.
+    /// The resources that the root subscribes to by itself.
     pub subscribed: Children<S, V>,
 }
 
@@ -78,13 +79,14 @@ impl<S: Ord, V: Clone> Part<S, V> {
         }
     }
 
-    /// Whether it stands for something that has too many levels.
+    /// Whether the part replaces a resource that has too many levels.
     pub(super) fn is_too_deep(&self) -> bool {
         self.levels > MAX_LEVELS
     }
 
-    /// A resource that is not followed, because it refers to itself or lies too
-    /// deep; everything of its type above it is as deep (C54).
+    /// Makes the part of a resource that is not followed, because it refers to
+    /// itself or lies too deep; everything of its type above it is as deep
+    /// (C54).
     pub(super) fn too_deep(key: Arc<Key<S>>) -> Self {
         let message = format!(
             "{} refers to itself, or has more than {MAX_LEVELS} levels",

@@ -8,12 +8,14 @@ use super::children::Children;
 use super::part::{Part, Snapshot};
 use super::{Action, Change, NodeId, RootId, Tree};
 
-/// The nodes whose parts are to be made, each with the children whose parts are.
+/// The nodes whose parts are to be made, each with the children whose parts
+/// are.
 type Affected = BTreeMap<NodeId, BTreeSet<NodeId>>;
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// Takes the next thing to do. Snapshots are made when everything else is
-    /// done, so what is known by then is shown at once.
+    /// Takes the next task of the owner; `None` if there is none. Snapshots are
+    /// made when everything else is done, so that they show everything that is
+    /// known by then.
     pub fn poll_action(&mut self) -> Option<Action<S, V>> {
         if self.actions.is_empty() {
             self.settle();
@@ -21,7 +23,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.actions.pop_front()
     }
 
-    /// Publishes what has changed, then drops what is not part of it (E18).
+    /// Publishes the changes, then drops the nodes that are no longer part of a
+    /// snapshot (E18).
     fn settle(&mut self) {
         self.fail_withdrawn();
         self.follow_cut();
@@ -37,8 +40,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             self.unlink(id, &children);
         }
         for (root, node) in std::mem::take(&mut self.retired_subscriptions) {
-            let of = self.roots.get(&root);
-            if of.is_none_or(|of| !of.refers_to(node)) {
+            let root_state = self.roots.get(&root);
+            if root_state.is_none_or(|root_state| !root_state.refers_to(node)) {
                 self.drop_root(root, node);
             }
         }
@@ -47,14 +50,14 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// The nodes that have changed, and all that use them.
     fn affected(&self) -> Affected {
         let mut affected: Affected = self.dirty.keys().map(|id| (*id, BTreeSet::new())).collect();
-        let mut open: Vec<_> = affected.keys().copied().collect();
-        while let Some(id) = open.pop() {
+        let mut unvisited: Vec<_> = affected.keys().copied().collect();
+        while let Some(id) = unvisited.pop() {
             for parent in self.users(id) {
-                let known = affected.entry(parent).or_insert_with(|| {
-                    open.push(parent);
+                let children = affected.entry(parent).or_insert_with(|| {
+                    unvisited.push(parent);
                     BTreeSet::new()
                 });
-                known.insert(id);
+                children.insert(id);
             }
         }
         affected
@@ -66,28 +69,35 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             .nodes
             .get(&id)
             .into_iter()
-            .flat_map(|of| of.parents.keys());
-        let uses = move |parent: &&NodeId| self.nodes.get(*parent).is_some_and(|of| of.uses(id));
+            .flat_map(|node| node.parents.keys());
+        let uses =
+            move |parent: &&NodeId| self.nodes.get(*parent).is_some_and(|node| node.uses(id));
         parents.filter(uses).copied()
     }
 
     /// Makes the parts of nodes, children first. Returns the roots that are to
-    /// be shown again.
+    /// be published again.
     fn rebuild(&mut self, affected: &Affected) -> BTreeSet<RootId> {
         let mut roots = std::mem::take(&mut self.dirty_roots);
-        let mut missing: BTreeMap<_, _> = affected.iter().map(|(id, of)| (*id, of.len())).collect();
-        let mut open: Vec<_> = missing.iter().filter(|(_, count)| **count == 0).collect();
-        let mut open: Vec<_> = open.drain(..).map(|(id, _)| *id).collect();
-        while let Some(id) = open.pop() {
+        let mut unmade_children: BTreeMap<_, _> = affected
+            .iter()
+            .map(|(id, children)| (*id, children.len()))
+            .collect();
+        let mut ready: Vec<_> = unmade_children
+            .iter()
+            .filter(|(_, count)| **count == 0)
+            .collect();
+        let mut ready: Vec<_> = ready.drain(..).map(|(id, _)| *id).collect();
+        while let Some(id) = ready.pop() {
             self.make_part(id, &affected[&id]);
             let node = self.nodes.get(&id);
             roots.extend(node.into_iter().flat_map(|node| &node.roots));
             let users: Vec<_> = self.users(id).collect();
             for user in users {
-                if let Some(count) = missing.get_mut(&user) {
+                if let Some(count) = unmade_children.get_mut(&user) {
                     *count -= 1;
                     if *count == 0 {
-                        open.push(user);
+                        ready.push(user);
                     }
                 }
             }
@@ -96,8 +106,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         roots
     }
 
-    /// Makes the part of a node from its version in use; only these children
-    /// have other parts than before.
+    /// Makes the part of a node from its version in use; `changed` are the
+    /// children whose parts have changed.
     fn make_part(&mut self, id: NodeId, changed: &BTreeSet<NodeId>) {
         let Some(node) = self.nodes.get(&id) else {
             return;
@@ -108,14 +118,14 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let is_relisted = self.dirty.get(&id) == Some(&Change::Children);
         // A part that has too many levels does not list its children.
         let is_listed = |part: &&Arc<Part<S, V>>| !is_relisted && !part.is_too_deep();
-        let old = node.part.as_ref().filter(is_listed);
-        let (children, copied) = match old {
-            Some(old) => self.replaced(&old.children, changed),
+        let old_part = node.part.as_ref().filter(is_listed);
+        let (children, copied) = match old_part {
+            Some(old_part) => self.replaced(&old_part.children, changed),
             None => {
                 let parts = active.children.iter().filter_map(|id| self.part(*id));
-                let cut = active.cut.iter();
-                let cut = cut.map(|key| Arc::new(Part::too_deep(Arc::clone(key))));
-                let parts: Vec<_> = parts.chain(cut).collect();
+                let cut_keys = active.cut.iter();
+                let cut_parts = cut_keys.map(|key| Arc::new(Part::too_deep(Arc::clone(key))));
+                let parts: Vec<_> = parts.chain(cut_parts).collect();
                 let count = parts.len();
                 (Children::new(parts), count)
             }
@@ -132,21 +142,21 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.nodes.get(&id).and_then(|node| node.part.clone())
     }
 
-    /// A list of children with the parts that some nodes have now, and how many
-    /// entries were copied.
+    /// Returns a list of children with the present parts of some nodes, and the
+    /// number of entries that were copied.
     fn replaced(
         &self,
         children: &Children<S, V>,
-        changed: &BTreeSet<NodeId>,
+        changed_nodes: &BTreeSet<NodeId>,
     ) -> (Children<S, V>, usize) {
-        let parts = changed.iter().filter_map(|id| self.part(*id));
+        let parts = changed_nodes.iter().filter_map(|id| self.part(*id));
         parts.fold((children.clone(), 0), |(children, copied), part| {
-            let (children, more) = children.replace(part);
-            (children, copied + more)
+            let (children, more_copied) = children.replace(part);
+            (children, copied + more_copied)
         })
     }
 
-    /// Shows a root, if it is known and differs from what was shown before.
+    /// Publishes a root, if it is known and differs from its last snapshot.
     fn publish(&mut self, id: RootId, affected: &Affected) {
         let subscribed = self.subscribed(id, affected);
         let Some(root) = self.roots.get(&id) else {
@@ -155,19 +165,19 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(part) = self.part(root.node) else {
             return;
         };
-        if let Some(shown) = &root.published
-            && Arc::ptr_eq(&shown.root, &part)
+        if let Some(snapshot) = &root.published
+            && Arc::ptr_eq(&snapshot.root, &part)
             && subscribed.is_none()
         {
             return;
         }
-        let old = root
+        let old_subscribed = root
             .published
             .as_ref()
-            .map(|shown| shown.subscribed.clone());
+            .map(|snapshot| snapshot.subscribed.clone());
         let snapshot = Arc::new(Snapshot {
             root: part,
-            subscribed: subscribed.or(old).unwrap_or_default(),
+            subscribed: subscribed.or(old_subscribed).unwrap_or_default(),
         });
         self.work.snapshots += 1;
         if let Some(root) = self.roots.get_mut(&id) {
@@ -176,23 +186,29 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.actions.push_back(Action::Publish(id, snapshot));
     }
 
-    /// The resources that a root subscribes to by itself, if they differ from those shown.
+    /// The resources that a root subscribes to by itself; `None` if they are
+    /// those of its last snapshot.
     fn subscribed(&mut self, id: RootId, affected: &Affected) -> Option<Children<S, V>> {
         let root = self.roots.get(&id)?;
-        let shown = root.published.as_ref().map(|shown| &shown.subscribed);
-        let is_known = |id: &&NodeId| self.nodes.get(*id).is_some_and(|of| of.part.is_some());
-        let known = root.subscribed.keys().filter(is_known);
-        let changed = known.clone().filter(|id| affected.contains_key(id));
-        let changed: BTreeSet<_> = changed.copied().collect();
-        let is_same_set = shown.map_or(0, Children::len) == known.clone().count()
-            && known.clone().all(|id| self.is_listed(*id, shown));
-        if is_same_set && changed.is_empty() {
+        let shown_list = root
+            .published
+            .as_ref()
+            .map(|shown_list| &shown_list.subscribed);
+        let is_known = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| node.part.is_some());
+        let known_nodes = root.subscribed.keys().filter(is_known);
+        let changed_nodes = known_nodes.clone().filter(|id| affected.contains_key(id));
+        let changed_nodes: BTreeSet<_> = changed_nodes.copied().collect();
+        let is_same_set = shown_list.map_or(0, Children::len) == known_nodes.clone().count()
+            && known_nodes
+                .clone()
+                .all(|id| self.is_listed(*id, shown_list));
+        if is_same_set && changed_nodes.is_empty() {
             return None;
         }
-        let (list, copied) = match shown {
-            Some(shown) if is_same_set => self.replaced(shown, &changed),
+        let (list, copied) = match shown_list {
+            Some(shown_list) if is_same_set => self.replaced(shown_list, &changed_nodes),
             _ => {
-                let parts: Vec<_> = known.filter_map(|id| self.part(*id)).collect();
+                let parts: Vec<_> = known_nodes.filter_map(|id| self.part(*id)).collect();
                 let count = parts.len();
                 (Children::new(parts), count)
             }

@@ -9,7 +9,7 @@ use super::{Change, NodeId, Tree};
 use crate::Moment;
 use crate::sink::{Cause, WatchError};
 
-/// What becomes known of a resource.
+/// An update of what is known of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update<S, V> {
     /// There is a resource.
@@ -26,8 +26,8 @@ pub enum Update<S, V> {
 }
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// Takes what becomes known of a resource. A node that is not there any more
-    /// ignores it.
+    /// Applies an update of a resource. An update of a node that does not exist
+    /// any more is ignored.
     pub fn handle_update(&mut self, id: NodeId, update: Update<S, V>) {
         match update {
             Update::Value {
@@ -52,8 +52,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Tells until when to wait for the first answer to a subscription; for ever
-    /// if there is no deadline (E2).
+    /// Sets the end of the wait for the first answer to a subscription; without
+    /// a deadline the wait does not end (E2).
     pub fn handle_subscribed(&mut self, id: NodeId, deadline: Option<Moment>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -66,14 +66,15 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             .extend(deadline.map(|deadline| (deadline, id)));
     }
 
-    /// When [`Tree::handle_timeout`] is to be called.
+    /// The moment at which [`Tree::handle_timeout`] is to be called; `None` if
+    /// no node waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Ends the waits whose time is over: a resource without an answer is an
-    /// error, until there is one (E2).
+    /// Ends the waits whose deadline has passed: a resource without an answer
+    /// is an error until there is one (E2).
     pub fn handle_timeout(&mut self, now: Moment) {
         while let Some((deadline, id)) = self.deadlines.first().copied()
             && deadline <= now
@@ -89,7 +90,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Takes an answer: the wait for the first one is over.
+    /// Applies an answer: the wait for the first one is over.
     fn answer(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -111,8 +112,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.set_next(id, content, keys);
     }
 
-    /// Takes an error that is not about the resource: it is no answer, but a
-    /// resource in use has it beside it (C40).
+    /// Records an error that is not about the resource: it is no answer, but
+    /// becomes the ambient error of a resource in use (C40).
     fn hinder(&mut self, id: NodeId, error: WatchError) {
         let Some(node) = self.nodes.get(&id) else {
             return;
@@ -138,8 +139,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         children.chain(version.cut.iter().cloned()).collect()
     }
 
-    /// Gives a node another version, which is in use when all its children are
-    /// known.
+    /// Gives a node its next version, which comes into use once all its
+    /// children are known.
     pub(super) fn set_next(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
         // The new children are referred to before the old ones are let go.
         let (children, cut) = self.link(id, keys);
@@ -164,11 +165,11 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Takes the next version of a node into use, and so on with those that
-    /// waited for it.
+    /// Brings the next version of a node into use, and then those of the nodes
+    /// that waited for it.
     fn activate(&mut self, id: NodeId) {
-        let mut open = vec![id];
-        while let Some(id) = open.pop() {
+        let mut warm_nodes = vec![id];
+        while let Some(id) = warm_nodes.pop() {
             let Some(node) = self.nodes.get_mut(&id) else {
                 continue;
             };
@@ -177,32 +178,36 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             };
             let mut change = Change::Children;
             match node.active.take() {
-                Some(old) => {
-                    if old.children == next.children && old.cut == next.cut {
+                Some(old_version) => {
+                    if old_version.children == next.children && old_version.cut == next.cut {
                         change = Change::Content;
                     }
                     node.active = Some(next);
-                    self.retired.push((id, old.children));
+                    self.retired.push((id, old_version.children));
                 }
                 None => {
                     node.active = Some(next);
                     self.dirty_roots.extend(&node.roots);
                     let parents: Vec<_> = node.parents.keys().copied().collect();
-                    open.extend(parents.into_iter().filter(|of| self.is_warmed_by(*of, id)));
+                    warm_nodes.extend(
+                        parents
+                            .into_iter()
+                            .filter(|parent| self.is_warmed_by(*parent, id)),
+                    );
                 }
             }
             // A list of children that is to be made stays to be made.
-            let known = self.dirty.entry(id).or_insert(change);
+            let recorded = self.dirty.entry(id).or_insert(change);
             if change == Change::Children {
-                *known = change;
+                *recorded = change;
             }
             self.is_relinked = true;
             self.note_cut(id);
         }
     }
 
-    /// Notes that a child of a node is known. Returns whether the next version
-    /// of the node waits for no other.
+    /// Records that a child of a node is known. Returns whether the next
+    /// version of the node waits for no other child.
     fn is_warmed_by(&mut self, id: NodeId, child: NodeId) -> bool {
         let next = self.nodes.get_mut(&id).and_then(|node| node.next.as_mut());
         next.is_some_and(|next| {
@@ -212,10 +217,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         })
     }
 
-    /// Remembers whether a node has references that are not followed.
+    /// Records whether a node has references that are not followed.
     fn note_cut(&mut self, id: NodeId) {
         let node = self.nodes.get(&id);
-        match node.is_some_and(|node| node.versions().any(|of| !of.cut.is_empty())) {
+        match node.is_some_and(|node| node.versions().any(|version| !version.cut.is_empty())) {
             true => self.cut.insert(id),
             false => self.cut.remove(&id),
         };

@@ -14,8 +14,8 @@ use super::{NodeId, Tree};
 use crate::sink::WatchError;
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// Keeps a resource in use that was removed, if everybody who refers to it
-    /// is about to stop doing so. Returns whether it does.
+    /// Keeps a removed resource in use if everything that refers to it is about
+    /// to stop doing so. Returns whether it is kept.
     pub(super) fn withdraw(&mut self, id: NodeId, error: &WatchError) -> bool {
         if !self.is_leaving(id) {
             return false;
@@ -36,17 +36,18 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         true
     }
 
-    /// Whether everybody who refers to a node is about to stop doing so, or is
-    /// about to go with it. References have no cycles.
+    /// Whether everything that refers to a node is about to stop doing so, or
+    /// is about to be removed with it. References have no cycles.
     fn is_leaving(&self, id: NodeId) -> bool {
         let node = self.nodes.get(&id);
         let is_shown = node.is_none_or(|node| !node.roots.is_empty());
         let mut referrers = self.referrers(id);
-        !is_shown && referrers.all(|(parent, of)| of.gives_up(id) || self.is_leaving(parent))
+        !is_shown
+            && referrers
+                .all(|(parent, parent_node)| parent_node.gives_up(id) || self.is_leaving(parent))
     }
 
-    /// Takes resources out of use that were removed, and that somebody refers to
-    /// again.
+    /// Takes removed resources out of use that are referred to again.
     pub(super) fn fail_withdrawn(&mut self) {
         while let Some(id) = self.withdrawn.iter().find(|id| !self.is_leaving(**id)) {
             let id = *id;

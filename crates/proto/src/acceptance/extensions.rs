@@ -146,9 +146,9 @@ impl HttpFilter {
         self.takes_struct
     }
 
-    pub(super) fn check(&self, body: &[u8], at: &Place<'_>, findings: &mut Findings<'_>) {
+    pub(super) fn check(&self, body: &[u8], place: &Place<'_>, findings: &mut Findings<'_>) {
         if let Some(check) = &self.check {
-            check(body, at, findings);
+            check(body, place, findings);
         }
     }
 }

@@ -33,10 +33,10 @@ impl<'p> Findings<'p> {
     }
 
     /// Rejects the body for something at a place.
-    pub fn reject(&mut self, at: &Place<'_>, problem: Problem) {
+    pub fn reject(&mut self, place: &Place<'_>, problem: Problem) {
         match self.reasons.len() < MAX_FINDINGS {
             true => self.reasons.push(Reason {
-                path: path_of(at),
+                path: path_of(place),
                 problem,
             }),
             false => self.omitted_reasons += 1,
@@ -44,11 +44,11 @@ impl<'p> Findings<'p> {
     }
 
     /// Reports a part that a rule says to ignore.
-    pub fn ignore(&mut self, at: &Place<'_>, why: IgnoreReason) {
+    pub fn ignore(&mut self, place: &Place<'_>, reason: IgnoreReason) {
         match self.report.ignored.len() < MAX_FINDINGS {
             true => self.report.ignored.push(Ignored {
-                path: path_of(at),
-                why,
+                path: path_of(place),
+                why: reason,
             }),
             false => self.report.omitted += 1,
         }
@@ -56,12 +56,12 @@ impl<'p> Findings<'p> {
 
     /// Reports a field that is set and not supported, and rejects the body for
     /// it if the policy is strict (C57).
-    pub fn unsupported(&mut self, at: &Place<'_>) {
+    pub fn unsupported(&mut self, place: &Place<'_>) {
         if self.policy.unsupported == Unsupported::Strict {
-            self.reject(at, Problem::Unsupported);
+            self.reject(place, Problem::Unsupported);
         }
         match self.report.unsupported.len() < MAX_FINDINGS {
-            true => self.report.unsupported.push(path_of(at)),
+            true => self.report.unsupported.push(path_of(place)),
             false => self.report.omitted += 1,
         }
     }
@@ -96,8 +96,8 @@ impl<'p> Findings<'p> {
 const MAX_PATH: usize = 512;
 
 /// Returns the path of a place; of a very long one, the end.
-fn path_of(at: &Place<'_>) -> String {
-    let path = at.to_string();
+fn path_of(place: &Place<'_>) -> String {
+    let path = place.to_string();
     match path.len() <= MAX_PATH {
         true => path,
         false => {

@@ -132,10 +132,11 @@ impl Walk {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(());
         };
-        let Some(of) = descriptor::message(&type_url).filter(|_| super::mentions(&body)) else {
+        let Some(descriptor) = descriptor::message(&type_url).filter(|_| super::mentions(&body))
+        else {
             return Ok(());
         };
-        match DynamicMessage::decode(of, body) {
+        match DynamicMessage::decode(descriptor, body) {
             Ok(message) => self.walk_message(&message, Place::Other, depth + 1),
             Err(source) => self.fail(ConditionProblem::Malformed { type_url, source }),
         }
@@ -150,12 +151,15 @@ impl Walk {
         place: Place,
     ) -> Walked {
         let path_before = self.path.clone();
-        let mut of = Some(message.descriptor());
+        let mut descriptor = Some(message.descriptor());
         for name in [METADATA, FILTER_METADATA] {
-            let Some(field) = of.as_ref().and_then(|of| of.get_field_by_name(name)) else {
+            let Some(field) = descriptor
+                .as_ref()
+                .and_then(|descriptor| descriptor.get_field_by_name(name))
+            else {
                 break;
             };
-            of = field.kind().as_message().cloned();
+            descriptor = field.kind().as_message().cloned();
             self.path.push(Step::Field(field));
         }
         self.path.push(Step::Key(NAMESPACE.to_owned()));

@@ -89,10 +89,10 @@ fn prune_any(
     let Some((type_url, body)) = any_parts(any) else {
         return Ok(());
     };
-    let Some(of) = descriptor::message(&type_url).filter(|_| mentions(&body)) else {
+    let Some(descriptor) = descriptor::message(&type_url).filter(|_| mentions(&body)) else {
         return Ok(());
     };
-    let mut message = DynamicMessage::decode(of, body)
+    let mut message = DynamicMessage::decode(descriptor, body)
         .map_err(|source| CanonicalError::Malformed { type_url, source })?;
 
     prune_message(&mut message, holds, depth + 1)?;

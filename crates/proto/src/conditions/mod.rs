@@ -123,8 +123,8 @@ fn has_metadata(message: &DynamicMessage) -> bool {
         return false;
     };
     let kind = field.kind();
-    let of = kind.as_message().map(|of| of.full_name());
-    let is_metadata = of == Some("envoy.config.core.v3.Metadata") && !field.is_list();
+    let descriptor = kind.as_message().map(|descriptor| descriptor.full_name());
+    let is_metadata = descriptor == Some("envoy.config.core.v3.Metadata") && !field.is_list();
     is_metadata && message.has_field(&field)
 }
 

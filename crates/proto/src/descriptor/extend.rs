@@ -183,11 +183,11 @@ fn show_field(field: &FieldDescriptorProto) -> String {
 fn compare_enum(
     pool: &DescriptorPool,
     scope: &str,
-    of: &EnumDescriptorProto,
+    enum_proto: &EnumDescriptorProto,
 ) -> Option<Difference> {
-    let name = join(scope, of.name());
+    let name = join(scope, enum_proto.name());
     let known: EnumDescriptor = pool.get_enum_by_name(&name)?;
-    of.value.iter().find_map(|value| {
+    enum_proto.value.iter().find_map(|value| {
         let same = known.get_value_by_name(value.name())?;
         let (here, there) = (same.number(), value.number());
         let difference = || format!("{} is {here}, and not {there}", value.name());

@@ -55,18 +55,18 @@ pub fn name_of(body: &[u8]) -> Option<&str> {
 /// A client that reconnects lists its whole cache, and the caches of a fleet
 /// are equal: the entries need not be decoded to be recognised.
 pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<Vec<u8>> {
-    let mut rest = Vec::new();
+    let mut remainder = Vec::new();
     while !bytes.is_empty() {
         let unread = bytes;
         match scan::take_field(&mut bytes)? {
             (delta_request::INITIAL_RESOURCE_VERSIONS, Some(entry)) => each(entry),
             _ => {
                 let field = &unread[..unread.len() - bytes.len()];
-                rest.extend_from_slice(field);
+                remainder.extend_from_slice(field);
             }
         }
     }
-    Some(rest)
+    Some(remainder)
 }
 
 /// The parts of a response that can be read at a glance.

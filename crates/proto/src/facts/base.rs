@@ -46,16 +46,16 @@ fn base_sets_value(host: &DynamicMessage) -> Option<DynamicMessage> {
 }
 
 /// Returns the message in a field; `None` if it is not set.
-fn get_message(of: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
-    if !of.has_field_by_name(field) {
+fn get_message(message: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
+    if !message.has_field_by_name(field) {
         return None;
     }
-    of.get_field_by_name(field)?.as_message().cloned()
+    message.get_field_by_name(field)?.as_message().cloned()
 }
 
 /// Returns the message at a key of a map; `None` if the map has no such key.
-fn get_entry(of: &DynamicMessage, field: &str, key: &str) -> Option<DynamicMessage> {
-    let map = of.get_field_by_name(field)?;
+fn get_entry(message: &DynamicMessage, field: &str, key: &str) -> Option<DynamicMessage> {
+    let map = message.get_field_by_name(field)?;
     let value = map.as_map()?.get(&MapKey::String(key.to_owned()));
     value?.as_message().cloned()
 }

@@ -117,7 +117,7 @@ impl From<CanonicalError> for FactsError {
 pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
     match descriptor::message(type_url) {
         None => Ok(Facts::default()),
-        Some(of) => of_message(&references::decode(of, type_url, body.clone())?),
+        Some(descriptor) => of_message(&references::decode(descriptor, type_url, body.clone())?),
     }
 }
 
@@ -128,7 +128,7 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
 /// A body inside it is not of its type, a limit is exceeded, or the base sets
 /// of a virtual host are no list of names.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
-    let of = message.descriptor();
+    let descriptor = message.descriptor();
     let references::Found {
         references,
         leaves,
@@ -137,7 +137,7 @@ pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     } = references::find(message)?;
 
     let mut facts = Facts {
-        name: name_field(of.full_name()).and_then(|field| text(message, field)),
+        name: name_field(descriptor.full_name()).and_then(|field| text(message, field)),
         references,
         leaves,
         holds_secrets,
@@ -145,11 +145,11 @@ pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
         ..Facts::default()
     };
 
-    if of.full_name() == full_name(types::VIRTUAL_HOST) {
+    if descriptor.full_name() == full_name(types::VIRTUAL_HOST) {
         facts.domains = texts(message, "domains");
         facts.base_sets = base::read_base_sets(message)?;
     }
-    if of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
+    if descriptor.full_name() == full_name(types::ROUTE_CONFIGURATION) {
         facts.vhds = encode_vhds(message)?;
         facts.ignores_port = ignores_port(message);
     }

@@ -29,8 +29,8 @@ const OTHERS: [&[&str]; 4] = [
 /// body cannot be decoded.
 #[must_use]
 pub fn find_reference(type_url: &str, body: &Bytes, target: (&str, &str)) -> Option<Path> {
-    let of = descriptor::message(type_url)?;
-    let message = DynamicMessage::decode(of, body.clone()).ok()?;
+    let descriptor = descriptor::message(type_url)?;
+    let message = DynamicMessage::decode(descriptor, body.clone()).ok()?;
     let mut search = Search {
         target,
         path: Path::default(),
@@ -69,7 +69,8 @@ impl Search<'_> {
         })
     }
 
-    /// Searches a value: a message, the items of a list, or the values of a map.
+    /// Searches a value: a message, the items of a list, or the values of a
+    /// map.
     fn is_in_value(&mut self, value: &Value, depth: usize) -> bool {
         match value {
             Value::Message(message) => self.is_in_message(message, depth + 1),
@@ -101,16 +102,18 @@ impl Search<'_> {
     /// Returns the path to a reference in a message's own fields.
     fn own_path(&self, message: &DynamicMessage) -> Option<Path> {
         let (type_url, name) = self.target;
-        let of = message.descriptor();
-        let references = own_references(of.full_name(), message);
+        let descriptor = message.descriptor();
+        let references = own_references(descriptor.full_name(), message);
         let is_target = |(url, found): &(&str, String)| *url == type_url && found == name;
         if !references.iter().any(is_target) {
             return None;
         }
 
-        let cluster = CLUSTERS.iter().find(|(m, _)| *m == of.full_name());
+        let cluster = CLUSTERS.iter().find(|(m, _)| *m == descriptor.full_name());
         let cluster = cluster.map(|(_, field)| [*field]);
-        let named = NAMED.iter().find(|named| named.message == of.full_name());
+        let named = NAMED
+            .iter()
+            .find(|named| named.message == descriptor.full_name());
         let named = named.map(|named| [named.name]);
         let first = cluster.iter().chain(&named).map(|field| &field[..]);
         let mut fields = first.chain(OTHERS);
@@ -118,10 +121,10 @@ impl Search<'_> {
     }
 }
 
-/// Returns the path along these fields, if they lead to a text, or to a list with
-/// a text, that is `name`.
+/// Returns the path along these fields, if they lead to a text, or to a list
+/// with a text, that is `name`.
 fn path_to(message: &DynamicMessage, fields: &[&str], name: &str) -> Option<Path> {
-    let of = message.descriptor();
+    let descriptor = message.descriptor();
     let (field, before) = fields.split_last()?;
     let mut inner = message.clone();
     for field in before {
@@ -129,7 +132,7 @@ fn path_to(message: &DynamicMessage, fields: &[&str], name: &str) -> Option<Path
         inner = value.as_message()?.clone();
     }
 
-    let mut path = Path::of_fields(&of, fields);
+    let mut path = Path::of_fields(&descriptor, fields);
     if text(&inner, field).as_deref() == Some(name) {
         return Some(path);
     }

@@ -128,8 +128,8 @@ pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
     })
 }
 
-/// Finds the references in a message's own fields. The message is given with its
-/// full name.
+/// Finds the references in a message's own fields. The message is given with
+/// its full name.
 pub(super) fn own_references(
     name: &str,
     message: &DynamicMessage,
@@ -165,11 +165,11 @@ const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manag
 
 /// Decodes a body as the message `of`. The error names its `type_url`.
 pub(super) fn decode(
-    of: MessageDescriptor,
+    message: MessageDescriptor,
     type_url: &str,
     body: Bytes,
 ) -> Result<DynamicMessage, FactsError> {
-    DynamicMessage::decode(of, body).map_err(|source| {
+    DynamicMessage::decode(message, body).map_err(|source| {
         let type_url = type_url.to_owned();
         FactsError::Malformed { type_url, source }
     })
@@ -193,17 +193,17 @@ impl Walk {
             return Err(FactsError::TooDeep);
         }
 
-        let of = message.descriptor();
-        if of.full_name() == "google.protobuf.Any" {
+        let descriptor = message.descriptor();
+        if descriptor.full_name() == "google.protobuf.Any" {
             return self.walk_any(message, depth);
         }
 
-        self.add_own_references(of.full_name(), message);
+        self.add_own_references(descriptor.full_name(), message);
         let secrets = redact::own_secrets(message);
         self.holds_secrets |= secrets.any;
         self.holds_keys |= secrets.keys;
         let is_inside = depth > 0;
-        if is_inside && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
+        if is_inside && descriptor.full_name() == full_name(types::ROUTE_CONFIGURATION) {
             self.add_leaf(message);
         }
         if self.found.len() > MAX_REFERENCES {
@@ -233,10 +233,10 @@ impl Walk {
         let Some((url, body)) = any_parts(any) else {
             return Ok(());
         };
-        let Some(of) = descriptor::message(&url) else {
+        let Some(descriptor) = descriptor::message(&url) else {
             return Ok(());
         };
-        self.walk_message(&decode(of, &url, body)?, depth + 1)
+        self.walk_message(&decode(descriptor, &url, body)?, depth + 1)
     }
 
     /// Adds the references in the message's own fields; `name` is its full

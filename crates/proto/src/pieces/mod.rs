@@ -191,10 +191,10 @@ impl<R: Read + Seek> Pieces<R> {
         }
 
         let wrapper = wrapper.map(Resource::decode).transpose()?;
-        let rest = self.read_route_without_hosts(body)?;
-        Ok(rest.map(|rest| Route {
+        let remainder = self.read_route_without_hosts(body)?;
+        Ok(remainder.map(|remainder| Route {
             type_url,
-            rest,
+            rest: remainder,
             wrapper,
         }))
     }
@@ -257,7 +257,7 @@ impl<R: Read + Seek> Pieces<R> {
         &mut self,
         range: Range<u64>,
     ) -> Result<Option<Bytes>, PiecesError> {
-        let mut rest = Vec::new();
+        let mut remainder = Vec::new();
         let mut has_hosts = false;
         let mut has_vhds = false;
         let mut left = range.clone();
@@ -266,7 +266,7 @@ impl<R: Read + Seek> Pieces<R> {
             has_vhds |= field.number == VHDS;
             match field.value_of(VIRTUAL_HOSTS) {
                 Some(_) => has_hosts = true,
-                None => rest.extend_from_slice(&self.window.load(field.whole)?),
+                None => remainder.extend_from_slice(&self.window.load(field.whole)?),
             }
         }
         if !has_vhds || !has_hosts {
@@ -277,6 +277,6 @@ impl<R: Read + Seek> Pieces<R> {
             left: range,
             next: 0,
         });
-        Ok(Some(rest.into()))
+        Ok(Some(remainder.into()))
     }
 }

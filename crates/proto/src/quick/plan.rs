@@ -26,7 +26,8 @@ pub(super) struct Plan {
     pub(super) fields: Box<[Field]>,
     /// Groups of which one must be set, as bits.
     pub(super) required: u64,
-    /// Whether Envoy can build what a body describes, as far as that is certain.
+    /// Whether Envoy can build what a body describes, as far as that is
+    /// certain.
     pub(super) is_constructible: Option<fn(&[u8]) -> bool>,
     /// Whether a body may hold a secret, by a name in it: then it is left to
     /// the descriptors.
@@ -111,9 +112,9 @@ impl Plans {
 
 impl Plan {
     /// Makes the plan of a message; `by_name` has the indices of all plans.
-    fn new(of: &MessageDescriptor, by_name: &HashMap<String, usize>) -> Self {
-        let rules = validate::rules(of);
-        let fields = of.fields().map(|field| {
+    fn new(message: &MessageDescriptor, by_name: &HashMap<String, usize>) -> Self {
+        let rules = validate::rules(message);
+        let fields = message.fields().map(|field| {
             let own_rules = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
             Field::new(&field, own_rules.map(|(_, rules)| rules), by_name)
         });
@@ -133,7 +134,7 @@ impl Plan {
         let required = first_fields.fold(0, |bits, field| bits | oneof_bit(&field));
 
         Self {
-            special: match of.full_name() {
+            special: match message.full_name() {
                 "google.protobuf.Any" => Special::Any,
                 "google.protobuf.Duration" => Special::Duration,
                 _ => Special::No,
@@ -141,8 +142,8 @@ impl Plan {
             fields: fields.into(),
             required,
             is_constructible,
-            may_be_secret: redact::quick_check(of.full_name()),
-            odd: is_left || is_odd_message(of),
+            may_be_secret: redact::quick_check(message.full_name()),
+            odd: is_left || is_odd_message(message),
         }
     }
 
@@ -157,12 +158,12 @@ impl Plan {
 /// Returns whether the walk leaves a message to the descriptors, because of its
 /// syntax, of more oneofs than there are bits, or of references or secrets that
 /// only they can find.
-fn is_odd_message(of: &MessageDescriptor) -> bool {
-    of.parent_file().syntax() != Syntax::Proto3
-        || of.oneofs().len() > u64::BITS as usize
-        || of.is_map_entry()
-        || references::is_odd(of.full_name())
-        || redact::is_typed_struct(of.full_name())
+fn is_odd_message(message: &MessageDescriptor) -> bool {
+    message.parent_file().syntax() != Syntax::Proto3
+        || message.oneofs().len() > u64::BITS as usize
+        || message.is_map_entry()
+        || references::is_odd(message.full_name())
+        || redact::is_typed_struct(message.full_name())
 }
 
 /// Returns the bit of the oneof that a field is in: the first oneof of its
@@ -244,8 +245,8 @@ impl Of {
     /// plan.
     fn new(kind: Kind, by_name: &HashMap<String, usize>) -> Option<Self> {
         match kind {
-            Kind::Message(of) => Some(Self::Message(*by_name.get(of.full_name())?)),
-            Kind::Enum(of) => Some(Self::Enum(of)),
+            Kind::Message(descriptor) => Some(Self::Message(*by_name.get(descriptor.full_name())?)),
+            Kind::Enum(descriptor) => Some(Self::Enum(descriptor)),
             scalar => Some(Self::Scalar(scalar)),
         }
     }

@@ -90,8 +90,8 @@ pub(super) fn take_value<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> 
 pub(super) fn take_varint(left: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
-        let (byte, rest) = left.split_first()?;
-        *left = rest;
+        let (byte, remainder) = left.split_first()?;
+        *left = remainder;
 
         let part = u64::from(byte & 0x7f);
         // The tenth byte has room for one bit.
@@ -113,14 +113,14 @@ pub(super) fn take_varint(left: &mut &[u8]) -> Option<u64> {
 /// canonical varint, or if the bytes end before it does.
 pub(super) fn take_delimited<'a>(left: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take_varint(left)?).ok()?;
-    let (value, rest) = left.split_at_checked(len)?;
-    *left = rest;
+    let (value, remainder) = left.split_at_checked(len)?;
+    *left = remainder;
     Some(value)
 }
 
 fn take_fixed<const N: usize>(left: &mut &[u8]) -> Option<[u8; N]> {
-    let (value, rest) = left.split_first_chunk()?;
-    *left = rest;
+    let (value, remainder) = left.split_first_chunk()?;
+    *left = remainder;
     Some(*value)
 }
 

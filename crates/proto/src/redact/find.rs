@@ -22,8 +22,8 @@ pub(crate) struct OwnSecrets {
 /// unknown type are not known. `None` if the body itself cannot be read.
 #[must_use]
 pub fn values(type_url: &str, body: Bytes) -> Option<Vec<Bytes>> {
-    let of = descriptor::message(type_url)?;
-    let mut message = DynamicMessage::decode(of, body).ok()?;
+    let descriptor = descriptor::message(type_url)?;
+    let mut message = DynamicMessage::decode(descriptor, body).ok()?;
     let mut hider = collecting();
     hider.hide_secrets(&mut message, 0);
     hider.values
@@ -45,8 +45,8 @@ pub(crate) fn is_typed_struct(message: &str) -> bool {
 /// Finds the secrets in the own fields of a message, but not in the messages
 /// inside it, unless it is a `TypedStruct`.
 pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
-    let of = message.descriptor();
-    if structs::is_typed_struct(of.full_name()) {
+    let descriptor = message.descriptor();
+    if structs::is_typed_struct(descriptor.full_name()) {
         let mut hider = collecting();
         hider.hide_secrets(&mut message.clone(), 0);
         return OwnSecrets {
@@ -54,7 +54,7 @@ pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
             keys: hider.has_key,
         };
     }
-    let Some(rules) = table::rules(of.full_name()) else {
+    let Some(rules) = table::rules(descriptor.full_name()) else {
         return OwnSecrets::default();
     };
 
@@ -145,8 +145,9 @@ fn message_reveals(message: &DynamicMessage) -> bool {
             inline.any(|value| reveals(&value))
         }
         ANY => any_parts(message).is_some_and(|(type_url, body)| {
-            let of = descriptor::message(&type_url);
-            let inner = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+            let descriptor = descriptor::message(&type_url);
+            let inner = descriptor
+                .and_then(|descriptor| DynamicMessage::decode(descriptor, body.clone()).ok());
             match inner {
                 Some(inner) => message_reveals(&inner),
                 None => !body.is_empty(),

@@ -69,11 +69,11 @@ pub enum RedactError {
 /// # Errors
 /// The type is not known, or the bytes are not of it.
 pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError> {
-    let Some(of) = descriptor::message(type_url) else {
+    let Some(descriptor) = descriptor::message(type_url) else {
         let type_url = type_url.to_owned();
         return Err(RedactError::Unknown { type_url });
     };
-    let mut message = DynamicMessage::decode(of, body).map_err(|source| {
+    let mut message = DynamicMessage::decode(descriptor, body).map_err(|source| {
         let type_url = type_url.to_owned();
         RedactError::Malformed { type_url, source }
     })?;
@@ -114,9 +114,9 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns whether some message has a secret field of this name, in the spelling
-/// of YAML or of JSON: a text that is not decoded yet may have a secret behind
-/// it.
+/// Returns whether some message has a secret field of this name, in the
+/// spelling of YAML or of JSON: a text that is not decoded yet may have a
+/// secret behind it.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     table::names().contains(name)
@@ -142,17 +142,17 @@ struct Hider {
 }
 
 impl Hider {
-    /// Hides the secrets in a message and in the messages inside it, and removes
-    /// unknown fields. `depth` counts the messages around it, through every
-    /// `Any`; a message that is too deep is hidden as a whole.
+    /// Hides the secrets in a message and in the messages inside it, and
+    /// removes unknown fields. `depth` counts the messages around it, through
+    /// every `Any`; a message that is too deep is hidden as a whole.
     fn hide_secrets(&mut self, message: &mut DynamicMessage, depth: usize) {
         if depth >= MAX_DEPTH {
             return self.hide_all(message, depth);
         }
 
         message.take_unknown_fields().for_each(drop);
-        let of = message.descriptor();
-        match of.full_name() {
+        let descriptor = message.descriptor();
+        match descriptor.full_name() {
             ANY => {
                 return self.change_body(message, |hider, inner| {
                     hider.hide_secrets(inner, depth + 1);
@@ -166,7 +166,7 @@ impl Hider {
             _ => {}
         }
 
-        let rules = table::rules(of.full_name());
+        let rules = table::rules(descriptor.full_name());
         if let Some(pair) = rules.and_then(|rules| rules.pair) {
             self.hide_pair(pair, message, depth);
         }
@@ -238,8 +238,9 @@ impl Hider {
         let Some((type_url, body)) = any_parts(any) else {
             return;
         };
-        let of = descriptor::message(&type_url);
-        let decoded = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+        let descriptor = descriptor::message(&type_url);
+        let decoded =
+            descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body.clone()).ok());
         let changed: Bytes = match decoded {
             Some(mut message) => {
                 change(self, &mut message);

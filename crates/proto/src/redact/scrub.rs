@@ -110,8 +110,8 @@ impl<'a> Marked<'a> {
             return;
         }
         let windows = self.text.as_bytes().windows(secret.len()).enumerate();
-        for (at, _) in windows.filter(|(_, window)| window == &secret) {
-            self.is_marked[at..at + secret.len()].fill(true);
+        for (position, _) in windows.filter(|(_, window)| window == &secret) {
+            self.is_marked[position..position + secret.len()].fill(true);
         }
     }
 
@@ -120,8 +120,9 @@ impl<'a> Marked<'a> {
     fn cut_out(&self) -> String {
         let mut left = String::with_capacity(self.text.len());
         let mut was_marked = false;
-        for (at, character) in self.text.char_indices() {
-            let is_marked = self.is_marked[at..at + character.len_utf8()].contains(&true);
+        for (position, character) in self.text.char_indices() {
+            let is_marked =
+                self.is_marked[position..position + character.len_utf8()].contains(&true);
             match (is_marked, was_marked) {
                 (true, false) => left.push_str(REDACTED),
                 (true, true) => {}

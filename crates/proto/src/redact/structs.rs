@@ -47,7 +47,7 @@ pub(super) fn hide_secrets(hider: &mut Hider, message: &mut DynamicMessage, dept
 /// messages around it; a `Struct` that is too deep is hidden as a whole.
 fn hide_in_struct(
     hider: &mut Hider,
-    of: &MessageDescriptor,
+    descriptor: &MessageDescriptor,
     message: &mut DynamicMessage,
     depth: usize,
 ) {
@@ -55,7 +55,7 @@ fn hide_in_struct(
         return hider.hide_all(message, depth);
     }
 
-    match of.full_name() {
+    match descriptor.full_name() {
         ANY => match text_at(message, ANY_TYPE).and_then(|url| descriptor::message(&url)) {
             // The depth bounds an `Any` in an `Any`.
             Some(inner) => hide_in_struct(hider, &inner, message, depth + 1),
@@ -64,7 +64,7 @@ fn hide_in_struct(
         name if is_typed_struct(name) => hide_in_typed_struct(hider, message, depth),
         // These are written as they are: what people chose is in a `Struct`.
         name if name.starts_with("google.protobuf.") => hider.hide_secrets(message, depth + 1),
-        _ => hide_in_fields(hider, of, message, depth),
+        _ => hide_in_fields(hider, descriptor, message, depth),
     }
 }
 
@@ -72,18 +72,18 @@ fn hide_in_struct(
 /// of the message `of`.
 fn hide_in_fields(
     hider: &mut Hider,
-    of: &MessageDescriptor,
+    descriptor: &MessageDescriptor,
     message: &mut DynamicMessage,
     depth: usize,
 ) {
-    let rules = table::rules(of.full_name());
+    let rules = table::rules(descriptor.full_name());
     let pair = rules.and_then(|rules| rules.pair);
     let is_secret_pair = pair.is_some_and(|pair| {
         let name = text_at(message, pair.name);
         name.is_some_and(|name| sounds_secret(&name))
     });
 
-    each_entry(message, |key, value| match find_field(of, key) {
+    each_entry(message, |key, value| match find_field(descriptor, key) {
         Some(field) if rules.is_some_and(|rules| rules.is_secret(&field)) => {
             hider.has_key |= rules.is_some_and(|rules| rules.is_key(&field));
             hide(hider, value);
@@ -113,10 +113,12 @@ fn hide_in_fields(
 /// all of its value, if its type is not known.
 fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: usize) {
     let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
-    let of = url.and_then(|url| descriptor::message(&url));
-    each_entry(message, |key, value| match (key, &of) {
-        (VALUE, Some(of)) => {
-            change_struct(value, |inner| hide_in_struct(hider, of, inner, depth + 1));
+    let descriptor = url.and_then(|url| descriptor::message(&url));
+    each_entry(message, |key, value| match (key, &descriptor) {
+        (VALUE, Some(descriptor)) => {
+            change_struct(value, |inner| {
+                hide_in_struct(hider, descriptor, inner, depth + 1)
+            });
         }
         (VALUE, None) => hide(hider, value),
         _ => {}
@@ -124,9 +126,9 @@ fn hide_in_typed_struct(hider: &mut Hider, message: &mut DynamicMessage, depth: 
 }
 
 /// Finds the field of a key, which is its name or its name in JSON.
-fn find_field(of: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
-    let by_name = of.get_field_by_name(key);
-    by_name.or_else(|| of.get_field_by_json_name(key))
+fn find_field(message: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
+    let by_name = message.get_field_by_name(key);
+    by_name.or_else(|| message.get_field_by_json_name(key))
 }
 
 /// Hides the secrets in the value of a field that is not secret itself: in a
@@ -137,30 +139,30 @@ fn hide_in_field(
     value: &mut DynamicMessage,
     depth: usize,
 ) {
-    let Kind::Message(of) = field.kind() else {
+    let Kind::Message(descriptor) = field.kind() else {
         if text_of(value).is_some_and(|text| words::is_secret_text(&text)) {
             hide(hider, value);
         }
         return;
     };
-    let mut hide_in_value = |of: &MessageDescriptor, value: &mut DynamicMessage| {
+    let mut hide_in_value = |descriptor: &MessageDescriptor, value: &mut DynamicMessage| {
         change_struct(value, |message| {
-            hide_in_struct(hider, of, message, depth + 1);
+            hide_in_struct(hider, descriptor, message, depth + 1);
         });
     };
 
     if field.is_map() {
-        if let Kind::Message(of) = of.map_entry_value_field().kind() {
+        if let Kind::Message(descriptor) = descriptor.map_entry_value_field().kind() {
             change_struct(value, |map| {
-                each_entry(map, |_, value| hide_in_value(&of, value));
+                each_entry(map, |_, value| hide_in_value(&descriptor, value));
             });
         }
         return;
     }
 
     // Of the two, one finds nothing: a value is a message or a list.
-    hide_in_value(&of, value);
-    each_item(value, |item| hide_in_value(&of, item));
+    hide_in_value(&descriptor, value);
+    each_item(value, |item| hide_in_value(&descriptor, item));
 }
 
 /// Calls `change` with the `Struct` in a `google.protobuf.Value`; not at all,
@@ -197,10 +199,10 @@ fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut Dy
 }
 
 /// Returns the text at a key of a `Struct`; `None` if it has no such key.
-fn text_at(message: &mut DynamicMessage, wanted: &str) -> Option<String> {
+fn text_at(message: &mut DynamicMessage, expected: &str) -> Option<String> {
     let mut found = None;
     each_entry(message, |key, value| {
-        if key == wanted {
+        if key == expected {
             found = text_of(value);
         }
     });

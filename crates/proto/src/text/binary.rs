@@ -19,7 +19,8 @@ use crate::discovery;
 /// mistake, which says what to do.
 #[must_use]
 pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
-    let refuse = |at, problem| Document::of_error(TextError::without_path(file, at, problem));
+    let refuse =
+        |position, problem| Document::of_error(TextError::without_path(file, position, problem));
     match extension(file).as_str() {
         BINARY => match decode(bytes, options) {
             Ok(response) => read_response(file, response, options),

@@ -36,8 +36,8 @@ impl Reader<'_> {
             let problem = Problem::DuplicateField(STATIC[0].to_owned());
             self.walk.report::<()>(second.at, problem);
         }
-        if let Some(of) = descriptor::message("envoy.config.bootstrap.v3.Bootstrap") {
-            self.walk.read_fields(&of, &root, &STATIC);
+        if let Some(descriptor) = descriptor::message("envoy.config.bootstrap.v3.Bootstrap") {
+            self.walk.read_fields(&descriptor, &root, &STATIC);
         }
 
         let Some(resources) = take_first(root, &STATIC) else {
@@ -52,9 +52,9 @@ impl Reader<'_> {
     /// reports the mistakes in its other fields.
     fn read_static_resources(&mut self, node: Node) {
         let message = "envoy.config.bootstrap.v3.Bootstrap.StaticResources";
-        if let Some(of) = descriptor::message(message) {
+        if let Some(descriptor) = descriptor::message(message) {
             self.walk
-                .read_fields(&of, &node, &LISTS.map(|(name, _)| name));
+                .read_fields(&descriptor, &node, &LISTS.map(|(name, _)| name));
         }
 
         let Value::Map(entries) = node.value else {
@@ -64,12 +64,12 @@ impl Reader<'_> {
             let Some((name, url)) = LISTS.iter().find(|(name, _)| *name == key) else {
                 continue;
             };
-            let Some(of) = descriptor::message(url) else {
+            let Some(descriptor) = descriptor::message(url) else {
                 continue;
             };
             self.walk.path.push(Step::Name(name));
             self.read_list(Some(node), |reader, item| {
-                let resource = reader.read_untyped(of.clone(), item)?;
+                let resource = reader.read_untyped(descriptor.clone(), item)?;
                 reader.name_listener(resource)
             });
             self.walk.path.pop();

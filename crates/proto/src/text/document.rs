@@ -49,7 +49,8 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
         Ok(parsed) => {
             let mut reader = Reader::new(file, options, parsed.taken);
             let octals = parsed.octals.into_iter();
-            let octals = octals.map(|(at, problem)| TextError::without_path(file, at, problem));
+            let octals =
+                octals.map(|(position, problem)| TextError::without_path(file, position, problem));
             reader.walk.warnings.extend(octals);
             let is_empty = parsed
                 .documents
@@ -155,8 +156,8 @@ impl<'a> Reader<'a> {
             Value::Map(_) if root.get(RESOURCES).is_some() => self.read_response(root),
             Value::Map(_) if bootstrap::has_resources(&root) => self.read_bootstrap(root),
             _ => {
-                let (at, problem) = stranger::explain(&root);
-                self.walk.report::<()>(at, problem);
+                let (position, problem) = stranger::explain(&root);
+                self.walk.report::<()>(position, problem);
             }
         }
     }
@@ -191,8 +192,8 @@ impl<'a> Reader<'a> {
     /// used.
     fn read_response(&mut self, root: Node) {
         let response = descriptor::message("envoy.service.discovery.v3.DiscoveryResponse");
-        if let Some(of) = response {
-            self.walk.read_fields(&of, &root, &[RESOURCES]);
+        if let Some(descriptor) = response {
+            self.walk.read_fields(&descriptor, &root, &[RESOURCES]);
         }
 
         let Value::Map(entries) = root.value else {
@@ -213,7 +214,11 @@ impl<'a> Reader<'a> {
         list: Option<Node>,
         read: impl Fn(&mut Self, Node) -> Option<Resource>,
     ) {
-        let Some(Node { at, value }) = list else {
+        let Some(Node {
+            at: position,
+            value,
+        }) = list
+        else {
             return;
         };
         match value {
@@ -227,9 +232,13 @@ impl<'a> Reader<'a> {
             Value::Null => {}
             value => {
                 let expected = "a list of resources".to_owned();
-                let found = Node { at, value }.describe();
+                let found = Node {
+                    at: position,
+                    value,
+                }
+                .describe();
                 let problem = Problem::WrongKind { expected, found };
-                self.walk.report::<()>(at, problem);
+                self.walk.report::<()>(position, problem);
             }
         }
     }
@@ -237,10 +246,10 @@ impl<'a> Reader<'a> {
     /// Adds the resource that `read` returns, unless it reported a mistake.
     pub(super) fn add_resource(
         &mut self,
-        at: Position,
+        position: Position,
         read: impl FnOnce(&mut Self) -> Option<Resource>,
     ) {
-        if self.walk.take(at, RESOURCE).is_none() {
+        if self.walk.take(position, RESOURCE).is_none() {
             return;
         }
         let mistakes_before = self.walk.total;
@@ -258,8 +267,8 @@ impl<'a> Reader<'a> {
             return self.read_body(node, discovery::Resource::default());
         }
 
-        let of = descriptor::message(url)?;
-        let wrapper = self.read_wrapper(&of, &node)?;
+        let descriptor = descriptor::message(url)?;
+        let wrapper = self.read_wrapper(&descriptor, &node)?;
         let Some(entry) = node.get(BODY) else {
             return self.walk.report(node.at, Problem::MissingBody);
         };
@@ -287,9 +296,13 @@ impl<'a> Reader<'a> {
 
     /// Reads a resource that does not state its type, because its place in the
     /// document tells it: `of`.
-    pub(super) fn read_untyped(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
-        let type_url = format!("{PREFIX}{}", of.full_name());
-        let message = self.walk.read_fields(&of, &node, &[])?;
+    pub(super) fn read_untyped(
+        &mut self,
+        descriptor: MessageDescriptor,
+        node: Node,
+    ) -> Option<Resource> {
+        let type_url = format!("{PREFIX}{}", descriptor.full_name());
+        let message = self.walk.read_fields(&descriptor, &node, &[])?;
         let body = self.walk.encode(&message, node.at)?;
         let wrapper = discovery::Resource::default();
         Some(self.build_resource(type_url, message, body, wrapper, node))
@@ -317,8 +330,12 @@ impl<'a> Reader<'a> {
 
     /// Reads the fields of a wrapper other than its resource, by way of its
     /// encoded message. `None` if it cannot be read, which was reported.
-    fn read_wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
-        let message = self.walk.read_fields(of, node, &[TYPE, BODY])?;
+    fn read_wrapper(
+        &mut self,
+        descriptor: &MessageDescriptor,
+        node: &Node,
+    ) -> Option<discovery::Resource> {
+        let message = self.walk.read_fields(descriptor, node, &[TYPE, BODY])?;
         let bytes = self.walk.encode(&message, node.at)?;
         match discovery::Resource::decode(Bytes::from(bytes)) {
             Ok(wrapper) => Some(wrapper),

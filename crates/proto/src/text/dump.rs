@@ -108,12 +108,12 @@ impl Reader<'_> {
     /// Reads a resource of a dump. A secret that is not shown is left out, with
     /// a warning.
     fn read_dumped(&mut self, node: Node) -> Option<Resource> {
-        let at = node.at;
+        let position = node.at;
         let resource = self.read_resource(node)?;
         let is_hidden = full_name(&resource.type_url) == full_name(types::SECRET)
             && contains(&resource.body, REDACTED.as_bytes());
         if is_hidden {
-            self.walk.warn(at, Problem::RedactedInDump);
+            self.walk.warn(position, Problem::RedactedInDump);
             return None;
         }
         let resource = self.without_zero_weights(resource)?;

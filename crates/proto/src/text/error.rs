@@ -24,10 +24,10 @@ pub struct TextError {
 impl TextError {
     /// Makes the mistake of a text that could not be read, at a place without a
     /// field.
-    pub(super) fn without_path(file: &str, at: Position, problem: Problem) -> Self {
+    pub(super) fn without_path(file: &str, position: Position, problem: Problem) -> Self {
         Self {
             file: file.to_owned(),
-            at,
+            at: position,
             path: String::new(),
             problem,
         }

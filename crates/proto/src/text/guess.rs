@@ -29,9 +29,10 @@ fn best(node: &Node, candidates: impl Iterator<Item = MessageDescriptor>) -> Opt
     let Value::Map(entries) = &node.value else {
         return None;
     };
-    let count = |of: &MessageDescriptor| {
+    let count = |descriptor: &MessageDescriptor| {
         let is_field = |key: &str| {
-            of.get_field_by_name(key).is_some() || of.get_field_by_json_name(key).is_some()
+            descriptor.get_field_by_name(key).is_some()
+                || descriptor.get_field_by_json_name(key).is_some()
         };
         entries.iter().filter(|entry| is_field(&entry.key)).count()
     };

@@ -26,11 +26,11 @@ impl Reader<'_> {
             return Some(resource);
         };
 
-        let at = resource.node.at;
+        let position = resource.node.at;
         let value = Value::String(name.clone());
         resource.message.set_field_by_name("name", value);
-        resource.body = self.walk.encode(&resource.message, at)?.into();
-        self.walk.warn(at, Problem::NamedListener(name));
+        resource.body = self.walk.encode(&resource.message, position)?.into();
+        self.walk.warn(position, Problem::NamedListener(name));
         Some(resource)
     }
 }

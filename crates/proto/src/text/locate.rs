@@ -13,10 +13,10 @@ enum Part<'a> {
     Index(usize),
 }
 
-/// Finds the value `text` in a tree at a path such as `routes[0].route.cluster`.
-/// If it is not there, its first occurrence at such a path with other indexes is
-/// found: what was read may have been made smaller since. Returns the path and
-/// the place; `None` if there is no such value.
+/// Finds the value `text` in a tree at a path such as
+/// `routes[0].route.cluster`. If it is not there, its first occurrence at such
+/// a path with other indexes is found: what was read may have been made smaller
+/// since. Returns the path and the place; `None` if there is no such value.
 #[must_use]
 pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Position)> {
     let parts = split(path)?;
@@ -34,10 +34,10 @@ pub fn find_text(root: &Node, path: &str, text: &str) -> Option<(String, Positio
 }
 
 /// Finds the place of a path in a tree: that of a scalar itself, and of another
-/// value with its key. If the path ends early, it is that of the last part that is
-/// there.
+/// value with its key. If the path ends early, it is that of the last part that
+/// is there.
 pub(super) fn find_place(root: &Node, path: &str) -> Position {
-    let (mut node, mut at) = (root, root.at);
+    let (mut node, mut position) = (root, root.at);
     for part in split(path).unwrap_or_default() {
         let found = match part {
             Part::Field(name) => field(node, name).map(|entry| (entry.at, &entry.node)),
@@ -45,12 +45,12 @@ pub(super) fn find_place(root: &Node, path: &str) -> Position {
             Part::Index(index) => item(node, index).map(|item| (item.at, item)),
         };
         match found {
-            Some(found) => (at, node) = found,
-            None => return at,
+            Some(found) => (position, node) = found,
+            None => return position,
         }
     }
     match node.value {
-        Value::List(_) | Value::Map(_) => at,
+        Value::List(_) | Value::Map(_) => position,
         _ => node.at,
     }
 }
@@ -73,7 +73,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn find(&mut self, node: &Node, parts: &[Part<'_>]) -> Option<Position> {
-        let Some((part, rest)) = parts.split_first() else {
+        let Some((part, remainder)) = parts.split_first() else {
             let is_it =
                 matches!(&node.value, Value::String(s) | Value::Number(s) if s == self.text);
             return is_it.then_some(node.at);
@@ -83,13 +83,13 @@ impl Search<'_> {
             Part::Field(name) => field(node, name).and_then(|entry| {
                 let dot = if before == 0 { "" } else { "." };
                 self.path.push_str(&format!("{dot}{name}"));
-                self.find(&entry.node, rest)
+                self.find(&entry.node, remainder)
             }),
             Part::Key(key) => node.get(key).and_then(|entry| {
                 self.path.push_str(&format!("[{key:?}]"));
-                self.find(&entry.node, rest)
+                self.find(&entry.node, remainder)
             }),
-            Part::Index(index) => self.find_in_list(node, *index, rest),
+            Part::Index(index) => self.find_in_list(node, *index, remainder),
         };
         if found.is_none() {
             self.path.truncate(before);
@@ -97,7 +97,12 @@ impl Search<'_> {
         found
     }
 
-    fn find_in_list(&mut self, node: &Node, index: usize, rest: &[Part<'_>]) -> Option<Position> {
+    fn find_in_list(
+        &mut self,
+        node: &Node,
+        index: usize,
+        remainder: &[Part<'_>],
+    ) -> Option<Position> {
         // A single value may stand for a list of one.
         let list = match &node.value {
             Value::List(list) => list.as_slice(),
@@ -112,7 +117,7 @@ impl Search<'_> {
             let item = list.get(index)?;
             self.path.truncate(before);
             self.path.push_str(&format!("[{index}]"));
-            self.find(item, rest)
+            self.find(item, remainder)
         })
     }
 }
@@ -142,32 +147,32 @@ fn to_json_name(name: &str) -> String {
     })
 }
 
-/// Splits a path into its parts: names, indexes in brackets, and keys of maps in
-/// brackets and quotes. `None` if it cannot be read, such as for a key with an
-/// escape in it.
+/// Splits a path into its parts: names, indexes in brackets, and keys of maps
+/// in brackets and quotes. `None` if it cannot be read, such as for a key with
+/// an escape in it.
 fn split(path: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
-    let mut rest = path;
-    while !rest.is_empty() {
-        if let Some(quoted) = rest.strip_prefix("[\"") {
+    let mut remainder = path;
+    while !remainder.is_empty() {
+        if let Some(quoted) = remainder.strip_prefix("[\"") {
             let (key, after) = quoted.split_once("\"]")?;
             if key.contains('\\') {
                 return None;
             }
             parts.push(Part::Key(key));
-            rest = after;
-        } else if let Some(index) = rest.strip_prefix('[') {
+            remainder = after;
+        } else if let Some(index) = remainder.strip_prefix('[') {
             let (index, after) = index.split_once(']')?;
             parts.push(Part::Index(index.parse().ok()?));
-            rest = after;
+            remainder = after;
         } else {
-            let name = rest.strip_prefix('.').unwrap_or(rest);
+            let name = remainder.strip_prefix('.').unwrap_or(remainder);
             let end = name.find(['.', '[']).unwrap_or(name.len());
             if end == 0 {
                 return None;
             }
             parts.push(Part::Field(&name[..end]));
-            rest = &name[end..];
+            remainder = &name[end..];
         }
     }
     Some(parts)

@@ -47,14 +47,14 @@ fn find_in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
         return Some(Loss::Depth);
     }
 
-    let of = message.descriptor();
+    let descriptor = message.descriptor();
     if let Some(unknown) = message.unknown_fields().next() {
         return Some(Loss::Field {
-            message: of.full_name().to_owned(),
+            message: descriptor.full_name().to_owned(),
             number: unknown.number(),
         });
     }
-    if of.full_name() == "google.protobuf.Any" {
+    if descriptor.full_name() == "google.protobuf.Any" {
         return find_in_any(message, depth);
     }
 
@@ -81,10 +81,10 @@ fn find_in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
     if url.is_empty() && body.is_empty() {
         return None;
     }
-    let Some(of) = descriptor::message(&url) else {
+    let Some(descriptor) = descriptor::message(&url) else {
         return Some(Loss::Type(url));
     };
-    match DynamicMessage::decode(of, body) {
+    match DynamicMessage::decode(descriptor, body) {
         Ok(inner) => find_in_message(&inner, depth + 1),
         Err(_) => Some(Loss::Malformed(url)),
     }

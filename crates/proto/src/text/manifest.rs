@@ -170,25 +170,25 @@ impl Reader<'_> {
     /// such as `data`.
     fn read_spec(&mut self, root: &Node, collection: &Collection) -> Option<Any> {
         let message = collection.message.as_deref().and_then(descriptor::message);
-        let of = match &message {
-            Some(of) => of.clone(),
+        let descriptor = match &message {
+            Some(descriptor) => descriptor.clone(),
             None => descriptor::message(STRUCT)?,
         };
         let value = match root.get(SPEC) {
             Some(spec) => {
                 let spec = &spec.node;
                 self.walk.path.push(Step::Name(SPEC));
-                let read = self.read_body_of(&of, spec, message.is_some());
+                let read = self.read_body_of(&descriptor, spec, message.is_some());
                 self.walk.path.pop();
                 read?
             }
             None => {
-                let rest = without_head(root);
-                self.read_body_of(&of, &rest, message.is_some())?
+                let remainder = without_head(root);
+                self.read_body_of(&descriptor, &remainder, message.is_some())?
             }
         };
         Some(Any {
-            type_url: format!("{PREFIX}{}", of.full_name()),
+            type_url: format!("{PREFIX}{}", descriptor.full_name()),
             value: value.into(),
         })
     }
@@ -196,17 +196,18 @@ impl Reader<'_> {
     /// Reads a body, and checks it by the rules of its message.
     fn read_body_of(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
         has_rules: bool,
     ) -> Option<Vec<u8>> {
-        let message = self.walk.read_message(of, node)?;
+        let message = self.walk.read_message(descriptor, node)?;
         if has_rules {
             for violation in validate::validate(&message) {
-                let at = super::locate::find_place(node, &violation.path.to_string());
+                let position = super::locate::find_place(node, &violation.path.to_string());
                 let whole = self.walk.path.join(&violation.path);
                 let outer = std::mem::replace(&mut self.walk.path, whole);
-                self.walk.report::<()>(at, Problem::Rule(violation.broken));
+                self.walk
+                    .report::<()>(position, Problem::Rule(violation.broken));
                 self.walk.path = outer;
             }
         }
@@ -220,9 +221,9 @@ fn without_head(root: &Node) -> Node {
     let head = [API_VERSION, KIND, METADATA, "status"];
     let value = match &root.value {
         Value::Map(entries) => {
-            let rest = entries.iter();
-            let rest = rest.filter(|entry| !head.contains(&entry.key.as_str()));
-            Value::Map(rest.cloned().collect())
+            let remainder = entries.iter();
+            let remainder = remainder.filter(|entry| !head.contains(&entry.key.as_str()));
+            Value::Map(remainder.cloned().collect())
         }
         other => other.clone(),
     };

@@ -71,8 +71,8 @@ pub fn read_message(
     let parsed = parse_by(Schema::Envoy, format, file, text, &options.limits);
     let parsed = parsed.map_err(|error| vec![*error])?;
     let mut walk = Walk::new(file, options, parsed.taken);
-    for (at, problem) in parsed.octals {
-        walk.warn(at, problem);
+    for (position, problem) in parsed.octals {
+        walk.warn(position, problem);
     }
     let root = parsed.documents.into_iter().next().unwrap_or(Node {
         at: Position::START,

@@ -50,8 +50,8 @@ pub fn read_node(
 /// Reads a tree as the node of a client, by way of its encoded message. `None`
 /// if it cannot be read at all; a mistake in a field is only reported.
 fn read_tree(walk: &mut Walk<'_>, node: &Tree) -> Option<Node> {
-    let of = descriptor::message("envoy.config.core.v3.Node")?;
-    let message = walk.read_fields(&of, node, &[TYPE])?;
+    let descriptor = descriptor::message("envoy.config.core.v3.Node")?;
+    let message = walk.read_fields(&descriptor, node, &[TYPE])?;
     let bytes = walk.encode(&message, node.at)?;
     match Node::parse(&bytes.into(), &Limits::DEFAULT) {
         Ok(read) => Some(read),

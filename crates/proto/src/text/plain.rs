@@ -52,7 +52,7 @@ pub(super) fn parse_by(
             taken,
         }),
     };
-    parsed.map_err(|(at, problem)| Box::new(TextError::without_path(file, at, problem)))
+    parsed.map_err(|(position, problem)| Box::new(TextError::without_path(file, position, problem)))
 }
 
 #[cfg(test)]

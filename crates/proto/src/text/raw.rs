@@ -148,10 +148,10 @@ impl Raw {
 /// Decodes a body, and returns the message with its canonical bytes. A body of
 /// an unknown type stays as it is, and its message is empty.
 fn decode_body(type_url: &str, body: Bytes) -> Result<(DynamicMessage, Bytes), Problem> {
-    let Some(of) = descriptor::message(type_url) else {
+    let Some(descriptor) = descriptor::message(type_url) else {
         return Ok((opaque(), body));
     };
-    let message = DynamicMessage::decode(of, body)
+    let message = DynamicMessage::decode(descriptor, body)
         .map_err(|error| not_binary("resource of its type", &error))?;
     let body = canonical::encode(&message).map_err(|error| encoding_problem(&error))?;
     Ok((message, body.into()))

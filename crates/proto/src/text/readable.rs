@@ -43,21 +43,21 @@ impl Walk<'_> {
     /// the text has a mistake, which is reported.
     pub(super) fn read_constraints(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
     ) -> Option<Option<DynamicMessage>> {
         let (Some(Readable(read)), Value::String(text)) = (self.options.readable, &node.value)
         else {
             return None;
         };
-        if of.full_name() != CONSTRAINTS {
+        if descriptor.full_name() != CONSTRAINTS {
             return None;
         }
 
         // By way of the bytes, because the reader's message has no descriptor.
         let constraints = read(text).and_then(|message| {
             let bytes = Bytes::from(message.encode_to_vec());
-            DynamicMessage::decode(of.clone(), bytes).map_err(|error| error.to_string())
+            DynamicMessage::decode(descriptor.clone(), bytes).map_err(|error| error.to_string())
         });
         Some(match constraints {
             Ok(message) => Some(message),

@@ -50,14 +50,14 @@ impl Resource {
     #[must_use]
     pub fn position(&self, path: &Path) -> Position {
         let mut node = &self.node;
-        let mut at = node.at;
+        let mut position = node.at;
         for step in path.steps() {
             match find_part(node, step) {
-                Some(part) => (at, node) = part,
+                Some(part) => (position, node) = part,
                 None => break,
             }
         }
-        at
+        position
     }
 
     /// Finds the place of a part of this resource in the text, by its path as

@@ -96,14 +96,14 @@ pub(super) fn explain(root: &Node) -> (Position, Problem) {
     let has_name = ["name", "cluster_name", "clusterName"]
         .iter()
         .any(|key| root.get(key).is_some());
-    if !has_name && let Some((at, list)) = entries.iter().find_map(top_level_list) {
-        return (at, Problem::Stranger(list));
+    if !has_name && let Some((position, list)) = entries.iter().find_map(top_level_list) {
+        return (position, Problem::Stranger(list));
     }
     if is_bootstrap(entries) {
         return (root.at, Problem::Stranger(Stranger::Bootstrap));
     }
-    if let Some((at, key)) = entries.iter().find_map(misspelt_key) {
-        return (at, Problem::Stranger(key));
+    if let Some((position, key)) = entries.iter().find_map(misspelt_key) {
+        return (position, Problem::Stranger(key));
     }
     match guess::resource(root) {
         Some(message) => (root.at, Problem::MissingType(Some(message))),
@@ -152,9 +152,15 @@ fn top_level_list(entry: &Entry) -> Option<(Position, Stranger)> {
 /// place.
 fn misspelt_key(entry: &Entry) -> Option<(Position, Stranger)> {
     let keys = [RESOURCES, "static_resources", ALLOW_REMOVAL, "configs"];
-    let near = nearest(&entry.key, keys.map(str::to_owned))?;
+    let nearest_name = nearest(&entry.key, keys.map(str::to_owned))?;
     let name = entry.key.clone();
-    Some((entry.at, Stranger::Key { name, near }))
+    Some((
+        entry.at,
+        Stranger::Key {
+            name,
+            near: nearest_name,
+        },
+    ))
 }
 
 /// Returns whether all keys are those of a bootstrap.

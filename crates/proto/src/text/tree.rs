@@ -69,8 +69,11 @@ pub struct Entry {
 impl Node {
     /// Makes a node without a place, for writing.
     pub(crate) fn new(value: Value) -> Self {
-        let at = Position::default();
-        Self { at, value }
+        let position = Position::default();
+        Self {
+            at: position,
+            value,
+        }
     }
 
     /// Returns whether this is a mapping without entries.

@@ -30,8 +30,13 @@ impl Checker {
     }
 
     /// Returns whether the rules allow a number of an enum.
-    pub(crate) fn allows_enum(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) -> bool {
-        self.0.check_enum(number, of, rules);
+    pub(crate) fn allows_enum(
+        &mut self,
+        number: i32,
+        enum_descriptor: &EnumDescriptor,
+        rules: &Enums,
+    ) -> bool {
+        self.0.check_enum(number, enum_descriptor, rules);
         self.0.is_clean()
     }
 

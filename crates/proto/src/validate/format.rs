@@ -59,8 +59,8 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_|~`".contains(&byte)
 }
 
-fn is_no_break(c: char) -> bool {
-    !matches!(c, '\0' | '\n' | '\r')
+fn is_no_break(character: char) -> bool {
+    !matches!(character, '\0' | '\n' | '\r')
 }
 
 /// Returns whether a text is a host name by RFC 1123: labels with dots between

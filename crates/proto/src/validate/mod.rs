@@ -81,9 +81,9 @@ pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
 /// # Errors
 /// The type is not known, or the bytes are not of it.
 pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, ValidateError> {
-    let of = descriptor::message(type_url)
+    let descriptor = descriptor::message(type_url)
         .ok_or_else(|| ValidateError::UnknownType(type_url.to_owned()))?;
-    let message = DynamicMessage::decode(of, body.clone()).map_err(|source| {
+    let message = DynamicMessage::decode(descriptor, body.clone()).map_err(|source| {
         let type_url = type_url.to_owned();
         ValidateError::Malformed { type_url, source }
     })?;

@@ -45,8 +45,8 @@ impl Walk {
             (Check::Bytes(_), Value::Bytes(bytes)) if bytes.is_empty() && ignore_empty => {}
             (Check::Bytes(rules), Value::Bytes(bytes)) => self.check_bytes(bytes, rules),
             (Check::Enum(rules), Value::EnumNumber(number)) => {
-                if let Kind::Enum(of) = kind {
-                    self.check_enum(*number, of, rules);
+                if let Kind::Enum(descriptor) = kind {
+                    self.check_enum(*number, descriptor, rules);
                 }
             }
             _ => {}
@@ -173,18 +173,26 @@ impl Walk {
 
     /// Checks the number of an enum, and reports every rule that it breaks.
     /// Reports have the names in place of the numbers, where there are some.
-    pub(super) fn check_enum(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) {
-        let name = |number: i32| match of.get_value(number) {
+    pub(super) fn check_enum(
+        &mut self,
+        number: i32,
+        enum_descriptor: &EnumDescriptor,
+        rules: &Enums,
+    ) {
+        let name = |number: i32| match enum_descriptor.get_value(number) {
             Some(value) => value.name().to_owned(),
             None => number.to_string(),
         };
         let names = |numbers: &[i32]| numbers.iter().map(|n| name(*n)).collect::<Vec<_>>();
 
-        if rules.defined_only && of.get_value(number).is_none() {
-            let known: Vec<_> = of.values().map(|v| v.name().to_owned()).collect();
+        if rules.defined_only && enum_descriptor.get_value(number).is_none() {
+            let known: Vec<_> = enum_descriptor
+                .values()
+                .map(|v| v.name().to_owned())
+                .collect();
             self.report(Broken::UndefinedEnum {
                 number,
-                of: of.name().to_owned(),
+                of: enum_descriptor.name().to_owned(),
                 known: known.join(", "),
             });
         }

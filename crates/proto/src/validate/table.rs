@@ -30,8 +30,8 @@ static TABLE: LazyLock<HashMap<String, MessageRules>> = LazyLock::new(|| {
 });
 
 /// Returns the rules of a message; `None` if it has none.
-pub(crate) fn rules(of: &MessageDescriptor) -> Option<&'static MessageRules> {
-    TABLE.get(of.full_name())
+pub(crate) fn rules(message: &MessageDescriptor) -> Option<&'static MessageRules> {
+    TABLE.get(message.full_name())
 }
 
 /// All messages that have rules, for the tests.
@@ -62,16 +62,19 @@ impl Options {
 
     /// Reads the rules of a message. `None` if it has none, or if they are
     /// turned off.
-    fn read_message(&self, of: &MessageDescriptor) -> Option<MessageRules> {
-        let options = of.options();
+    fn read_message(&self, message: &MessageDescriptor) -> Option<MessageRules> {
+        let options = message.options();
         let has = |option| options.get_extension(option).as_bool() == Some(true);
         if has(&self.disabled) || has(&self.ignored) {
             return None;
         }
 
-        let fields: Vec<_> = of.fields().filter_map(|f| self.read_field(f)).collect();
-        let oneofs: Vec<_> = of.oneofs().filter(|o| self.is_required(o)).collect();
-        let construction = construction::find_check(of.full_name());
+        let fields: Vec<_> = message
+            .fields()
+            .filter_map(|f| self.read_field(f))
+            .collect();
+        let oneofs: Vec<_> = message.oneofs().filter(|o| self.is_required(o)).collect();
+        let construction = construction::find_check(message.full_name());
         let has_rules = !fields.is_empty() || !oneofs.is_empty() || construction.is_some();
         has_rules.then_some(MessageRules {
             fields,

@@ -86,14 +86,14 @@ impl Walk {
             return self.report(Broken::TooDeep(MAX_DEPTH));
         }
 
-        let of = message.descriptor();
-        match of.full_name() {
+        let descriptor = message.descriptor();
+        match descriptor.full_name() {
             "google.protobuf.Any" => return self.walk_any(message, depth),
             "google.protobuf.Duration" => self.check_duration(message),
             _ => {}
         }
 
-        let rules = table::rules(&of);
+        let rules = table::rules(&descriptor);
         if let Some(rules) = rules {
             for (field, rules) in &rules.fields {
                 self.check_field(message, field, rules);
@@ -154,10 +154,10 @@ impl Walk {
         let Some((type_url, body)) = any_parts(any) else {
             return;
         };
-        let Some(of) = descriptor::message(&type_url) else {
+        let Some(descriptor) = descriptor::message(&type_url) else {
             return;
         };
-        match DynamicMessage::decode(of, body) {
+        match DynamicMessage::decode(descriptor, body) {
             Ok(message) => self.walk_message(&message, depth + 1),
             Err(error) => {
                 let reason = error.to_string();

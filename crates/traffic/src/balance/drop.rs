@@ -24,14 +24,14 @@ impl DropOverloads {
         let mut findings = Findings::default();
         let overloads = message.policy.as_ref();
         let overloads = overloads.map_or(&[][..], |policy| &policy.drop_overloads);
-        let at = Place::ROOT.field("policy");
-        let categories = crate::route::each("drop_overloads", overloads, &at, |drop, at| {
+        let place = Place::ROOT.field("policy");
+        let categories = crate::route::each("drop_overloads", overloads, &place, |drop, place| {
             let Some(percentage) = &drop.drop_percentage else {
-                findings.add(&at.field("drop_percentage"), Problem::Missing);
+                findings.add(&place.field("drop_percentage"), Problem::Missing);
                 return None;
             };
-            let at = at.field("drop_percentage");
-            let fraction = Fraction::compile(percentage, &at, &mut findings);
+            let place = place.field("drop_percentage");
+            let fraction = Fraction::compile(percentage, &place, &mut findings);
             Some((drop.category.as_str().into(), fraction))
         });
         findings.finish(Self(categories.into_vec()))

@@ -104,7 +104,7 @@ impl Policy {
     /// Compiles the policy of a cluster. What cannot be compiled is a finding.
     pub fn compile(message: &Cluster) -> Result<Self, Findings> {
         let mut findings = Findings::default();
-        let at = Place::ROOT;
+        let place = Place::ROOT;
         let common = message.common_lb_config.clone().unwrap_or_default();
         let mut policy = Self {
             kind: Kind::RoundRobin,
@@ -115,22 +115,22 @@ impl Policy {
                 .map_or(50.0, |p| p.value.round()),
             uses_hostname: false,
             subsets: message.lb_subset_config.as_ref().and_then(|config| {
-                SubsetConfig::compile(config, &at.field("lb_subset_config"), &mut findings)
+                SubsetConfig::compile(config, &place.field("lb_subset_config"), &mut findings)
             }),
         };
         if let Some(consistent) = &common.consistent_hashing_lb_config {
             policy.uses_hostname = consistent.use_hostname_for_hashing;
-            let at = at.field("common_lb_config");
-            let at = at.field("consistent_hashing_lb_config");
+            let place = place.field("common_lb_config");
+            let place = place.field("consistent_hashing_lb_config");
             let factor = consistent.hash_balance_factor.is_some();
-            findings.unsupported(&at.field("hash_balance_factor"), factor);
+            findings.unsupported(&place.field("hash_balance_factor"), factor);
         }
         match &message.load_balancing_policy {
             Some(list) => {
-                let at = at.field("load_balancing_policy");
-                typed::apply(list, &mut policy, &at, &mut findings);
+                let place = place.field("load_balancing_policy");
+                typed::apply(list, &mut policy, &place, &mut findings);
             }
-            None => policy.read_kind(message, &at, &mut findings),
+            None => policy.read_kind(message, &place, &mut findings),
         }
         findings.finish(policy)
     }
@@ -141,7 +141,7 @@ impl Policy {
         matches!(self.kind, Kind::RingHash(_) | Kind::Maglev(_))
     }
 
-    fn read_kind(&mut self, message: &Cluster, at: &Place<'_>, findings: &mut Findings) {
+    fn read_kind(&mut self, message: &Cluster, place: &Place<'_>, findings: &mut Findings) {
         let config = message.lb_config.as_ref();
         self.kind = match (message.lb_policy(), config) {
             (LbPolicy::RoundRobin, config) => {
@@ -176,7 +176,7 @@ impl Policy {
                         ring.function = RingFunction::Murmur2;
                     }
                 }
-                ring_kind(ring, &at.field("ring_hash_lb_config"), findings)
+                ring_kind(ring, &place.field("ring_hash_lb_config"), findings)
             }
             (LbPolicy::Maglev, config) => {
                 let size = match config {
@@ -184,10 +184,10 @@ impl Policy {
                     _ => None,
                 };
                 let size = size.map_or(TABLE_SIZE, |size| size.value);
-                maglev_kind(size, &at.field("maglev_lb_config"), findings)
+                maglev_kind(size, &place.field("maglev_lb_config"), findings)
             }
             (LbPolicy::ClusterProvided | LbPolicy::LoadBalancingPolicyConfig, _) => {
-                findings.add(&at.field("lb_policy"), Problem::Unsupported);
+                findings.add(&place.field("lb_policy"), Problem::Unsupported);
                 Kind::RoundRobin
             }
         };
@@ -195,22 +195,22 @@ impl Policy {
 }
 
 /// Returns ring hash, if the ring can be made.
-pub(super) fn ring_kind(ring: RingConfig, at: &Place<'_>, findings: &mut Findings) -> Kind {
+pub(super) fn ring_kind(ring: RingConfig, place: &Place<'_>, findings: &mut Findings) -> Kind {
     if ring.min > ring.max {
         let problem = format!("the minimum {} is above the maximum {}", ring.min, ring.max);
-        findings.add(&at.field("minimum_ring_size"), Problem::Other(problem));
+        findings.add(&place.field("minimum_ring_size"), Problem::Other(problem));
     }
     Kind::RingHash(ring)
 }
 
 /// Returns maglev, if the size of the table is one.
-pub(super) fn maglev_kind(size: u64, at: &Place<'_>, findings: &mut Findings) -> Kind {
+pub(super) fn maglev_kind(size: u64, place: &Place<'_>, findings: &mut Findings) -> Kind {
     let is_prime = size > 2 && (2..=size.isqrt()).all(|divisor| !size.is_multiple_of(divisor));
     if is_prime && size <= 5_000_011 {
         return Kind::Maglev(size);
     }
     let problem = format!("{size} is no prime of at most 5000011");
-    findings.add(&at.field("table_size"), Problem::Other(problem));
+    findings.add(&place.field("table_size"), Problem::Other(problem));
     Kind::Maglev(TABLE_SIZE)
 }
 

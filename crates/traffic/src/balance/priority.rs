@@ -135,7 +135,7 @@ impl Pools {
         let (seed, now) = (setting.seed, setting.now);
         let new = change.now;
         let health = new.map(|host| host.health());
-        let of = |wanted| new.filter(|_| health == Some(wanted));
+        let of = |expected| new.filter(|_| health == Some(expected));
         let address = change.address;
         self.all.change(address, new, policy, seed, now);
         let healthy = of(Health::Healthy);

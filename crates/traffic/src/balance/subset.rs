@@ -34,7 +34,7 @@ enum Fallback {
 impl SubsetConfig {
     pub(super) fn compile(
         message: &LbSubsetConfig,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let flags = [
@@ -48,7 +48,7 @@ impl SubsetConfig {
             ),
         ];
         for (field, is_set) in flags {
-            findings.unsupported(&at.field(field), is_set);
+            findings.unsupported(&place.field(field), is_set);
         }
         let fallback = match LbSubsetFallbackPolicy::try_from(message.fallback_policy) {
             Ok(LbSubsetFallbackPolicy::NoFallback) => Fallback::Nowhere,
@@ -58,16 +58,19 @@ impl SubsetConfig {
                 Fallback::Subset(subset.unwrap_or_default())
             }
             Err(_) => {
-                findings.add(&at.field("fallback_policy"), Problem::Unsupported);
+                findings.add(&place.field("fallback_policy"), Problem::Unsupported);
                 return None;
             }
         };
         let mut selectors = Vec::new();
         for (index, selector) in message.subset_selectors.iter().enumerate() {
-            let at = at.item("subset_selectors", index);
-            findings.unsupported(&at.field("fallback_policy"), selector.fallback_policy != 0);
+            let place = place.item("subset_selectors", index);
+            findings.unsupported(
+                &place.field("fallback_policy"),
+                selector.fallback_policy != 0,
+            );
             let is_single = selector.single_host_per_subset;
-            findings.unsupported(&at.field("single_host_per_subset"), is_single);
+            findings.unsupported(&place.field("single_host_per_subset"), is_single);
             selectors.push(selector.keys.iter().cloned().collect());
         }
         Some(Self {

@@ -31,7 +31,7 @@ const PACKAGE: &str = "envoy.extensions.load_balancing_policies.";
 pub(super) fn apply(
     list: &LoadBalancingPolicy,
     policy: &mut Policy,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) {
     for (index, entry) in list.policies.iter().enumerate() {
@@ -42,17 +42,17 @@ pub(super) fn apply(
         let Some((_, name)) = any.type_url.split_once(PACKAGE) else {
             continue;
         };
-        let at = at.item("policies", index);
-        match read(name, &any.value, policy, &at, findings) {
+        let place = place.item("policies", index);
+        match read(name, &any.value, policy, &place, findings) {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) => {
-                findings.add(&at, Problem::Other(error.to_string()));
+                findings.add(&place, Problem::Other(error.to_string()));
                 return;
             }
         }
     }
-    findings.add(at, Problem::NoPolicy);
+    findings.add(place, Problem::NoPolicy);
 }
 
 /// Reads one policy. Returns `false` for one that is not known.
@@ -60,7 +60,7 @@ fn read(
     name: &str,
     body: &[u8],
     policy: &mut Policy,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) -> Result<bool, prost::DecodeError> {
     match name {
@@ -96,11 +96,11 @@ fn read(
             if config.hash_function() == HashFunction::MurmurHash2 {
                 ring.function = RingFunction::Murmur2;
             }
-            policy.kind = ring_kind(ring, at, findings);
+            policy.kind = ring_kind(ring, place, findings);
             consistent(
                 config.consistent_hashing_lb_config.as_ref(),
                 policy,
-                at,
+                place,
                 findings,
             );
             weigh(config.locality_weighted_lb_config.is_some(), policy);
@@ -108,21 +108,21 @@ fn read(
         "maglev.v3.Maglev" => {
             let config = Maglev::decode(body)?;
             let size = config.table_size.map_or(TABLE_SIZE, |size| size.value);
-            policy.kind = maglev_kind(size, at, findings);
+            policy.kind = maglev_kind(size, place, findings);
             consistent(
                 config.consistent_hashing_lb_config.as_ref(),
                 policy,
-                at,
+                place,
                 findings,
             );
             weigh(config.locality_weighted_lb_config.is_some(), policy);
         }
         "wrr_locality.v3.WrrLocality" => {
             let config = WrrLocality::decode(body)?;
-            let at = at.field("endpoint_picking_policy");
+            let place = place.field("endpoint_picking_policy");
             match &config.endpoint_picking_policy {
-                Some(list) => apply(list, policy, &at, findings),
-                None => findings.add(&at, Problem::Missing),
+                Some(list) => apply(list, policy, &place, findings),
+                None => findings.add(&place, Problem::Missing),
             }
             policy.localities = LocalityMode::Weighted;
         }
@@ -140,15 +140,15 @@ fn weigh(is_weighted: bool, policy: &mut Policy) {
 fn consistent(
     config: Option<&ConsistentHashingLbConfig>,
     policy: &mut Policy,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) {
     let Some(config) = config else { return };
     policy.uses_hostname = config.use_hostname_for_hashing;
-    let at = at.field("consistent_hashing_lb_config");
+    let place = place.field("consistent_hashing_lb_config");
     let factor = config.hash_balance_factor.is_some();
-    findings.unsupported(&at.field("hash_balance_factor"), factor);
-    findings.unsupported(&at.field("hash_policy"), !config.hash_policy.is_empty());
+    findings.unsupported(&place.field("hash_balance_factor"), factor);
+    findings.unsupported(&place.field("hash_policy"), !config.hash_policy.is_empty());
 }
 
 fn localities(config: Option<&LocalityLbConfig>, policy: &mut Policy) {

@@ -49,27 +49,29 @@ impl Limits {
         let mut findings = Findings::default();
         let breakers = cluster.circuit_breakers.as_ref();
         let thresholds = breakers.map_or(&[][..], |breakers| &breakers.thresholds);
-        let wanted = i32::from(priority == Priority::High);
-        let found = thresholds.iter().position(|given| given.priority == wanted);
+        let expected = i32::from(priority == Priority::High);
+        let found = thresholds
+            .iter()
+            .position(|given| given.priority == expected);
         let Some(index) = found else {
             return Ok(Self::default());
         };
-        let at = Place::ROOT.field("circuit_breakers");
+        let place = Place::ROOT.field("circuit_breakers");
         let limits = Self::read(
             &thresholds[index],
-            &at.item("thresholds", index),
+            &place.item("thresholds", index),
             &mut findings,
         );
         findings.finish(limits)
     }
 
-    fn read(message: &Thresholds, at: &Place<'_>, findings: &mut Findings) -> Self {
+    fn read(message: &Thresholds, place: &Place<'_>, findings: &mut Findings) -> Self {
         let or = |given: Option<u32>, default: u64| given.map_or(default, u64::from);
         let default = Self::default();
         let pools = message
             .max_connection_pools
             .is_some_and(|max| max.value != u32::MAX);
-        findings.unsupported(&at.field("max_connection_pools"), pools);
+        findings.unsupported(&place.field("max_connection_pools"), pools);
         let retries = match &message.retry_budget {
             Some(budget) => Retries::Budget {
                 percent: budget.budget_percent.map_or(20.0, |percent| percent.value),
@@ -81,7 +83,7 @@ impl Limits {
             && !(0.0..=100.0).contains(&percent)
         {
             let problem = Problem::Other(format!("{percent} is no percentage"));
-            findings.add(&at.field("retry_budget"), problem);
+            findings.add(&place.field("retry_budget"), problem);
         }
         Self {
             connections: or(

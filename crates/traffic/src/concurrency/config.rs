@@ -50,19 +50,22 @@ impl ConcurrencyConfig {
     /// Compiles the settings of the filter. What cannot be compiled is a finding.
     pub fn compile(message: &AdaptiveConcurrency) -> Result<Self, Findings> {
         let mut findings = Findings::default();
-        let at = Place::ROOT.field("gradient_controller_config");
+        let place = Place::ROOT.field("gradient_controller_config");
         let Some(ConcurrencyControllerConfig::GradientControllerConfig(gradient)) =
             &message.concurrency_controller_config
         else {
-            findings.add(&at, Problem::Missing);
+            findings.add(&place, Problem::Missing);
             return Err(findings);
         };
         let limits = gradient.concurrency_limit_params.unwrap_or_default();
         let least = gradient.min_rtt_calc_params.unwrap_or_default();
         let window = limits.concurrency_update_interval.as_ref().map(duration);
         if window.is_none_or(|window| window.is_zero()) {
-            let at = at.field("concurrency_limit_params");
-            findings.add(&at.field("concurrency_update_interval"), Problem::Missing);
+            let place = place.field("concurrency_limit_params");
+            findings.add(
+                &place.field("concurrency_update_interval"),
+                Problem::Missing,
+            );
         }
         let concurrency = least.min_concurrency.map_or(3, |min| min.value);
         let enabled = message.enabled.as_ref();
@@ -81,15 +84,18 @@ impl ConcurrencyConfig {
             least: read_least(
                 &least,
                 concurrency,
-                &at.field("min_rtt_calc_params"),
+                &place.field("min_rtt_calc_params"),
                 &mut findings,
             ),
             buffer: part(least.buffer.as_ref(), 25.0),
         };
         if config.min > config.max {
             let problem = format!("{} is below the least limit {}", config.max, config.min);
-            let at = at.field("concurrency_limit_params");
-            findings.add(&at.field("max_concurrency_limit"), Problem::Other(problem));
+            let place = place.field("concurrency_limit_params");
+            findings.add(
+                &place.field("max_concurrency_limit"),
+                Problem::Other(problem),
+            );
         }
         findings.finish(config)
     }
@@ -108,7 +114,7 @@ fn part(percent: Option<&Percent>, default: f64) -> f64 {
 fn read_least(
     message: &MinimumRttCalculationParams,
     concurrency: u32,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) -> Least {
     let interval = message.interval.as_ref().map(duration);
@@ -125,7 +131,7 @@ fn read_least(
         },
         (None, Some(fixed)) => Least::Fixed(fixed),
         (None, None) => {
-            findings.add(&at.field("interval"), Problem::Missing);
+            findings.add(&place.field("interval"), Problem::Missing);
             Least::Fixed(Duration::ZERO)
         }
     }

@@ -36,12 +36,12 @@ impl Samples {
         reason = "microseconds of two digits that count"
     )]
     pub(super) fn quantile(&self, part: f64) -> Option<Duration> {
-        let wanted = self.count as f64 * part;
+        let expected = self.count as f64 * part;
         let mut before = 0.0;
         for (lower, count) in &self.buckets {
             let count = *count as f64;
-            if before + count >= wanted {
-                let within = (wanted - before) / count;
+            if before + count >= expected {
+                let within = (expected - before) / count;
                 let micros = *lower as f64 + width(*lower) as f64 * within;
                 return Some(Duration::from_micros(micros as u64));
             }

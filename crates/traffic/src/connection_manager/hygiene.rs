@@ -111,11 +111,11 @@ fn remove_nominated(headers: &mut Headers) {
 }
 
 fn is_absolute_url(text: &str) -> bool {
-    let rest = text
+    let remainder = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"));
-    rest.is_some_and(|rest| {
-        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    remainder.is_some_and(|remainder| {
+        let host = remainder.split(['/', '?', '#']).next().unwrap_or_default();
         !host.is_empty() && !text.contains([' ', ','])
     })
 }

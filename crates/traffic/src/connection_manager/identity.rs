@@ -31,7 +31,7 @@ enum ServerHeader {
 impl Identity {
     pub(super) fn compile(
         message: &HttpConnectionManager,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
         let adds_agent = message.add_user_agent.is_some_and(|adds| adds.value);
@@ -53,7 +53,7 @@ impl Identity {
             ),
         ];
         for (field, is_set) in unsupported {
-            findings.unsupported(&at.field(field), is_set);
+            findings.unsupported(&place.field(field), is_set);
         }
         let server_header = match message.server_header_transformation() {
             ServerHeaderTransformation::Overwrite => ServerHeader::Overwrite,
@@ -62,7 +62,7 @@ impl Identity {
         };
         if message.via.contains(['\r', '\n']) {
             findings.add(
-                &at.field("via"),
+                &place.field("via"),
                 Problem::Other("is no value of a header".to_owned()),
             );
         }

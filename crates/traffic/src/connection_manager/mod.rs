@@ -75,21 +75,21 @@ impl ConnectionManager {
     /// Compiles the rules. What cannot be compiled is a finding.
     pub fn compile(message: &Message) -> Result<Self, Findings> {
         let mut findings = Findings::default();
-        let at = Place::ROOT;
-        let trust = trust::Trust::compile(message, &at, &mut findings);
-        let identity = identity::Identity::compile(message, &at, &mut findings);
+        let place = Place::ROOT;
+        let trust = trust::Trust::compile(message, &place, &mut findings);
+        let identity = identity::Identity::compile(message, &place, &mut findings);
         let routes = match &message.route_specifier {
             Some(RouteSpecifier::RouteConfig(routes)) => RouteTable::compile(routes)
                 .map(Routes::Table)
-                .map_err(|inner| findings.extend(&at.field("route_config"), inner))
+                .map_err(|inner| findings.extend(&place.field("route_config"), inner))
                 .ok(),
             Some(RouteSpecifier::ScopedRoutes(scoped)) => ScopedRoutes::compile(scoped)
                 .map(Routes::Scoped)
-                .map_err(|inner| findings.extend(&at.field("scoped_routes"), inner))
+                .map_err(|inner| findings.extend(&place.field("scoped_routes"), inner))
                 .ok(),
             Some(RouteSpecifier::Rds(rds)) => Some(Routes::Named(rds.route_config_name.clone())),
             None => {
-                findings.add(&at.field("route_config"), Problem::Missing);
+                findings.add(&place.field("route_config"), Problem::Missing);
                 None
             }
         };

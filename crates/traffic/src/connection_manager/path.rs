@@ -103,18 +103,18 @@ impl PathPolicy {
 /// Decodes escaped slashes; `None` if there is none.
 fn unescape_slashes(path: &str) -> Option<String> {
     let mut out = String::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(at) = rest.find('%') {
-        out.push_str(&rest[..at]);
-        let slash = match rest.get(at + 1..at + 3) {
+    let mut remainder = path;
+    while let Some(at) = remainder.find('%') {
+        out.push_str(&remainder[..at]);
+        let slash = match remainder.get(at + 1..at + 3) {
             Some("2F" | "2f") => Some('/'),
             Some("5C" | "5c") => Some('\\'),
             _ => None,
         };
         out.push(slash.unwrap_or('%'));
-        rest = &rest[at + if slash.is_some() { 3 } else { 1 }..];
+        remainder = &remainder[at + if slash.is_some() { 3 } else { 1 }..];
     }
-    out.push_str(rest);
+    out.push_str(remainder);
     (out.len() != path.len()).then_some(out)
 }
 
@@ -151,10 +151,10 @@ fn canonical(path: &str) -> Option<String> {
 
 fn unescape_segment(segment: &str) -> Option<String> {
     let mut out = String::with_capacity(segment.len());
-    let mut rest = segment;
-    while let Some(at) = rest.find('%') {
-        push_escaped(&rest[..at], &mut out);
-        let digits = rest.get(at + 1..at + 3);
+    let mut remainder = segment;
+    while let Some(at) = remainder.find('%') {
+        push_escaped(&remainder[..at], &mut out);
+        let digits = remainder.get(at + 1..at + 3);
         let code = digits.and_then(|digits| match digits.starts_with('+') {
             true => None,
             false => u8::from_str_radix(digits, 16).ok(),
@@ -162,12 +162,12 @@ fn unescape_segment(segment: &str) -> Option<String> {
         match code {
             Some(0) => return None,
             Some(code) if is_unreserved(code) => out.push(char::from(code)),
-            Some(_) => out.push_str(&rest[at..at + 3]),
+            Some(_) => out.push_str(&remainder[at..at + 3]),
             None => out.push('%'),
         }
-        rest = &rest[at + if code.is_some() { 3 } else { 1 }..];
+        remainder = &remainder[at + if code.is_some() { 3 } else { 1 }..];
     }
-    push_escaped(rest, &mut out);
+    push_escaped(remainder, &mut out);
     Some(out)
 }
 
@@ -176,13 +176,13 @@ fn is_unreserved(byte: u8) -> bool {
 }
 
 /// Writes a text in which characters that no URL may have are escaped.
-fn push_escaped(text: &str, out: &mut String) {
+fn push_escaped(text: &str, output: &mut String) {
     for byte in text.bytes() {
         match byte {
             0..=b' ' | b'"' | b'<' | b'>' | b'`' | b'{' | b'}' | 0x7f.. => {
-                out.push_str(&format!("%{byte:02X}"));
+                output.push_str(&format!("%{byte:02X}"));
             }
-            _ => out.push(char::from(byte)),
+            _ => output.push(char::from(byte)),
         }
     }
 }

@@ -39,16 +39,16 @@ impl Mutations {
         added: &[HeaderValueOption],
         removed: &[String],
         [add_field, remove_field]: [&str; 2],
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
-        let added = crate::route::each(add_field, added, at, |option, at| {
-            Addition::compile(option, at, findings)
+        let added = crate::route::each(add_field, added, place, |option, place| {
+            Addition::compile(option, place, findings)
         });
         for (index, name) in removed.iter().enumerate() {
             if is_fixed(name) {
                 let problem = Problem::Other(format!("{name:?} may not be removed"));
-                findings.add(&at.item(remove_field, index), problem);
+                findings.add(&place.item(remove_field, index), problem);
             }
         }
         Self {
@@ -132,16 +132,16 @@ impl Addition {
     #[expect(deprecated, reason = "Envoy still reads `append`")]
     fn compile(
         message: &HeaderValueOption,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let Some(header) = &message.header else {
-            findings.add(&at.field("header"), Problem::Missing);
+            findings.add(&place.field("header"), Problem::Missing);
             return None;
         };
         if is_fixed(&header.key) {
             let problem = Problem::Other(format!("{:?} may not be added", header.key));
-            findings.add(&at.field("header"), problem);
+            findings.add(&place.field("header"), problem);
             return None;
         }
         let action = match (message.append, message.append_action()) {
@@ -159,7 +159,7 @@ impl Addition {
                 keeps_empty: message.keep_empty_value,
             }),
             Err(problem) => {
-                let header = at.field("header");
+                let header = place.field("header");
                 findings.add(&header.field("value"), Problem::Other(problem));
                 None
             }

@@ -33,25 +33,25 @@ impl FilterChains {
     /// so are two chains that the same connections would take.
     pub fn compile(message: &Listener) -> Result<Self, Findings> {
         let mut findings = Findings::default();
-        let at = Place::ROOT;
+        let place = Place::ROOT;
         let matcher = message.filter_chain_matcher.is_some();
-        findings.unsupported(&at.field("filter_chain_matcher"), matcher);
+        findings.unsupported(&place.field("filter_chain_matcher"), matcher);
         let mut chains = Self {
             nodes: vec![Node::default()],
             has_default: message.default_filter_chain.is_some(),
         };
         for (index, chain) in message.filter_chains.iter().enumerate() {
-            let at = at.item("filter_chains", index);
-            let at = at.field("filter_chain_match");
+            let place = place.item("filter_chains", index);
+            let place = place.field("filter_chain_match");
             let empty = FilterChainMatch::default();
-            let wanted = chain.filter_chain_match.as_ref().unwrap_or(&empty);
-            let wants = wants(wanted, &at, &mut findings);
+            let expected = chain.filter_chain_match.as_ref().unwrap_or(&empty);
+            let wants = wants(expected, &place, &mut findings);
             if let Some(other) = chains.add(0, &wants, index) {
                 let problem = Problem::Duplicate {
                     what: "what it matches".to_owned(),
                     first: format!("the chain {other}"),
                 };
-                findings.add(&at, problem);
+                findings.add(&place, problem);
             }
         }
         findings.finish(chains)
@@ -94,15 +94,15 @@ impl FilterChains {
 }
 
 /// Reads what a match wants of each field, in the order of the steps.
-fn wants(message: &FilterChainMatch, at: &Place<'_>, findings: &mut Findings) -> [Vec<Want>; 9] {
+fn wants(message: &FilterChainMatch, place: &Place<'_>, findings: &mut Findings) -> [Vec<Want>; 9] {
     let suffix = !message.address_suffix.is_empty();
-    findings.unsupported(&at.field("address_suffix"), suffix);
-    findings.unsupported(&at.field("suffix_len"), message.suffix_len.is_some());
+    findings.unsupported(&place.field("address_suffix"), suffix);
+    findings.unsupported(&place.field("suffix_len"), message.suffix_len.is_some());
     let mut ranges = |field, list: &[CidrRange]| {
-        let read = crate::route::each(field, list, at, |range, at| {
+        let read = crate::route::each(field, list, place, |range, place| {
             let range = Range::compile(range).map(Want::Range);
             if range.is_none() {
-                findings.add(at, Problem::Other("is no range of addresses".to_owned()));
+                findings.add(place, Problem::Other("is no range of addresses".to_owned()));
             }
             range
         });
@@ -115,13 +115,19 @@ fn wants(message: &FilterChainMatch, at: &Place<'_>, findings: &mut Findings) ->
     );
     let source = ranges("source_prefix_ranges", &message.source_prefix_ranges);
     let port = message.destination_port.as_ref();
-    let port = port.map(|port| port_of(port.value, &at.field("destination_port"), findings));
-    let source_ports = crate::route::each("source_ports", &message.source_ports, at, |port, at| {
-        Some(port_of(*port, at, findings))
-    });
-    let names = crate::route::each("server_names", &message.server_names, at, |name, at| {
-        server_name(name, at, findings)
-    });
+    let port = port.map(|port| port_of(port.value, &place.field("destination_port"), findings));
+    let source_ports = crate::route::each(
+        "source_ports",
+        &message.source_ports,
+        place,
+        |port, place| Some(port_of(*port, place, findings)),
+    );
+    let names = crate::route::each(
+        "server_names",
+        &message.server_names,
+        place,
+        |name, place| server_name(name, place, findings),
+    );
     let text = |text: &String| Want::Text(text.as_str().into());
     let transport = Some(&message.transport_protocol).filter(|name| !name.is_empty());
     let kind = match message.source_type() {
@@ -149,18 +155,18 @@ fn or_anything(wants: Vec<Want>) -> Vec<Want> {
     }
 }
 
-fn port_of(port: u32, at: &Place<'_>, findings: &mut Findings) -> Want {
+fn port_of(port: u32, place: &Place<'_>, findings: &mut Findings) -> Want {
     match u16::try_from(port) {
         Ok(port) if port > 0 => Want::Port(port),
         _ => {
-            findings.add(at, Problem::Other(format!("{port} is no port")));
+            findings.add(place, Problem::Other(format!("{port} is no port")));
             Want::Anything
         }
     }
 }
 
 /// Reads a server name. `*.a.com` is kept as the suffix `.a.com`.
-fn server_name(name: &str, at: &Place<'_>, findings: &mut Findings) -> Option<Want> {
+fn server_name(name: &str, place: &Place<'_>, findings: &mut Findings) -> Option<Want> {
     let lower = name.to_ascii_lowercase();
     let text = match lower.strip_prefix('*') {
         Some(suffix) if suffix.starts_with('.') => suffix,
@@ -168,7 +174,7 @@ fn server_name(name: &str, at: &Place<'_>, findings: &mut Findings) -> Option<Wa
     };
     if text.contains('*') {
         let problem = format!("{name:?} has a wildcard that is not the whole first label");
-        findings.add(at, Problem::Other(problem));
+        findings.add(place, Problem::Other(problem));
         return None;
     }
     match text {

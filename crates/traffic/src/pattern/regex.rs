@@ -39,11 +39,11 @@ impl Regex {
 
     pub(crate) fn compile(
         message: &RegexMatcher,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         Self::new(&message.regex)
-            .map_err(|problem| findings.add(&at.field("regex"), Problem::Other(problem)))
+            .map_err(|problem| findings.add(&place.field("regex"), Problem::Other(problem)))
             .ok()
     }
 
@@ -75,19 +75,19 @@ enum Part {
 impl Substitution {
     pub(crate) fn compile(
         message: &RegexMatchAndSubstitute,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let Some(pattern) = &message.pattern else {
-            findings.add(&at.field("pattern"), Problem::Missing);
+            findings.add(&place.field("pattern"), Problem::Missing);
             return None;
         };
-        let regex = Regex::compile(pattern, &at.field("pattern"), findings)?;
+        let regex = Regex::compile(pattern, &place.field("pattern"), findings)?;
         let groups = regex.parts.captures_len();
         match parse_substitution(&message.substitution, groups) {
             Ok(parts) => Some(Self { regex, parts }),
             Err(problem) => {
-                findings.add(&at.field("substitution"), Problem::Other(problem));
+                findings.add(&place.field("substitution"), Problem::Other(problem));
                 None
             }
         }
@@ -113,13 +113,13 @@ impl Substitution {
 struct Parts<'p>(&'p [Part]);
 
 impl Replacer for Parts<'_> {
-    fn replace_append(&mut self, captures: &regex::bytes::Captures<'_>, out: &mut Vec<u8>) {
+    fn replace_append(&mut self, captures: &regex::bytes::Captures<'_>, output: &mut Vec<u8>) {
         for part in self.0 {
             match part {
-                Part::Literal(literal) => out.extend_from_slice(literal),
+                Part::Literal(literal) => output.extend_from_slice(literal),
                 Part::Group(group) => {
                     let matched = captures.get(*group).map(|matched| matched.as_bytes());
-                    out.extend_from_slice(matched.unwrap_or_default());
+                    output.extend_from_slice(matched.unwrap_or_default());
                 }
             }
         }
@@ -162,38 +162,38 @@ fn parse_substitution(text: &str, groups: usize) -> Result<Vec<Part>, String> {
 /// Translates an expression of RE2.
 fn translate(expression: &str) -> String {
     let mut out = String::with_capacity(expression.len() + 8);
-    let mut rest = expression;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        match c {
-            '\\' => rest = translate_escape(rest, &mut out),
-            '[' => rest = translate_class(rest, &mut out),
-            '{' if !begins_repetition(rest) => out.push_str(r"\{"),
-            _ => out.push(c),
+    let mut remainder = expression;
+    while let Some(character) = remainder.chars().next() {
+        remainder = &remainder[character.len_utf8()..];
+        match character {
+            '\\' => remainder = translate_escape(remainder, &mut out),
+            '[' => remainder = translate_class(remainder, &mut out),
+            '{' if !begins_repetition(remainder) => out.push_str(r"\{"),
+            _ => out.push(character),
         }
     }
     out
 }
 
-fn translate_escape<'e>(rest: &'e str, out: &mut String) -> &'e str {
-    let Some(c) = rest.chars().next() else {
-        out.push('\\');
-        return rest;
+fn translate_escape<'e>(remainder: &'e str, output: &mut String) -> &'e str {
+    let Some(character) = remainder.chars().next() else {
+        output.push('\\');
+        return remainder;
     };
-    let after = &rest[c.len_utf8()..];
-    match c {
-        'd' => out.push_str("[0-9]"),
-        'D' => out.push_str("[^0-9]"),
-        'w' => out.push_str("[0-9A-Za-z_]"),
-        'W' => out.push_str("[^0-9A-Za-z_]"),
-        's' => out.push_str(r"[\t\n\x0C\r ]"),
-        'S' => out.push_str(r"[^\t\n\x0C\r ]"),
-        'b' => out.push_str(r"(?-u:\b)"),
-        'B' => out.push_str(r"(?-u:\B)"),
-        'C' => out.push_str("(?s-u:.)"),
+    let after = &remainder[character.len_utf8()..];
+    match character {
+        'd' => output.push_str("[0-9]"),
+        'D' => output.push_str("[^0-9]"),
+        'w' => output.push_str("[0-9A-Za-z_]"),
+        'W' => output.push_str("[^0-9A-Za-z_]"),
+        's' => output.push_str(r"[\t\n\x0C\r ]"),
+        'S' => output.push_str(r"[^\t\n\x0C\r ]"),
+        'b' => output.push_str(r"(?-u:\b)"),
+        'B' => output.push_str(r"(?-u:\B)"),
+        'C' => output.push_str("(?s-u:.)"),
         'Q' => {
             let (quoted, after) = after.split_once(r"\E").unwrap_or((after, ""));
-            out.push_str(&regex::escape(quoted));
+            output.push_str(&regex::escape(quoted));
             return after;
         }
         '0' => {
@@ -203,62 +203,62 @@ fn translate_escape<'e>(rest: &'e str, out: &mut String) -> &'e str {
                 .take_while(|b| (b'0'..=b'7').contains(b));
             let digits = digits.count();
             let code = u32::from_str_radix(&after[..digits], 8).unwrap_or(0);
-            out.push_str(&format!("\\x{{{code:x}}}"));
+            output.push_str(&format!("\\x{{{code:x}}}"));
             return &after[digits..];
         }
         _ => {
-            out.push('\\');
-            out.push(c);
+            output.push('\\');
+            output.push(character);
         }
     }
     after
 }
 
 /// Translates a class, from behind its `[`.
-fn translate_class<'e>(rest: &'e str, out: &mut String) -> &'e str {
-    out.push('[');
-    let mut rest = rest;
-    if let Some(after) = rest.strip_prefix('^') {
-        out.push('^');
-        rest = after;
+fn translate_class<'e>(remainder: &'e str, output: &mut String) -> &'e str {
+    output.push('[');
+    let mut remainder = remainder;
+    if let Some(after) = remainder.strip_prefix('^') {
+        output.push('^');
+        remainder = after;
     }
-    if let Some(after) = rest.strip_prefix(']') {
-        out.push_str(r"\]");
-        rest = after;
+    if let Some(after) = remainder.strip_prefix(']') {
+        output.push_str(r"\]");
+        remainder = after;
     }
-    while let Some(c) = rest.chars().next() {
-        let after = &rest[c.len_utf8()..];
-        match c {
+    while let Some(character) = remainder.chars().next() {
+        let after = &remainder[character.len_utf8()..];
+        match character {
             ']' => {
-                out.push(']');
+                output.push(']');
                 return after;
             }
             '\\' => {
-                rest = translate_escape(after, out);
+                remainder = translate_escape(after, output);
                 continue;
             }
             '[' if after.starts_with(':') && after.contains(":]") => {
                 let end = after.find(":]").map_or(0, |end| end + 2);
-                out.push('[');
-                out.push_str(&after[..end]);
-                rest = &after[end..];
+                output.push('[');
+                output.push_str(&after[..end]);
+                remainder = &after[end..];
                 continue;
             }
             '[' | '&' | '~' => {
-                out.push('\\');
-                out.push(c);
+                output.push('\\');
+                output.push(character);
             }
-            '-' if after.starts_with('-') => out.push_str(r"\-"),
-            _ => out.push(c),
+            '-' if after.starts_with('-') => output.push_str(r"\-"),
+            _ => output.push(character),
         }
-        rest = after;
+        remainder = after;
     }
-    rest
+    remainder
 }
 
 /// Returns whether `3}`, `3,}` or `3,5}` follows.
-fn begins_repetition(rest: &str) -> bool {
-    let Some((inside, _)) = rest.split_once('}') else {
+fn begins_repetition(remainder: &str) -> bool {
+    let Some((inside, _)) = remainder.split_once('}') else {
         return false;
     };
     let (least, most) = inside.split_once(',').unwrap_or((inside, ""));

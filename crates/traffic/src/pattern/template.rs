@@ -58,7 +58,7 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn read(&mut self) -> Result<(), String> {
-        while let Some(c) = self.rest.chars().next() {
+        while let Some(character) = self.rest.chars().next() {
             if let Some(after) = self.rest.strip_prefix("**") {
                 self.rest = after;
                 self.glob("**")?;
@@ -70,8 +70,8 @@ impl Reader<'_> {
                 self.rest = after;
                 self.variable(inside)?;
             } else {
-                self.rest = &self.rest[c.len_utf8()..];
-                self.literal(c)?;
+                self.rest = &self.rest[character.len_utf8()..];
+                self.literal(character)?;
             }
         }
         Ok(())
@@ -122,14 +122,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn literal(&mut self, c: char) -> Result<(), String> {
-        let is_known = c.is_ascii_alphanumeric() || "-._~%!$&'()+,;:@=/".contains(c);
+    fn literal(&mut self, character: char) -> Result<(), String> {
+        let is_known =
+            character.is_ascii_alphanumeric() || "-._~%!$&'()+,;:@=/".contains(character);
         if !is_known {
-            return Err(format!("{c:?} may not stand in a template"));
+            return Err(format!("{character:?} may not stand in a template"));
         }
         let mut buffer = [0; 4];
         self.expression
-            .push_str(&regex::escape(c.encode_utf8(&mut buffer)));
+            .push_str(&regex::escape(character.encode_utf8(&mut buffer)));
         Ok(())
     }
 }
@@ -154,17 +155,17 @@ impl TemplateRewrite {
             return Err(format!("the rewrite {text:?} must begin with `/`"));
         }
         let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((literal, after)) = rest.split_once('{') {
+        let mut remainder = text;
+        while let Some((literal, after)) = remainder.split_once('{') {
             let (name, after) = after.split_once('}').ok_or("a `{` is not closed")?;
             let variable = template.variables.iter().position(|known| known == name);
             let variable =
                 variable.ok_or_else(|| format!("{name:?} is no variable of the template"))?;
             parts.push(Part::Literal(literal.to_owned()));
             parts.push(Part::Variable(variable));
-            rest = after;
+            remainder = after;
         }
-        parts.push(Part::Literal(rest.to_owned()));
+        parts.push(Part::Literal(remainder.to_owned()));
         Ok(Self {
             template: template.clone(),
             parts,

@@ -53,7 +53,7 @@ impl TextMatcher {
 
     pub(crate) fn compile(
         message: &StringMatcher,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let case = match message.ignore_case {
@@ -67,15 +67,15 @@ impl TextMatcher {
             Some(MatchPattern::Suffix(text)) => literal(Part::End, text),
             Some(MatchPattern::Contains(text)) => literal(Part::Anywhere, text),
             Some(MatchPattern::SafeRegex(regex)) => {
-                let regex = Regex::compile(regex, &at.field("safe_regex"), findings)?;
+                let regex = Regex::compile(regex, &place.field("safe_regex"), findings)?;
                 Some(Self::Regex(Box::new(regex)))
             }
             Some(MatchPattern::Custom(_)) => {
-                findings.add(&at.field("custom"), Problem::Unsupported);
+                findings.add(&place.field("custom"), Problem::Unsupported);
                 None
             }
             None => {
-                findings.add(at, Problem::Missing);
+                findings.add(place, Problem::Missing);
                 None
             }
         }

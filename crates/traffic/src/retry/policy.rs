@@ -52,23 +52,26 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    pub(crate) fn compile(message: &Message, at: &Place<'_>, findings: &mut Findings) -> Self {
+    pub(crate) fn compile(message: &Message, place: &Place<'_>, findings: &mut Findings) -> Self {
         let extensions = !message.retry_options_predicates.is_empty();
-        findings.unsupported(&at.field("retry_options_predicates"), extensions);
+        findings.unsupported(&place.field("retry_options_predicates"), extensions);
         findings.unsupported(
-            &at.field("retry_priority"),
+            &place.field("retry_priority"),
             message.retry_priority.is_some(),
         );
         let response_headers = each(
             "retriable_headers",
             &message.retriable_headers,
-            at,
-            |m, at| HeaderMatcher::compile(m, at, findings),
+            place,
+            |m, place| HeaderMatcher::compile(m, place, findings),
         );
         let of_request = &message.retriable_request_headers;
-        let request_headers = each("retriable_request_headers", of_request, at, |m, at| {
-            HeaderMatcher::compile(m, at, findings)
-        });
+        let request_headers = each(
+            "retriable_request_headers",
+            of_request,
+            place,
+            |m, place| HeaderMatcher::compile(m, place, findings),
+        );
         let codes = message.retriable_status_codes.iter();
         Self {
             conditions: Conditions::parse(&message.retry_on),
@@ -78,9 +81,9 @@ impl RetryPolicy {
             status_codes: codes.filter_map(|code| u16::try_from(*code).ok()).collect(),
             response_headers,
             request_headers,
-            back_off: back_off(message, at, findings),
+            back_off: back_off(message, place, findings),
             rate_limited: rate_limited(message),
-            avoids_previous_hosts: avoids_previous_hosts(message, at, findings),
+            avoids_previous_hosts: avoids_previous_hosts(message, place, findings),
             host_attempts: match message.host_selection_retry_max_attempts {
                 0 => 1,
                 attempts => u32::try_from(attempts).unwrap_or(u32::MAX),
@@ -103,19 +106,19 @@ impl RetryPolicy {
     }
 }
 
-fn back_off(message: &Message, at: &Place<'_>, findings: &mut Findings) -> BackOff {
+fn back_off(message: &Message, place: &Place<'_>, findings: &mut Findings) -> BackOff {
     let Some(given) = &message.retry_back_off else {
         return BackOff::default();
     };
-    let at = at.field("retry_back_off");
+    let place = place.field("retry_back_off");
     let Some(base) = given.base_interval.as_ref().map(duration) else {
-        findings.add(&at.field("base_interval"), Problem::Missing);
+        findings.add(&place.field("base_interval"), Problem::Missing);
         return BackOff::default();
     };
     let max = given.max_interval.as_ref().map_or(base * 10, duration);
     if max < base {
         let problem = "is below base_interval; raise it".to_owned();
-        findings.add(&at.field("max_interval"), Problem::Other(problem));
+        findings.add(&place.field("max_interval"), Problem::Other(problem));
     }
     BackOff { base, max }
 }
@@ -138,7 +141,7 @@ fn rate_limited(message: &Message) -> Option<RateLimited> {
     })
 }
 
-fn avoids_previous_hosts(message: &Message, at: &Place<'_>, findings: &mut Findings) -> bool {
+fn avoids_previous_hosts(message: &Message, place: &Place<'_>, findings: &mut Findings) -> bool {
     use trunkline_proto::envoy::envoy::config::route::v3::retry_policy::retry_host_predicate::ConfigType;
     let mut avoids = false;
     for (index, predicate) in message.retry_host_predicate.iter().enumerate() {
@@ -149,7 +152,7 @@ fn avoids_previous_hosts(message: &Message, at: &Place<'_>, findings: &mut Findi
         match any.type_url.ends_with(PREVIOUS_HOSTS) {
             true => avoids = true,
             false => findings.add(
-                &at.item("retry_host_predicate", index),
+                &place.item("retry_host_predicate", index),
                 Problem::Extension(predicate.name.clone()),
             ),
         }

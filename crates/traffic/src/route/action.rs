@@ -70,30 +70,33 @@ impl Forwarding {
         message: &RouteAction,
         path: Option<&PathMatcher>,
         inherited: &Inherited<'_>,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let early = message.early_data_policy.is_some();
-        findings.unsupported(&at.field("early_data_policy"), early);
+        findings.unsupported(&place.field("early_data_policy"), early);
         let internal = message.internal_redirect_policy.is_some();
-        findings.unsupported(&at.field("internal_redirect_policy"), internal);
+        findings.unsupported(&place.field("internal_redirect_policy"), internal);
         let typed_retry = message.retry_policy_typed_config.is_some();
-        findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
+        findings.unsupported(&place.field("retry_policy_typed_config"), typed_retry);
         let metadata = lb_metadata(message.metadata_match.as_ref());
-        let mut clusters = Clusters::compile(message, at, findings);
+        let mut clusters = Clusters::compile(message, place, findings);
         if let Some(clusters) = &mut clusters {
             clusters.inherit_metadata(&metadata);
         }
-        let path = PathRewrite::compile(message, path, at, findings);
-        let host = HostRewrite::compile(message, at, findings);
+        let path = PathRewrite::compile(message, path, place, findings);
+        let host = HostRewrite::compile(message, place, findings);
         let policies = &message.hash_policy;
-        let hash_policies = each("hash_policy", policies, at, |message, at| {
-            HashPolicy::compile(message, at, findings)
+        let hash_policies = each("hash_policy", policies, place, |message, place| {
+            HashPolicy::compile(message, place, findings)
         });
         let policies = &message.request_mirror_policies;
-        let mirrors = each("request_mirror_policies", policies, at, |message, at| {
-            MirrorPolicy::compile(message, at, findings)
-        });
+        let mirrors = each(
+            "request_mirror_policies",
+            policies,
+            place,
+            |message, place| MirrorPolicy::compile(message, place, findings),
+        );
         let code = message.cluster_not_found_response_code();
         let upgrades = message.upgrade_configs.iter().map(|upgrade| {
             let is_enabled = upgrade.enabled.is_none_or(|enabled| enabled.value);
@@ -115,7 +118,9 @@ impl Forwarding {
             },
             metadata,
             retry: match &message.retry_policy {
-                Some(policy) => RetryPolicy::compile(policy, &at.field("retry_policy"), findings),
+                Some(policy) => {
+                    RetryPolicy::compile(policy, &place.field("retry_policy"), findings)
+                }
                 None => inherited.retry.cloned().unwrap_or_default(),
             },
             hedges: match &message.hedge_policy {

@@ -67,17 +67,21 @@ impl WeightedEntry {
         self.host_rewrite.as_deref()
     }
 
-    fn compile(message: &ClusterWeight, at: &Place<'_>, findings: &mut Findings) -> Option<Self> {
+    fn compile(
+        message: &ClusterWeight,
+        place: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
         let name = match (message.name.as_str(), message.cluster_header.as_str()) {
             ("", "") => {
-                findings.add(&at.field("name"), Problem::Missing);
+                findings.add(&place.field("name"), Problem::Missing);
                 return None;
             }
             (name, "") => ClusterName::Literal(name.into()),
             ("", header) => ClusterName::Header(header.to_ascii_lowercase().into()),
             _ => {
                 let problem = "is set beside cluster_header; remove one of them";
-                findings.add(&at.field("name"), Problem::Other(problem.to_owned()));
+                findings.add(&place.field("name"), Problem::Other(problem.to_owned()));
                 return None;
             }
         };
@@ -87,9 +91,9 @@ impl WeightedEntry {
             weight: message.weight.map_or(0, |weight| u64::from(weight.value)),
             host_rewrite: host_rewrite
                 .map(|HostRewriteSpecifier::HostRewriteLiteral(host)| host.as_str().into()),
-            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
             metadata: lb_metadata(message.metadata_match.as_ref()),
-            mutations: BothMutations::compile(&fields!(message), at, findings),
+            mutations: BothMutations::compile(&fields!(message), place, findings),
         })
     }
 }
@@ -97,7 +101,7 @@ impl WeightedEntry {
 impl Clusters {
     pub(super) fn compile(
         message: &RouteAction,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         match &message.cluster_specifier {
@@ -106,19 +110,22 @@ impl Clusters {
                 Some(Self::Header(name.to_ascii_lowercase().into()))
             }
             Some(ClusterSpecifier::WeightedClusters(weighted)) => {
-                weigh(weighted, &at.field("weighted_clusters"), findings)
+                weigh(weighted, &place.field("weighted_clusters"), findings)
             }
             Some(ClusterSpecifier::ClusterSpecifierPlugin(_)) => {
-                findings.add(&at.field("cluster_specifier_plugin"), Problem::Unsupported);
+                findings.add(
+                    &place.field("cluster_specifier_plugin"),
+                    Problem::Unsupported,
+                );
                 None
             }
             Some(ClusterSpecifier::InlineClusterSpecifierPlugin(_)) => {
-                let at = at.field("inline_cluster_specifier_plugin");
-                findings.add(&at, Problem::Unsupported);
+                let place = place.field("inline_cluster_specifier_plugin");
+                findings.add(&place, Problem::Unsupported);
                 None
             }
             None => {
-                findings.add(at, Problem::Missing);
+                findings.add(place, Problem::Missing);
                 None
             }
         }
@@ -200,18 +207,22 @@ fn number_in(request: &Request<'_>, header: &str) -> Option<u64> {
     str::from_utf8(line).ok()?.parse().ok()
 }
 
-fn weigh(message: &WeightedCluster, at: &Place<'_>, findings: &mut Findings) -> Option<Clusters> {
+fn weigh(
+    message: &WeightedCluster,
+    place: &Place<'_>,
+    findings: &mut Findings,
+) -> Option<Clusters> {
     let has_prefix = !message.runtime_key_prefix.is_empty();
-    findings.unsupported(&at.field("runtime_key_prefix"), has_prefix);
+    findings.unsupported(&place.field("runtime_key_prefix"), has_prefix);
     let clusters = &message.clusters;
-    let entries = super::criteria::each("clusters", clusters, at, |message, at| {
-        WeightedEntry::compile(message, at, findings)
+    let entries = super::criteria::each("clusters", clusters, place, |message, place| {
+        WeightedEntry::compile(message, place, findings)
     });
     let total: u64 = entries.iter().map(|entry| entry.weight).sum();
     if total == 0 {
-        findings.add(at, Problem::ZeroWeights);
+        findings.add(place, Problem::ZeroWeights);
     } else if total > u64::from(u32::MAX) {
-        findings.add(at, Problem::LargeWeights(total));
+        findings.add(place, Problem::LargeWeights(total));
     }
     let random = match &message.random_value_specifier {
         Some(RandomValueSpecifier::HeaderName(name)) if !name.is_empty() => {

@@ -57,26 +57,29 @@ pub(super) struct Trial<'r> {
 impl Criteria {
     pub(super) fn compile(
         message: &RouteMatch,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        findings.unsupported(&at.field("tls_context"), message.tls_context.is_some());
+        findings.unsupported(&place.field("tls_context"), message.tls_context.is_some());
         let has_metadata = !message.dynamic_metadata.is_empty();
-        findings.unsupported(&at.field("dynamic_metadata"), has_metadata);
-        findings.unsupported(&at.field("filter_state"), !message.filter_state.is_empty());
+        findings.unsupported(&place.field("dynamic_metadata"), has_metadata);
+        findings.unsupported(
+            &place.field("filter_state"),
+            !message.filter_state.is_empty(),
+        );
         let fraction = message.runtime_fraction.as_ref().and_then(|fraction| {
-            RuntimeFraction::compile(fraction, &at.field("runtime_fraction"), findings)
+            RuntimeFraction::compile(fraction, &place.field("runtime_fraction"), findings)
         });
-        let path = PathMatcher::compile(message, at, findings);
-        let headers = each("headers", &message.headers, at, |message, at| {
-            HeaderMatcher::compile(message, at, findings)
+        let path = PathMatcher::compile(message, place, findings);
+        let headers = each("headers", &message.headers, place, |message, place| {
+            HeaderMatcher::compile(message, place, findings)
         });
         let parameters = &message.query_parameters;
-        let query = each("query_parameters", parameters, at, |message, at| {
-            QueryMatcher::compile(message, at, findings)
+        let query = each("query_parameters", parameters, place, |message, place| {
+            QueryMatcher::compile(message, place, findings)
         });
-        let cookies = each("cookies", &message.cookies, at, |message, at| {
-            CookieMatcher::compile(message, at, findings)
+        let cookies = each("cookies", &message.cookies, place, |message, place| {
+            CookieMatcher::compile(message, place, findings)
         });
         Some(Self {
             fraction,
@@ -120,10 +123,11 @@ impl Criteria {
 pub(crate) fn each<M, T>(
     field: &str,
     messages: &[M],
-    at: &Place<'_>,
+    place: &Place<'_>,
     mut compile: impl FnMut(&M, &Place<'_>) -> Option<T>,
 ) -> Box<[T]> {
     let places = messages.iter().enumerate();
-    let compiled = places.filter_map(|(index, message)| compile(message, &at.item(field, index)));
+    let compiled =
+        places.filter_map(|(index, message)| compile(message, &place.item(field, index)));
     compiled.collect()
 }

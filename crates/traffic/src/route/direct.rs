@@ -20,14 +20,14 @@ impl DirectResponse {
     pub(super) fn compile(
         message: &DirectResponseAction,
         max_body: usize,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        findings.unsupported(&at.field("body_format"), message.body_format.is_some());
+        findings.unsupported(&place.field("body_format"), message.body_format.is_some());
         let status = u16::try_from(message.status).unwrap_or(0);
         if !(200..600).contains(&status) {
             findings.add(
-                &at.field("status"),
+                &place.field("status"),
                 Problem::Value {
                     found: message.status.to_string(),
                     allowed: "200 to 599",
@@ -46,7 +46,7 @@ impl DirectResponse {
             Some(Specifier::Filename(_) | Specifier::EnvironmentVariable(_)) => {
                 // Files are put in place of their names before a message comes
                 // here (`trunkline_proto::data_sources`).
-                findings.add(&at.field("body"), Problem::Unsupported);
+                findings.add(&place.field("body"), Problem::Unsupported);
                 return None;
             }
         };
@@ -55,7 +55,7 @@ impl DirectResponse {
                 "has {} bytes, more than {max_body}; raise max_direct_response_body_size_bytes",
                 body.len()
             );
-            findings.add(&at.field("body"), Problem::Other(problem));
+            findings.add(&place.field("body"), Problem::Other(problem));
         }
         Some(Self { status, body })
     }

@@ -28,7 +28,7 @@ pub(super) struct FilterConfigs(HashMap<String, FilterConfig>);
 impl FilterConfigs {
     pub(super) fn compile(
         map: &HashMap<String, Any>,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
         let mut configs = HashMap::with_capacity(map.len());
@@ -38,7 +38,9 @@ impl FilterConfigs {
                     configs.insert(name.clone(), config);
                 }
                 Ok(None) => {}
-                Err(problem) => findings.add(&at.entry("typed_per_filter_config", name), problem),
+                Err(problem) => {
+                    findings.add(&place.entry("typed_per_filter_config", name), problem)
+                }
             }
         }
         Self(configs)

@@ -44,12 +44,12 @@ impl HeaderMatcher {
     #[expect(deprecated, reason = "Envoy still reads the old forms")]
     pub(crate) fn compile(
         message: &Message,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         use HeaderMatchSpecifier as Specifier;
         if message.name.is_empty() {
-            findings.add(&at.field("name"), Problem::Missing);
+            findings.add(&place.field("name"), Problem::Missing);
         }
         let literal =
             |part, text: &str| ValueTest::Text(TextMatcher::literal(part, text, Case::Sensitive));
@@ -63,13 +63,13 @@ impl HeaderMatcher {
             Some(Specifier::SuffixMatch(text)) => literal(Part::End, text),
             Some(Specifier::ContainsMatch(text)) => literal(Part::Anywhere, text),
             Some(Specifier::SafeRegexMatch(regex)) => {
-                let regex = Regex::compile(regex, &at.field("safe_regex_match"), findings)?;
+                let regex = Regex::compile(regex, &place.field("safe_regex_match"), findings)?;
                 ValueTest::Text(TextMatcher::Regex(Box::new(regex)))
             }
             Some(Specifier::RangeMatch(range)) => ValueTest::Range(range.start, range.end),
             Some(Specifier::StringMatch(string)) => {
-                let at = at.field("string_match");
-                ValueTest::Text(TextMatcher::compile(string, &at, findings)?)
+                let place = place.field("string_match");
+                ValueTest::Text(TextMatcher::compile(string, &place, findings)?)
             }
         };
         Some(Self {

@@ -37,11 +37,11 @@ pub struct Mirror<'t> {
 impl MirrorPolicy {
     pub(super) fn compile(
         message: &RequestMirrorPolicy,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let fraction = message.runtime_fraction.as_ref().and_then(|fraction| {
-            RuntimeFraction::compile(fraction, &at.field("runtime_fraction"), findings)
+            RuntimeFraction::compile(fraction, &place.field("runtime_fraction"), findings)
         });
         let host = match message.host_rewrite_literal.as_str() {
             "" if message.disable_shadow_host_suffix_append => MirrorHost::Kept,

@@ -38,20 +38,20 @@ macro_rules! fields {
 pub(super) use fields;
 
 impl BothMutations {
-    pub(super) fn compile(fields: &Fields<'_>, at: &Place<'_>, findings: &mut Findings) -> Self {
+    pub(super) fn compile(fields: &Fields<'_>, place: &Place<'_>, findings: &mut Findings) -> Self {
         Self {
             request: Mutations::compile(
                 fields.request_add,
                 fields.request_remove,
                 ["request_headers_to_add", "request_headers_to_remove"],
-                at,
+                place,
                 findings,
             ),
             response: Mutations::compile(
                 fields.response_add,
                 fields.response_remove,
                 ["response_headers_to_add", "response_headers_to_remove"],
-                at,
+                place,
                 findings,
             ),
         }

@@ -31,7 +31,7 @@ pub(crate) enum PathMatcher {
 impl PathMatcher {
     pub(super) fn compile(
         message: &RouteMatch,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let case = match message.case_sensitive.is_none_or(|case| case.value) {
@@ -42,19 +42,19 @@ impl PathMatcher {
             Some(PathSpecifier::Prefix(text)) => Some(Self::Prefix(text.as_str().into(), case)),
             Some(PathSpecifier::Path(text)) => Some(Self::Exact(text.as_str().into(), case)),
             Some(PathSpecifier::PathSeparatedPrefix(text)) => {
-                let at = at.field("path_separated_prefix");
-                separated_prefix(text, case, &at, findings)
+                let place = place.field("path_separated_prefix");
+                separated_prefix(text, case, &place, findings)
             }
             Some(PathSpecifier::SafeRegex(regex)) => {
-                let regex = Regex::compile(regex, &at.field("safe_regex"), findings)?;
+                let regex = Regex::compile(regex, &place.field("safe_regex"), findings)?;
                 Some(Self::Regex(Box::new(regex)))
             }
             Some(PathSpecifier::ConnectMatcher(_)) => Some(Self::Connect),
             Some(PathSpecifier::PathMatchPolicy(policy)) => {
-                template(policy, &at.field("path_match_policy"), findings)
+                template(policy, &place.field("path_match_policy"), findings)
             }
             None => {
-                findings.add(at, Problem::Missing);
+                findings.add(place, Problem::Missing);
                 None
             }
         }
@@ -96,12 +96,12 @@ fn starts_with(path: &[u8], prefix: &str, case: Case) -> bool {
 fn separated_prefix(
     text: &str,
     case: Case,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) -> Option<PathMatcher> {
     if text.ends_with('/') || text.contains(['?', '#']) {
         let problem = "must neither end with `/` nor have a `?` or `#`; remove it";
-        findings.add(at, Problem::Other(problem.to_owned()));
+        findings.add(place, Problem::Other(problem.to_owned()));
         return None;
     }
     Some(PathMatcher::SeparatedPrefix(text.into(), case))
@@ -109,12 +109,12 @@ fn separated_prefix(
 
 fn template(
     policy: &TypedExtensionConfig,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) -> Option<PathMatcher> {
     let any = policy.typed_config.as_ref();
     let Some(any) = any.filter(|any| any.type_url.ends_with(URI_TEMPLATE)) else {
-        findings.add(at, Problem::Extension(policy.name.clone()));
+        findings.add(place, Problem::Extension(policy.name.clone()));
         return None;
     };
     let template = UriTemplateMatchConfig::decode(&*any.value)
@@ -123,7 +123,7 @@ fn template(
     match template {
         Ok(template) => Some(PathMatcher::Template(Box::new(template))),
         Err(problem) => {
-            findings.add(&at.field("typed_config"), Problem::Other(problem));
+            findings.add(&place.field("typed_config"), Problem::Other(problem));
             None
         }
     }

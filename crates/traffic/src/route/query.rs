@@ -30,7 +30,7 @@ enum Test {
 impl QueryMatcher {
     pub(super) fn compile(
         message: &QueryParameterMatcher,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         use QueryParameterMatchSpecifier as Specifier;
@@ -38,8 +38,8 @@ impl QueryMatcher {
             None | Some(Specifier::PresentMatch(true)) => Test::Present,
             Some(Specifier::PresentMatch(false)) => Test::Absent,
             Some(Specifier::StringMatch(string)) => {
-                let at = at.field("string_match");
-                Test::Value(TextMatcher::compile(string, &at, findings)?)
+                let place = place.field("string_match");
+                Test::Value(TextMatcher::compile(string, &place, findings)?)
             }
         };
         Some(Self {
@@ -81,16 +81,16 @@ pub(crate) struct CookieMatcher {
 impl CookieMatcher {
     pub(super) fn compile(
         message: &CookieMessage,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let Some(string) = &message.string_match else {
-            findings.add(&at.field("string_match"), Problem::Missing);
+            findings.add(&place.field("string_match"), Problem::Missing);
             return None;
         };
         Some(Self {
             name: message.name.as_str().into(),
-            text: TextMatcher::compile(string, &at.field("string_match"), findings)?,
+            text: TextMatcher::compile(string, &place.field("string_match"), findings)?,
             is_inverted: message.invert_match,
         })
     }

@@ -47,7 +47,7 @@ impl Redirect {
 
     pub(super) fn compile(
         message: &RedirectAction,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let status = match RedirectResponseCode::try_from(message.response_code) {
@@ -57,7 +57,7 @@ impl Redirect {
             Ok(RedirectResponseCode::TemporaryRedirect) => 307,
             Ok(RedirectResponseCode::PermanentRedirect) => 308,
             Err(_) => {
-                findings.add(&at.field("response_code"), Problem::Unsupported);
+                findings.add(&place.field("response_code"), Problem::Unsupported);
                 301
             }
         };
@@ -71,7 +71,7 @@ impl Redirect {
         let port = u16::try_from(message.port_redirect).unwrap_or_else(|_| {
             let problem = "must be a port, at most 65535";
             findings.add(
-                &at.field("port_redirect"),
+                &place.field("port_redirect"),
                 Problem::Other(problem.to_owned()),
             );
             0
@@ -82,7 +82,7 @@ impl Redirect {
             host: (!message.host_redirect.is_empty())
                 .then(|| message.host_redirect.as_str().into()),
             port: (port != 0).then_some(port),
-            path: PathChange::compile(message, at, findings)?,
+            path: PathChange::compile(message, place, findings)?,
             strips_query: message.strip_query,
         })
     }
@@ -122,36 +122,40 @@ impl Redirect {
         }
     }
 
-    fn push_path(&self, request: &Request<'_>, path: Option<&PathMatcher>, out: &mut String) {
+    fn push_path(&self, request: &Request<'_>, path: Option<&PathMatcher>, output: &mut String) {
         let (bare, query) = split_query(request.path);
         let keeps_query = match &self.path {
             PathChange::None => {
-                out.push_str(bare);
+                output.push_str(bare);
                 true
             }
             PathChange::Whole(new) => {
-                out.push_str(new);
+                output.push_str(new);
                 !new.contains('?')
             }
             PathChange::Prefix(new) => {
-                out.push_str(&replace_prefix(bare, path, new));
+                output.push_str(&replace_prefix(bare, path, new));
                 true
             }
             PathChange::Regex(substitution) => {
                 let new = substitution.apply(bare);
-                out.push_str(if new.is_empty() { bare } else { &new });
+                output.push_str(if new.is_empty() { bare } else { &new });
                 true
             }
         };
         if let Some(query) = query.filter(|_| keeps_query && !self.strips_query) {
-            out.push('?');
-            out.push_str(query);
+            output.push('?');
+            output.push_str(query);
         }
     }
 }
 
 impl PathChange {
-    fn compile(message: &RedirectAction, at: &Place<'_>, findings: &mut Findings) -> Option<Self> {
+    fn compile(
+        message: &RedirectAction,
+        place: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
         match &message.path_rewrite_specifier {
             Some(PathRewriteSpecifier::PathRedirect(path)) if !path.is_empty() => {
                 Some(Self::Whole(path.as_str().into()))
@@ -160,12 +164,12 @@ impl PathChange {
                 Some(Self::Prefix(prefix.as_str().into()))
             }
             Some(PathRewriteSpecifier::RegexRewrite(regex)) => {
-                let at = at.field("regex_rewrite");
-                let substitution = Substitution::compile(regex, &at, findings)?;
+                let place = place.field("regex_rewrite");
+                let substitution = Substitution::compile(regex, &place, findings)?;
                 Some(Self::Regex(Box::new(substitution)))
             }
             Some(PathRewriteSpecifier::PathRewrite(text)) if !text.is_empty() => {
-                findings.add(&at.field("path_rewrite"), Problem::Unsupported);
+                findings.add(&place.field("path_rewrite"), Problem::Unsupported);
                 None
             }
             _ => Some(Self::None),

@@ -31,11 +31,11 @@ impl PathRewrite {
     pub(super) fn compile(
         message: &RouteAction,
         path: Option<&PathMatcher>,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let has_format = !message.path_rewrite.is_empty();
-        findings.unsupported(&at.field("path_rewrite"), has_format);
+        findings.unsupported(&place.field("path_rewrite"), has_format);
         let has_prefix = !message.prefix_rewrite.is_empty();
         let given = [
             has_prefix,
@@ -45,18 +45,19 @@ impl PathRewrite {
         if given.iter().filter(|is_given| **is_given).count() > 1 {
             let problem = "more than one of prefix_rewrite, regex_rewrite and \
                            path_rewrite_policy is set; keep one";
-            findings.add(at, Problem::Other(problem.to_owned()));
+            findings.add(place, Problem::Other(problem.to_owned()));
             return None;
         }
         if has_prefix {
             return Some(Self::Prefix(message.prefix_rewrite.as_str().into()));
         }
         if let Some(regex) = &message.regex_rewrite {
-            let substitution = Substitution::compile(regex, &at.field("regex_rewrite"), findings)?;
+            let substitution =
+                Substitution::compile(regex, &place.field("regex_rewrite"), findings)?;
             return Some(Self::Regex(Box::new(substitution)));
         }
         match &message.path_rewrite_policy {
-            Some(policy) => template(policy, path, &at.field("path_rewrite_policy"), findings),
+            Some(policy) => template(policy, path, &place.field("path_rewrite_policy"), findings),
             None => Some(Self::None),
         }
     }
@@ -93,17 +94,17 @@ pub(super) fn replace_prefix(path: &str, matcher: Option<&PathMatcher>, new: &st
 fn template(
     policy: &TypedExtensionConfig,
     path: Option<&PathMatcher>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings,
 ) -> Option<PathRewrite> {
     let any = policy.typed_config.as_ref();
     let Some(any) = any.filter(|any| any.type_url.ends_with(URI_TEMPLATE)) else {
-        findings.add(at, Problem::Extension(policy.name.clone()));
+        findings.add(place, Problem::Extension(policy.name.clone()));
         return None;
     };
     let Some(PathMatcher::Template(template)) = path else {
         let problem = "needs a path_match_policy of a URI template in the match; add one";
-        findings.add(at, Problem::Other(problem.to_owned()));
+        findings.add(place, Problem::Other(problem.to_owned()));
         return None;
     };
     let rewrite = UriTemplateRewriteConfig::decode(&*any.value)
@@ -112,7 +113,7 @@ fn template(
     match rewrite {
         Ok(rewrite) => Some(PathRewrite::Template(Box::new(rewrite))),
         Err(problem) => {
-            findings.add(&at.field("typed_config"), Problem::Other(problem));
+            findings.add(&place.field("typed_config"), Problem::Other(problem));
             None
         }
     }
@@ -134,7 +135,7 @@ pub(super) enum HostRewrite {
 impl HostRewrite {
     pub(super) fn compile(
         message: &RouteAction,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         match &message.host_rewrite_specifier {
@@ -145,13 +146,13 @@ impl HostRewrite {
                 Some(Self::Header(name.to_ascii_lowercase().into()))
             }
             Some(HostRewriteSpecifier::HostRewritePathRegex(regex)) => {
-                let at = at.field("host_rewrite_path_regex");
-                let substitution = Substitution::compile(regex, &at, findings)?;
+                let place = place.field("host_rewrite_path_regex");
+                let substitution = Substitution::compile(regex, &place, findings)?;
                 Some(Self::PathRegex(Box::new(substitution)))
             }
             Some(HostRewriteSpecifier::AutoHostRewrite(auto)) if auto.value => Some(Self::Endpoint),
             Some(HostRewriteSpecifier::HostRewrite(format)) if !format.is_empty() => {
-                findings.add(&at.field("host_rewrite"), Problem::Unsupported);
+                findings.add(&place.field("host_rewrite"), Problem::Unsupported);
                 None
             }
             _ => Some(Self::None),

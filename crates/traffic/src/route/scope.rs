@@ -101,12 +101,16 @@ impl ScopedRoutes {
 }
 
 impl Builder {
-    fn compile(message: &FragmentBuilder, at: &Place<'_>, findings: &mut Findings) -> Option<Self> {
+    fn compile(
+        message: &FragmentBuilder,
+        place: &Place<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
         let Some(fragment_builder::Type::HeaderValueExtractor(extractor)) = &message.r#type else {
-            findings.add(at, Problem::Missing);
+            findings.add(place, Problem::Missing);
             return None;
         };
-        let at = at.field("header_value_extractor");
+        let place = place.field("header_value_extractor");
         let element = match &extractor.extract_type {
             Some(ExtractType::Index(index)) => Element::Index(*index as usize),
             Some(ExtractType::Element(element)) => Element::Keyed {
@@ -114,7 +118,7 @@ impl Builder {
                 separator: element.separator.as_str().into(),
             },
             None => {
-                findings.add(&at, Problem::Missing);
+                findings.add(&place, Problem::Missing);
                 return None;
             }
         };

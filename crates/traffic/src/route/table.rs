@@ -77,9 +77,9 @@ pub enum NoRoute<'t> {
 impl RouteTable {
     /// Compiles a route configuration. What cannot be compiled is a finding.
     pub fn compile(message: &RouteConfiguration) -> Result<Self, Findings> {
-        let at = Place::ROOT;
+        let place = Place::ROOT;
         let mut findings = Findings::default();
-        let settings = Arc::new(Settings::compile(message, &at, &mut findings));
+        let settings = Arc::new(Settings::compile(message, &place, &mut findings));
         let mut table = Self {
             settings: Arc::clone(&settings),
             domains: Domains::default(),
@@ -88,10 +88,15 @@ impl RouteTable {
         };
         let mut listed = Vec::with_capacity(message.virtual_hosts.len());
         for (index, host) in message.virtual_hosts.iter().enumerate() {
-            let at = at.item("virtual_hosts", index);
+            let place = place.item("virtual_hosts", index);
             let inherited = settings.inherited();
-            let host = Arc::new(VirtualHost::compile(host, &inherited, &at, &mut findings));
-            table.add_domains(&host, &at, &mut findings);
+            let host = Arc::new(VirtualHost::compile(
+                host,
+                &inherited,
+                &place,
+                &mut findings,
+            ));
+            table.add_domains(&host, &place, &mut findings);
             listed.push(host);
         }
         table.listed = listed.into();
@@ -144,7 +149,7 @@ impl RouteTable {
         table
     }
 
-    fn add_domains(&mut self, host: &Arc<VirtualHost>, at: &Place<'_>, findings: &mut Findings) {
+    fn add_domains(&mut self, host: &Arc<VirtualHost>, place: &Place<'_>, findings: &mut Findings) {
         for (index, domain) in host.domains.iter().enumerate() {
             let other = self.domains.holder(domain).map(|other| other.name.clone());
             if !self.domains.add(domain, host) {
@@ -152,7 +157,7 @@ impl RouteTable {
                     what: format!("the domain {domain:?}"),
                     first: format!("the virtual host {:?}", other.unwrap_or_default()),
                 };
-                findings.add(&at.item("domains", index), problem);
+                findings.add(&place.item("domains", index), problem);
             }
         }
     }
@@ -244,12 +249,12 @@ fn without_parameters(path: &str) -> String {
 }
 
 impl Settings {
-    fn compile(message: &RouteConfiguration, at: &Place<'_>, findings: &mut Findings) -> Self {
+    fn compile(message: &RouteConfiguration, place: &Place<'_>, findings: &mut Findings) -> Self {
         let internal = !message.internal_only_headers.is_empty();
-        findings.unsupported(&at.field("internal_only_headers"), internal);
+        findings.unsupported(&place.field("internal_only_headers"), internal);
         let own = &message.request_mirror_policies;
-        let mirrors = each("request_mirror_policies", own, at, |message, at| {
-            MirrorPolicy::compile(message, at, findings)
+        let mirrors = each("request_mirror_policies", own, place, |message, place| {
+            MirrorPolicy::compile(message, place, findings)
         });
         let max_body = message.max_direct_response_body_size_bytes;
         Self {
@@ -259,8 +264,8 @@ impl Settings {
             vhost_header: message.vhost_header.to_ascii_lowercase().into(),
             max_body: max_body.map_or(MAX_BODY, |max| max.value as usize),
             mirrors,
-            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
-            mutations: BothMutations::compile(&fields!(message), at, findings),
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
+            mutations: BothMutations::compile(&fields!(message), place, findings),
             specific_mutations_win: message.most_specific_header_mutations_wins,
             to_itself: Redirect::to_itself(),
         }

@@ -89,23 +89,23 @@ impl VirtualHost {
     pub(super) fn compile(
         message: &message::VirtualHost,
         inherited: &Inherited<'_>,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Self {
-        findings.unsupported(&at.field("matcher"), message.matcher.is_some());
+        findings.unsupported(&place.field("matcher"), message.matcher.is_some());
         if message.domains.is_empty() {
-            findings.add(&at.field("domains"), Problem::Missing);
+            findings.add(&place.field("domains"), Problem::Missing);
         }
         let own = &message.request_mirror_policies;
-        let mirrors = each("request_mirror_policies", own, at, |message, at| {
-            MirrorPolicy::compile(message, at, findings)
+        let mirrors = each("request_mirror_policies", own, place, |message, place| {
+            MirrorPolicy::compile(message, place, findings)
         });
         let retry = message
             .retry_policy
             .as_ref()
-            .map(|policy| RetryPolicy::compile(policy, &at.field("retry_policy"), findings));
+            .map(|policy| RetryPolicy::compile(policy, &place.field("retry_policy"), findings));
         let typed_retry = message.retry_policy_typed_config.is_some();
-        findings.unsupported(&at.field("retry_policy_typed_config"), typed_retry);
+        findings.unsupported(&place.field("retry_policy_typed_config"), typed_retry);
         let inherited = Inherited {
             retry: retry.as_ref(),
             hedges: hedges(message.hedge_policy.as_ref()),
@@ -115,15 +115,15 @@ impl VirtualHost {
                 false => &mirrors,
             },
         };
-        let routes = each("routes", &message.routes, at, |message, at| {
-            Route::compile(message, &inherited, at, findings)
+        let routes = each("routes", &message.routes, place, |message, place| {
+            Route::compile(message, &inherited, place, findings)
         });
         let require_tls = match TlsRequirementType::try_from(message.require_tls) {
             Ok(TlsRequirementType::None) => RequireTls::None,
             Ok(TlsRequirementType::ExternalOnly) => RequireTls::ExternalOnly,
             Ok(TlsRequirementType::All) => RequireTls::All,
             Err(_) => {
-                findings.add(&at.field("require_tls"), Problem::Unsupported);
+                findings.add(&place.field("require_tls"), Problem::Unsupported);
                 RequireTls::All
             }
         };
@@ -132,8 +132,8 @@ impl VirtualHost {
             name: message.name.as_str().into(),
             domains: domains.map(|d| d.to_ascii_lowercase().into()).collect(),
             routes,
-            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
-            mutations: BothMutations::compile(&fields!(message), at, findings),
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
+            mutations: BothMutations::compile(&fields!(message), place, findings),
             require_tls,
             counts_attempts: message.include_request_attempt_count,
             counts_attempts_in_response: message.include_attempt_count_in_response,
@@ -171,37 +171,37 @@ impl Route {
     fn compile(
         message: &message::Route,
         inherited: &Inherited<'_>,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
         let Some(test) = &message.r#match else {
-            findings.add(&at.field("match"), Problem::Missing);
+            findings.add(&place.field("match"), Problem::Missing);
             return None;
         };
-        let criteria = Criteria::compile(test, &at.field("match"), findings);
+        let criteria = Criteria::compile(test, &place.field("match"), findings);
         let path = criteria.as_ref().map(|criteria| &criteria.path);
         let action = match &message.action {
             Some(ActionMessage::Route(route)) => {
-                let at = at.field("route");
-                let forwarding = Forwarding::compile(route, path, inherited, &at, findings);
+                let place = place.field("route");
+                let forwarding = Forwarding::compile(route, path, inherited, &place, findings);
                 forwarding.map(|forwarding| Action::Forward(Box::new(forwarding)))
             }
             Some(ActionMessage::Redirect(redirect)) => {
-                let redirect = Redirect::compile(redirect, &at.field("redirect"), findings);
+                let redirect = Redirect::compile(redirect, &place.field("redirect"), findings);
                 redirect.map(|redirect| Action::Redirect(Box::new(redirect)))
             }
             Some(ActionMessage::DirectResponse(direct)) => {
-                let at = at.field("direct_response");
-                DirectResponse::compile(direct, inherited.max_body, &at, findings)
+                let place = place.field("direct_response");
+                DirectResponse::compile(direct, inherited.max_body, &place, findings)
                     .map(Action::DirectResponse)
             }
             Some(ActionMessage::NonForwardingAction(_)) => Some(Action::None),
             Some(ActionMessage::FilterAction(_)) => {
-                findings.add(&at.field("filter_action"), Problem::Unsupported);
+                findings.add(&place.field("filter_action"), Problem::Unsupported);
                 None
             }
             None => {
-                findings.add(at, Problem::Missing);
+                findings.add(place, Problem::Missing);
                 None
             }
         };
@@ -209,8 +209,8 @@ impl Route {
             name: message.name.as_str().into(),
             criteria: criteria?,
             action: action?,
-            filters: FilterConfigs::compile(&message.typed_per_filter_config, at, findings),
-            mutations: BothMutations::compile(&fields!(message), at, findings),
+            filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
+            mutations: BothMutations::compile(&fields!(message), place, findings),
         })
     }
 }

@@ -21,7 +21,7 @@ use crate::resource::Resource;
 /// The domains of a transaction, and the groups of edits that exchange them.
 #[derive(Debug, Default)]
 pub(super) struct DomainCheck {
-    seen: HashTable<NewDomain>,
+    new_domains: HashTable<NewDomain>,
     groups: Groups,
 }
 
@@ -51,7 +51,7 @@ impl DomainCheck {
         let hosts: &[Edit] = if has_hosts { &edits.edits } else { &[] };
         let domains = hosts.iter().map(count_domains).sum();
         Self {
-            seen: HashTable::with_capacity(domains),
+            new_domains: HashTable::with_capacity(domains),
             groups: Groups::default(),
         }
     }
@@ -74,20 +74,22 @@ impl DomainCheck {
         };
 
         for domain in domains_of(host.contents) {
-            let new = DomainOwner {
+            let owner = DomainOwner {
                 route,
                 domain,
                 name,
                 contents: host.contents,
             };
             let hash = index.hash(route, domain);
-            self.check_earlier_edits(table, edits, &new, hash)?;
-            self.check_current_owners(table, edits, &new, host)?;
+            self.check_earlier_edits(table, edits, &owner, hash)?;
+            self.check_current_owners(table, edits, &owner, host)?;
 
             let edit = host.edit as u32;
-            let seen = NewDomain { hash, edit };
-            self.seen
-                .insert_unique(spread(hash), seen, |seen| spread(seen.hash));
+            let new_domain = NewDomain { hash, edit };
+            self.new_domains
+                .insert_unique(spread(hash), new_domain, |new_domain| {
+                    spread(new_domain.hash)
+                });
         }
         Ok(())
     }
@@ -98,10 +100,10 @@ impl DomainCheck {
         &self,
         table: &Table,
         edits: &TypeEdits,
-        new: &DomainOwner<'_>,
+        owner: &DomainOwner<'_>,
         hash: u32,
     ) -> Result<(), ApplyError> {
-        let same_hash = self.seen.iter_hash(spread(hash));
+        let same_hash = self.new_domains.iter_hash(spread(hash));
         for earlier in same_hash.filter(|earlier| earlier.hash == hash) {
             let edit = earlier.edit as usize;
             let Some(name) = edits.edits[edit].name() else {
@@ -109,10 +111,11 @@ impl DomainCheck {
             };
             // Domains of other route configurations may have the same hash.
             let route = HostName::split(name.as_str()).map(|name| name.route);
-            if route == Some(new.route) {
+            if route == Some(owner.route) {
                 let entry = table.find(name.as_str());
-                let old = entry.map_or(&[][..], |entry| table.entry(entry).content.resources());
-                new.check_exclusive(name, &edits.contents(edit, old))?;
+                let old_contents =
+                    entry.map_or(&[][..], |entry| table.entry(entry).content.resources());
+                owner.check_exclusive(name, &edits.contents(edit, old_contents))?;
             }
         }
         Ok(())
@@ -126,17 +129,17 @@ impl DomainCheck {
         &mut self,
         table: &Table,
         edits: &TypeEdits,
-        new: &DomainOwner<'_>,
+        new_owner: &DomainOwner<'_>,
         host: &CheckedHost<'_>,
     ) -> Result<(), ApplyError> {
-        for owner in table.domain_owners(new.route, new.domain) {
+        for owner in table.domain_owners(new_owner.route, new_owner.domain) {
             if Some(owner) == host.entry {
                 continue;
             }
             let current = table.entry(owner);
             match edits.find_by_entry(owner, &current.name) {
                 Some(other) => self.groups.link(host.edit as u32, other as u32),
-                None => new.check_exclusive(&current.name, current.content.resources())?,
+                None => new_owner.check_exclusive(&current.name, current.content.resources())?,
             }
         }
         Ok(())
@@ -144,7 +147,7 @@ impl DomainCheck {
 
     /// Frees the memory of the check, once all domains were checked.
     pub(super) fn free_memory(&mut self) {
-        self.seen = HashTable::new();
+        self.new_domains = HashTable::new();
     }
 
     /// Returns the number of edits in the group of this one, itself included.
@@ -172,9 +175,9 @@ impl DomainOwner<'_> {
     /// of another, and both have the domain. `variants` are those of `other`.
     fn check_exclusive(&self, other: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
         let has_domain = |variant: &&Arc<Resource>| variant.facts().domains.contains(self.domain);
-        for theirs in variants.iter().filter(has_domain) {
-            for own in self.contents.iter().filter(has_domain) {
-                if let Some(witness) = find_common_client(self.name, theirs, own)? {
+        for other_variant in variants.iter().filter(has_domain) {
+            for own_variant in self.contents.iter().filter(has_domain) {
+                if let Some(witness) = find_common_client(self.name, other_variant, own_variant)? {
                     return Err(ApplyError::Domain {
                         route: self.route.to_owned(),
                         domain: self.domain.to_string(),
@@ -201,20 +204,20 @@ struct Groups {
 impl Groups {
     /// Joins the groups of two edits. The smaller group is added to the larger
     /// one, so that the group of an edit that moves at least doubles.
-    fn link(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.find_or_make(a), self.find_or_make(b));
-        if a == b {
+    fn link(&mut self, first: u32, second: u32) {
+        let (first, second) = (self.find_or_make(first), self.find_or_make(second));
+        if first == second {
             return;
         }
-        let mut by_size = [a, b];
+        let mut by_size = [first, second];
         by_size.sort_by_key(|group| self.groups[*group as usize].len());
         let [smaller, larger] = by_size;
 
-        let moving = std::mem::take(&mut self.groups[smaller as usize]);
-        for edit in &moving {
+        let moved_edits = std::mem::take(&mut self.groups[smaller as usize]);
+        for edit in &moved_edits {
             self.by_edit.insert(*edit, larger);
         }
-        self.groups[larger as usize].extend(moving);
+        self.groups[larger as usize].extend(moved_edits);
     }
 
     /// Returns the index of the group of an edit, which is made if need be.
@@ -284,9 +287,9 @@ mod tests {
             DomainCheck::with_capacity_for(&edits[0])
         };
         let mut hosts = check(crate::kind::VHDS);
-        assert!(hosts.seen.capacity() >= 2 * HOSTS);
+        assert!(hosts.new_domains.capacity() >= 2 * HOSTS);
         hosts.free_memory();
-        assert_eq!(hosts.seen.capacity(), 0);
-        assert_eq!(check(crate::kind::CDS).seen.capacity(), 0);
+        assert_eq!(hosts.new_domains.capacity(), 0);
+        assert_eq!(check(crate::kind::CDS).new_domains.capacity(), 0);
     }
 }

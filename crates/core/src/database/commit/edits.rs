@@ -34,13 +34,13 @@ pub(super) enum Edit {
     Put(Arc<Resource>),
     /// Anything else.
     Rework(Box<Rework>),
-    /// The name is removed, because the type is replaced.
+    /// Removal of the name, because the type is replaced.
     Remove(EntryId),
     /// The edit was applied.
     Applied,
 }
 
-/// The result of several changes to one name.
+/// Any other result of the changes.
 #[derive(Debug)]
 pub(super) struct Rework {
     pub(super) name: Name,
@@ -70,8 +70,8 @@ impl TypeEdits {
     /// Returns the edits of a type, which are added if need be. The last type
     /// is looked at first: changes of one type mostly come together.
     fn find_or_add<'t>(types: &'t mut Vec<Self>, url: &TypeUrl) -> &'t mut Self {
-        let found = types.iter().rposition(|edits| edits.url == *url);
-        let index = found.unwrap_or_else(|| {
+        let position = types.iter().rposition(|edits| edits.url == *url);
+        let index = position.unwrap_or_else(|| {
             types.push(Self {
                 url: url.clone(),
                 replaces: false,
@@ -153,24 +153,24 @@ impl TypeEdits {
     /// Returns the index of the edit of a name, if it has one. Removals of
     /// [`Self::add_removal`] have no name, and are not found.
     pub(super) fn find_by_name(&self, name: &Name) -> Option<usize> {
-        let named = &self.edits[..self.named];
-        let found = named.binary_search_by(|edit| edit.name().cmp(&Some(name)));
-        found.ok()
+        let named_edits = &self.edits[..self.named];
+        let position = named_edits.binary_search_by(|edit| edit.name().cmp(&Some(name)));
+        position.ok()
     }
 
     /// Returns the index of the edit of an entry of the database, whose name
     /// this is. It may be a removal of [`Self::add_removal`].
     pub(super) fn find_by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
-        if let Some(found) = self.find_by_name(name) {
-            return Some(found);
+        if let Some(index) = self.find_by_name(name) {
+            return Some(index);
         }
         // Removals were added in the order of slots.
         let removals = &self.edits[self.named..];
-        let found = removals.binary_search_by(|edit| match edit {
-            Edit::Remove(other) => other.cmp(&entry),
+        let index = removals.binary_search_by(|edit| match edit {
+            Edit::Remove(removed) => removed.cmp(&entry),
             Edit::Put(_) | Edit::Rework(_) | Edit::Applied => Ordering::Less,
         });
-        found.ok().map(|index| self.named + index)
+        index.ok().map(|index| self.named + index)
     }
 
     /// Returns whether an edit leaves a name with a single resource, which can
@@ -217,14 +217,16 @@ impl Edit {
     /// neither removes nor replaces, and the new ones.
     fn contents(&self, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
         let (puts, drops): (&[_], &[_]) = match self {
-            Self::Put(only) => (std::slice::from_ref(only), &[]),
+            Self::Put(resource) => (std::slice::from_ref(resource), &[]),
             Self::Rework(rework) if rework.from_nothing => return rework.puts.clone(),
             Self::Rework(rework) => (&rework.puts, &rework.drops),
             Self::Remove(_) | Self::Applied => return Vec::new(),
         };
-        let stays = |old: &&Arc<Resource>| {
-            let is_dropped = drops.contains(&old.constraints);
-            let is_replaced = puts.iter().any(|put| put.constraints == old.constraints);
+        let stays = |variant: &&Arc<Resource>| {
+            let is_dropped = drops.contains(&variant.constraints);
+            let is_replaced = puts
+                .iter()
+                .any(|put| put.constraints == variant.constraints);
             !is_dropped && !is_replaced
         };
 
@@ -238,11 +240,11 @@ impl Edit {
     /// rework. Both are puts or reworks: others have no name.
     fn merge(&mut self, later: Self) {
         let earlier = std::mem::replace(self, Self::Applied);
-        if let Some(mut merged) = earlier.into_rework()
+        if let Some(mut rework) = earlier.into_rework()
             && let Some(later) = later.into_rework()
         {
-            merged.merge(*later);
-            *self = Self::Rework(merged);
+            rework.merge(*later);
+            *self = Self::Rework(rework);
         }
     }
 
@@ -282,8 +284,8 @@ impl Rework {
         }
         self.puts.retain(|put| {
             let is_dropped = later.drops.contains(&put.constraints);
-            let mut newer = later.puts.iter();
-            let is_replaced = newer.any(|newer| newer.constraints == put.constraints);
+            let mut new_puts = later.puts.iter();
+            let is_replaced = new_puts.any(|new_puts| new_puts.constraints == put.constraints);
             !is_dropped && !is_replaced
         });
         self.puts.extend(later.puts);

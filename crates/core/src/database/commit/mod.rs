@@ -131,25 +131,22 @@ impl Commit {
                 type_commit.domains.free_memory();
             }
         }
-        if let Stage::Remove(done, _) = self.stage {
-            for type_commit in self.types.iter_mut().rev().take(done) {
+        if let Stage::Remove(removed_types, _) = self.stage {
+            for type_commit in self.types.iter_mut().rev().take(removed_types) {
                 type_commit.edits.edits = Vec::new();
             }
         }
     }
 
-    /// Applies the next slice, of about `budget` names. Calls `tell` with each
-    /// name that has changed, and wakes the subscribers of the views that list
-    /// one.
+    /// Applies the next slice, of about `budget` names. Calls `on_change` with each name that has changed, and wakes the subscribers of the views that list one.
     ///
     /// # Errors
-    /// If the resulting contents would be invalid; nothing has changed, and the
-    /// commit is to be dropped.
+    /// If the resulting contents would be invalid; nothing has changed, and the commit is to be dropped.
     pub fn advance(
         &mut self,
         db: &mut Database,
         budget: usize,
-        mut tell: impl FnMut(ChangedName<'_>),
+        mut on_change: impl FnMut(ChangedName<'_>),
     ) -> Result<Progress, ApplyError> {
         if matches!(self.stage, Stage::New) {
             self.begin(db, budget);
@@ -158,14 +155,14 @@ impl Commit {
             type_commit.replaced_contents.clear();
         }
 
-        let end = db.work.entries.saturating_add(budget as u64);
+        let limit = db.work.entries.saturating_add(budget as u64);
         let mut is_first_step = true;
         while !matches!(self.stage, Stage::Done) {
-            let room = end.saturating_sub(db.work.entries) as usize;
+            let room = limit.saturating_sub(db.work.entries) as usize;
             if room == 0 && !self.is_one_slice {
                 break;
             }
-            if !self.step(db, room, is_first_step, &mut tell)? {
+            if !self.step(db, room, is_first_step, &mut on_change)? {
                 break;
             }
             is_first_step = false;
@@ -206,7 +203,7 @@ impl Commit {
         db: &mut Database,
         room: usize,
         is_first_step: bool,
-        tell: &mut impl FnMut(ChangedName<'_>),
+        on_change: &mut impl FnMut(ChangedName<'_>),
     ) -> Result<bool, ApplyError> {
         self.stage = match self.stage {
             Stage::List(nth, slot) => self.list_next(db, nth, slot),
@@ -216,10 +213,10 @@ impl Commit {
                 if must_fit && self.group_size(nth, edit) > room {
                     return Ok(false);
                 }
-                self.apply_next(db, nth, edit, tell)
+                self.apply_next(db, nth, edit, on_change)
             }
-            Stage::Remove(nth, index) => self.remove_next(db, nth, index, tell),
-            done @ (Stage::New | Stage::Done) => done,
+            Stage::Remove(nth, index) => self.remove_next(db, nth, index, on_change),
+            stage @ (Stage::New | Stage::Done) => stage,
         };
         Ok(true)
     }
@@ -270,7 +267,7 @@ impl Commit {
         db: &mut Database,
         nth: usize,
         edit: usize,
-        tell: &mut impl FnMut(ChangedName<'_>),
+        on_change: &mut impl FnMut(ChangedName<'_>),
     ) -> Stage {
         let Some(type_commit) = self.types.get_mut(nth) else {
             return Stage::Remove(0, 0);
@@ -278,7 +275,7 @@ impl Commit {
         if edit == type_commit.edits.edits.len() {
             return Stage::Apply(nth + 1, 0);
         }
-        type_commit.apply(db, edit, tell);
+        type_commit.apply(db, edit, on_change);
         Stage::Apply(nth, edit + 1)
     }
 
@@ -289,14 +286,14 @@ impl Commit {
         db: &mut Database,
         nth: usize,
         index: usize,
-        tell: &mut impl FnMut(ChangedName<'_>),
+        on_change: &mut impl FnMut(ChangedName<'_>),
     ) -> Stage {
         let Some(type_commit) = self.types.iter_mut().rev().nth(nth) else {
             return Stage::Done;
         };
         match type_commit.removals.get(index) {
             Some(edit) => {
-                type_commit.apply_edit(db, *edit as usize, tell);
+                type_commit.apply_edit(db, *edit as usize, on_change);
                 Stage::Remove(nth, index + 1)
             }
             None => Stage::Remove(nth + 1, 0),
@@ -351,16 +348,21 @@ impl TypeCommit {
 
     /// Applies an edit and its group. An edit that removes its name is put off
     /// until everything is added, unless its group needs it now.
-    fn apply(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(ChangedName<'_>)) {
+    fn apply(
+        &mut self,
+        db: &mut Database,
+        edit: usize,
+        on_change: &mut impl FnMut(ChangedName<'_>),
+    ) {
         let group = self.domains.take_group(edit);
         if !group.is_empty() {
             for member in group {
-                self.apply_edit(db, member as usize, tell);
+                self.apply_edit(db, member as usize, on_change);
             }
         } else if self.is_removal(db, edit) {
             self.removals.push(edit as u32);
         } else {
-            self.apply_edit(db, edit, tell);
+            self.apply_edit(db, edit, on_change);
         }
     }
 
@@ -394,27 +396,27 @@ impl TypeCommit {
         &mut self,
         db: &mut Database,
         edit: usize,
-        tell: &mut impl FnMut(ChangedName<'_>),
+        on_change: &mut impl FnMut(ChangedName<'_>),
     ) {
         let name = match &self.edits.edits[edit] {
             Edit::Remove(entry) => Some(&db.table(self.type_id).entry(*entry).name),
-            named => named.name(),
+            edit => edit.name(),
         };
         let Some(name) = name.cloned() else {
             return;
         };
 
         let content = self.take_content(db, edit, &name);
-        let before = db.put(self.type_id, &name, content);
-        tell(ChangedName {
+        let old_content = db.put(self.type_id, &name, content);
+        on_change(ChangedName {
             type_url: &self.edits.url,
             name: &name,
-            before: before.resources(),
+            before: old_content.resources(),
             after: db.variants(self.type_id, &name),
         });
         // Freed between two slices, when nobody waits for the database.
         if self.sliced {
-            self.replaced_contents.push(before);
+            self.replaced_contents.push(old_content);
         }
     }
 }

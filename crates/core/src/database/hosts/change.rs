@@ -12,28 +12,29 @@ use crate::resource::TypeUrl;
 
 /// The domains of a virtual host that change. All lists are sorted.
 struct DomainChange<'d> {
-    /// Before or after the change, or both.
-    all: Vec<Domain<'d>>,
+    /// The domains before or after the change.
+    domains: Vec<Domain<'d>>,
     added: Vec<Domain<'d>>,
     removed: Vec<Domain<'d>>,
 }
 
 impl<'d> DomainChange<'d> {
     /// Compares the domains before and after a change, which are sorted.
-    fn new(before: &[Domain<'d>], after: &[Domain<'d>]) -> Self {
-        let mut all = [before, after].concat();
-        all.sort_unstable();
-        all.dedup();
+    fn new(old_domains: &[Domain<'d>], new_domains: &[Domain<'d>]) -> Self {
+        let mut domains = [old_domains, new_domains].concat();
+        domains.sort_unstable();
+        domains.dedup();
 
-        let not_in = |domains: &[Domain<'d>]| {
-            let missing = all.iter();
-            let missing = missing.filter(|domain| domains.binary_search(domain).is_err());
-            missing.copied().collect()
+        let absent_from = |sorted: &[Domain<'d>]| {
+            let absent = domains
+                .iter()
+                .filter(|domain| sorted.binary_search(domain).is_err());
+            absent.copied().collect()
         };
         Self {
-            added: not_in(before),
-            removed: not_in(after),
-            all,
+            added: absent_from(old_domains),
+            removed: absent_from(new_domains),
+            domains,
         }
     }
 }
@@ -54,24 +55,24 @@ impl Table {
         if self.hosts.is_none() {
             return Vec::new();
         }
-        let before = old.resources();
-        let after = self.entry(id).content.resources().to_vec();
+        let old_variants = old.resources();
+        let new_variants = self.entry(id).content.resources().to_vec();
         if let Some(hosts) = &mut self.hosts {
-            hosts.base.move_host(id, before, &after);
+            hosts.base.move_host(id, old_variants, &new_variants);
         }
         let name = self.entry(id).name.clone();
         let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
             return Vec::new();
         };
 
-        let change = DomainChange::new(&domains_of(before), &domains_of(&after));
+        let change = DomainChange::new(&domains_of(old_variants), &domains_of(&new_variants));
         // As they are before the change, to be compared with those after it.
         let wildcards = self.wildcards_near(route, &change, id);
         if let Some(hosts) = &mut self.hosts {
             hosts.apply_change(route, &change, id);
         }
 
-        let mut affected = self.requested_matching(route, &change.all);
+        let mut affected = self.requested_matching(route, &change.domains);
         affected.extend(self.hosts_of_changed_wildcards(route, &wildcards));
         affected
     }
@@ -108,13 +109,13 @@ impl Table {
     fn hosts_of_changed_wildcards(
         &self,
         route: &str,
-        before: &[WildcardState<'_>],
+        old_states: &[WildcardState<'_>],
     ) -> Vec<EntryId> {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
         let mut affected = Vec::new();
-        for state in before {
+        for state in old_states {
             let is_exclusive = hosts.is_exclusive(&self.entries, state.owner, state.wildcard);
             if is_exclusive != state.is_exclusive {
                 let domains = own_domains(self.entry(state.owner));

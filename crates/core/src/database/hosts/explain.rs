@@ -132,12 +132,12 @@ impl Table {
         let entry = self.intern(requested);
         let by_name = self.matches_by_name(entry, params, params_table, work);
         let mut matches = by_domain.into_iter().chain(by_name);
-        let matched = matches.find_map(|found| {
-            let host = Arc::clone(found.choice.resource()?);
+        let matched = matches.find_map(|host_match| {
+            let host = Arc::clone(host_match.choice.resource()?);
             Some(MatchedHost {
                 domain: domain.clone(),
-                answer: self.rewrite_host(entry, requested, &host, &found),
-                hiding_wildcard: self.hiding_wildcard(found.owner, &host),
+                answer: self.rewrite_host(entry, requested, &host, &host_match),
+                hiding_wildcard: self.hiding_wildcard(host_match.owner, &host),
                 host,
             })
         });

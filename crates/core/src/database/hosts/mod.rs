@@ -161,17 +161,17 @@ impl HostIndex {
             return false;
         };
 
-        let own = own_domains(entry);
+        let domains = own_domains(entry);
         match domain {
             Domain::Exact(_) => true,
             Domain::Any => {
-                let all = self.routes.get(route).map_or(0, |counts| counts.domains);
-                all == own.len()
+                let total = self.routes.get(route).map_or(0, |counts| counts.domains);
+                total == domains.len()
             }
             Domain::Suffix(text) if text.starts_with('.') => {
-                let own_under = own.iter();
-                let own_under = own_under.filter(|own| suffix_counts::is_under(**own, text));
-                self.suffix_counts.count(route, text) == own_under.count()
+                let domains = domains.iter();
+                let covered = domains.filter(|domain| suffix_counts::is_under(**domain, text));
+                self.suffix_counts.count(route, text) == covered.count()
             }
             // Domains under a part of a label are not counted, and every suffix
             // has precedence over a prefix: either may hide one.

@@ -50,12 +50,12 @@ impl Table {
         }
 
         let name = self.entry(id).name.clone();
-        if let Some(found) = self.match_host(&name, params, params_table, work) {
-            return Some(self.rewrite_choice(id, &name, found));
+        if let Some(host_match) = self.match_host(&name, params, params_table, work) {
+            return Some(self.rewrite_choice(id, &name, host_match));
         }
 
-        for found in self.matches_by_name(id, params, params_table, work) {
-            match self.rewrite_choice(id, &name, found) {
+        for host_match in self.matches_by_name(id, params, params_table, work) {
+            match self.rewrite_choice(id, &name, host_match) {
                 Choice::Absent => {}
                 choice => return Some(choice),
             }
@@ -84,12 +84,12 @@ impl Table {
 
     /// Replaces the resource of a match by the form in which the client gets
     /// it. A resource that has no such form is absent; an error stays.
-    fn rewrite_choice(&mut self, requested: EntryId, name: &Name, found: HostMatch) -> Choice {
-        let rewritten = found.choice.resource().and_then(|source| {
-            let (resource, _) = self.rewrite_host(requested, name, source, &found)?;
+    fn rewrite_choice(&mut self, requested: EntryId, name: &Name, host_match: HostMatch) -> Choice {
+        let rewritten = host_match.choice.resource().and_then(|source| {
+            let (resource, _) = self.rewrite_host(requested, name, source, &host_match)?;
             Some(resource)
         });
-        match found.choice {
+        match host_match.choice {
             Choice::Failed(error, _) => Choice::Failed(error, rewritten),
             _ => rewritten.map_or(Choice::Absent, Choice::Resource),
         }
@@ -112,7 +112,7 @@ impl Table {
                 work.entries += 1;
                 let choice = self.own_choice(owner, params, params_table, work);
                 // Variants of one virtual host may differ in their domains.
-                let has_domain = |seen: &Arc<Resource>| seen.facts().domains.contains(domain);
+                let has_domain = |host: &Arc<Resource>| host.facts().domains.contains(domain);
                 if choice.resource().is_some_and(has_domain) {
                     return Some(HostMatch {
                         owner,
@@ -148,10 +148,11 @@ impl Table {
         requested: EntryId,
         name: &Name,
         source: &Arc<Resource>,
-        found: &HostMatch,
+        host_match: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
-        let (host, form) = self.choose_rewrite(requested, name, source, found)?;
-        let has_name = host.name == *name || host.other_names().any(|other| other == *name);
+        let (host, form) = self.choose_rewrite(requested, name, source, host_match)?;
+        let has_name =
+            host.name == *name || host.other_names().any(|other_name| other_name == *name);
         if has_name {
             return Some((host, form));
         }
@@ -172,7 +173,7 @@ impl Table {
         requested: EntryId,
         name: &Name,
         source: &Arc<Resource>,
-        found: &HostMatch,
+        host_match: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
         let domains = &source.facts().domains;
         if !domains.have_wildcards() {
@@ -180,13 +181,13 @@ impl Table {
         }
         let narrowed = self.narrowed_name(name);
         let hosts = self.hosts.as_mut()?;
-        let is_exclusive = |domain| hosts.is_exclusive(&self.entries, found.owner, domain);
+        let is_exclusive = |domain| hosts.is_exclusive(&self.entries, host_match.owner, domain);
         if domains.iter().all(is_exclusive) {
             return Some((Arc::clone(source), HostForm::Whole));
         }
 
         let rewrites = &mut hosts.rewrites;
-        if found.by_wildcard {
+        if host_match.by_wildcard {
             let (name, host) = narrowed?;
             let make = || rewrite::narrow_to_host(source, name, &host);
             let copy = rewrites.get_or_make(requested, Rewrite::OneHost, source, make);
@@ -196,7 +197,8 @@ impl Table {
         let has_exact_domain = domains.exact().next().is_some();
         has_exact_domain.then(|| {
             let make = || rewrite::remove_wildcards(source);
-            let copy = rewrites.get_or_make(found.owner, Rewrite::WithoutWildcards, source, make);
+            let copy =
+                rewrites.get_or_make(host_match.owner, Rewrite::WithoutWildcards, source, make);
             (copy, HostForm::WithoutWildcards)
         })
     }

@@ -49,23 +49,23 @@ impl RewrittenHosts {
         make: impl FnOnce() -> Resource,
     ) -> Arc<Resource> {
         let rewrites = self.0.entry(entry).or_default();
-        let is_it = |kept: &&RewrittenHost| {
-            let is_same_source = kept.source.as_ptr() == Arc::as_ptr(source);
-            kept.rewrite == rewrite && is_same_source
+        let is_same_rewrite = |rewritten: &&RewrittenHost| {
+            let is_same_source = rewritten.source.as_ptr() == Arc::as_ptr(source);
+            rewritten.rewrite == rewrite && is_same_source
         };
-        if let Some(found) = rewrites.iter().find(is_it) {
-            return Arc::clone(&found.made);
+        if let Some(existing) = rewrites.iter().find(is_same_rewrite) {
+            return Arc::clone(&existing.made);
         }
 
         // A source that is in use nowhere else is not sent to anybody any more.
-        rewrites.retain(|kept| kept.source.strong_count() > 0);
-        let made = Arc::new(make());
+        rewrites.retain(|rewritten| rewritten.source.strong_count() > 0);
+        let resource = Arc::new(make());
         rewrites.push(RewrittenHost {
             rewrite,
             source: Arc::downgrade(source),
-            made: Arc::clone(&made),
+            made: Arc::clone(&resource),
         });
-        made
+        resource
     }
 
     pub(super) fn forget(&mut self, entry: EntryId) {
@@ -96,8 +96,8 @@ pub(super) fn narrow_to_host(source: &Resource, name: Name, host: &str) -> Resou
 
 /// Returns whether a host can be a domain that matches it alone.
 pub(super) fn can_be_domain(host: &str) -> bool {
-    let plain = |c: char| !c.is_control() && !c.is_whitespace();
-    !host.is_empty() && !Domain::of(host).is_wildcard() && host.chars().all(plain)
+    let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
+    !host.is_empty() && !Domain::of(host).is_wildcard() && host.chars().all(is_plain)
 }
 
 /// Makes a copy of a virtual host with another name and other domains, in its

@@ -49,8 +49,8 @@ impl SuffixCounts {
     /// The number of domains of a route configuration under a suffix.
     pub(super) fn count(&self, route: &str, suffix: &str) -> usize {
         let hash = self.hasher.hash_one((route, suffix));
-        let found = self.counts.find(hash, |(key, _)| *key == hash);
-        found.map_or(0, |(_, count)| *count as usize)
+        let entry = self.counts.find(hash, |(key, _)| *key == hash);
+        entry.map_or(0, |(_, count)| *count as usize)
     }
 }
 
@@ -66,7 +66,7 @@ fn suffixes(domain: Domain<'_>) -> impl Iterator<Item = &str> {
         Domain::Exact(text) | Domain::Suffix(text) => text,
         Domain::Prefix(_) | Domain::Any => "",
     };
-    text.match_indices('.').map(|(at, _)| &text[at..])
+    text.match_indices('.').map(|(dot, _)| &text[dot..])
 }
 
 #[cfg(test)]

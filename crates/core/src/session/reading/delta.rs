@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::session::refuse::limit_versions;
 use crate::source::SubscriptionChange;
 
-/// See the module's documentation.
+/// The lists of a delta request; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct DeltaList {
     pub(super) subscribe: IntoIter<Locator>,
@@ -81,27 +81,27 @@ impl Session {
         let initial = limit_versions(initial, &self.config.limits);
         request.context.initial = match scan.has_locators {
             true => {
-                let plain = db.params(self.type_streams[index].params);
-                ignore_ambiguous_versions(list.subscribe.as_slice(), plain, initial)
+                let plain_params = db.params(self.type_streams[index].params);
+                ignore_ambiguous_versions(list.subscribe.as_slice(), plain_params, initial)
             }
             false => initial,
         };
     }
 
-    /// Ends subscriptions. Names that the request unsubscribes from make room
-    /// for others. Returns whether none is left.
+    /// Ends subscriptions, which makes room for others. Returns whether no name
+    /// to unsubscribe from is left.
     pub(super) fn read_unsubscribed(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let NameList::Delta(list) = &mut request.list else {
             return true;
         };
-        let some = take_slice(&mut list.unsubscribe, left);
-        let selectors = self.parse_locators(db, &request.url, some);
+        let locators = take_slice(&mut list.unsubscribe, budget);
+        let selectors = self.parse_locators(db, &request.url, locators);
         let type_stream = &mut self.type_streams[index];
         for (selector, params) in selectors {
             let change = match selector {
@@ -114,14 +114,14 @@ impl Session {
         list.unsubscribe.len() == 0
     }
 
-    /// Begins subscriptions, and refuses what is over the limits. Returns
-    /// whether none is left.
+    /// Begins subscriptions, and refuses those beyond the limits. Returns
+    /// whether no name to subscribe to is left.
     pub(super) fn read_subscribed(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let NameList::Delta(list) = &mut request.list else {
             return true;
@@ -135,8 +135,8 @@ impl Session {
             }
         }
 
-        let some = take_slice(&mut list.subscribe, left);
-        let selectors = self.parse_locators(db, &request.url, some);
+        let locators = take_slice(&mut list.subscribe, budget);
+        let selectors = self.parse_locators(db, &request.url, locators);
         for (selector, params) in selectors {
             // The wildcard's change is above.
             if selector == Selector::Wildcard {
@@ -159,7 +159,7 @@ impl Session {
             };
             type_stream.apply_change(db, &mut request.context, change);
         }
-        list.subscribe.len() == 0 && self.read_base_hosts(db, index, request, left)
+        list.subscribe.len() == 0 && self.read_base_hosts(db, index, request, budget)
     }
 
     /// Adds base subscriptions that a request lacks, as far as a virtual host
@@ -170,13 +170,13 @@ impl Session {
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let NameList::Delta(list) = &mut request.list else {
             return true;
         };
-        for name in list.base_hosts.by_ref().take(*left) {
-            *left -= 1;
+        for name in list.base_hosts.by_ref().take(*budget) {
+            *budget -= 1;
             let type_stream = &mut self.type_streams[index];
             let params = type_stream.params;
             let selector = Selector::Name(name.clone());
@@ -195,17 +195,17 @@ impl Session {
 
 /// Replaces the version of a name by an unknown one where it does not tell of
 /// which variant it is: a client names one version of a name, even if it
-/// subscribes to several variants. All of them are sent then (TP2). `plain` are
-/// the parameters of names without their own.
+/// subscribes to several variants. All of them are sent then (TP2).
+/// `plain_params` are the parameters of names without their own.
 fn ignore_ambiguous_versions(
     names: &[Locator],
-    plain: &Params,
+    plain_params: &Params,
     initial: InitialVersions,
 ) -> InitialVersions {
     if initial.is_empty() {
         return initial;
     }
-    let ambiguous = names_with_variants(names, plain);
+    let ambiguous = names_with_variants(names, plain_params);
     if !ambiguous.iter().any(|name| initial.get(name).is_some()) {
         return initial;
     }
@@ -219,12 +219,12 @@ fn ignore_ambiguous_versions(
 /// The names of which a list may subscribe to several variants: it has them
 /// with several sets of parameters, or with others than those of a wildcard or
 /// glob beside them (TP2).
-fn names_with_variants(list: &[Locator], plain: &Params) -> HashSet<Name> {
+fn names_with_variants(list: &[Locator], plain_params: &Params) -> HashSet<Name> {
     let parsed: Vec<_> = list
         .iter()
         .filter_map(|locator| {
             let selector = Selector::parse(&locator.name, usize::MAX).ok()?;
-            Some((selector, locator.params.as_ref().unwrap_or(plain)))
+            Some((selector, locator.params.as_ref().unwrap_or(plain_params)))
         })
         .collect();
     let has_scope = parsed
@@ -238,7 +238,7 @@ fn names_with_variants(list: &[Locator], plain: &Params) -> HashSet<Name> {
             continue;
         };
         let first = *first_params.entry(name).or_insert(params);
-        if first != *params || (has_scope && *params != plain) {
+        if first != *params || (has_scope && *params != plain_params) {
             names.insert(name.clone());
         }
     }

@@ -25,11 +25,11 @@ pub(super) struct ListScan {
 }
 
 impl ListScan {
-    /// Scans names of a list, `most` of them if they are short. Returns whether
-    /// that was the rest.
-    pub(super) fn scan(&mut self, list: &[Locator], mut most: usize) -> bool {
-        let rest = list.get(self.next..).unwrap_or_default();
-        let part = &rest[..count_within(rest, &mut most)];
+    /// Scans names of a list, as many as `budget` allows. Returns whether the
+    /// end of the list was reached.
+    pub(super) fn scan(&mut self, list: &[Locator], mut budget: usize) -> bool {
+        let unscanned = list.get(self.next..).unwrap_or_default();
+        let part = &unscanned[..count_within(unscanned, &mut budget)];
         for locator in part {
             let is_star = locator.name == "*";
             self.has_star |= is_star;
@@ -42,21 +42,21 @@ impl ListScan {
             }
         }
         self.next += part.len();
-        part.len() == rest.len()
+        part.len() == unscanned.len()
     }
 
     /// Scans both lists of a delta request, the subscriptions first.
-    pub(super) fn scan_delta(&mut self, list: &DeltaList, mut most: usize) -> bool {
+    pub(super) fn scan_delta(&mut self, list: &DeltaList, mut budget: usize) -> bool {
         let subscribe = list.subscribe.as_slice();
-        if self.next < subscribe.len() && !self.scan(subscribe, most) {
+        if self.next < subscribe.len() && !self.scan(subscribe, budget) {
             return false;
         }
         let unsubscribe = list.unsubscribe.as_slice();
-        let rest = &unsubscribe[(self.next - subscribe.len()).min(unsubscribe.len())..];
-        let part = &rest[..count_within(rest, &mut most)];
+        let unscanned = &unsubscribe[(self.next - subscribe.len()).min(unsubscribe.len())..];
+        let part = &unscanned[..count_within(unscanned, &mut budget)];
         self.ends_star |= part.iter().any(|locator| locator.name == "*");
         self.next += part.len();
-        part.len() == rest.len()
+        part.len() == unscanned.len()
     }
 }
 

@@ -9,28 +9,29 @@ use crate::message::Locator;
 /// Bytes of a name that take about as long as all else that is done for it.
 const NAME_BYTES: usize = 256;
 
-/// The part of a slice that a name of so many bytes takes.
+/// The part of a slice that a name of `bytes` bytes takes.
 pub(super) fn weight(bytes: usize) -> usize {
     1 + bytes / NAME_BYTES
 }
 
-/// How many names at the front of a list are within `left`, and takes their
-/// weight off that. The last one may be heavier than what is left.
-pub(super) fn count_within(list: &[Locator], left: &mut usize) -> usize {
+/// Counts the names at the front of a list that are within the budget, and
+/// subtracts their weight from it. The last one may be heavier than the budget
+/// that is left.
+pub(super) fn count_within(list: &[Locator], budget: &mut usize) -> usize {
     let is_beyond = |locator: &Locator| {
-        let is_beyond = *left == 0;
-        *left = left.saturating_sub(weight(locator.name.len()));
+        let is_beyond = *budget == 0;
+        *budget = budget.saturating_sub(weight(locator.name.len()));
         is_beyond
     };
     list.iter().position(is_beyond).unwrap_or(list.len())
 }
 
-/// Takes names off a list, as many as are left of a slice.
+/// Takes names off a list, as many as the budget of a slice allows.
 pub(super) fn take_slice<'l>(
     list: &'l mut IntoIter<Locator>,
-    left: &mut usize,
+    budget: &mut usize,
 ) -> Take<&'l mut IntoIter<Locator>> {
-    let count = count_within(list.as_slice(), left);
+    let count = count_within(list.as_slice(), budget);
     list.by_ref().take(count)
 }
 

@@ -15,7 +15,7 @@ use crate::name::{Name, Selector};
 use crate::session::{Refusal, Session};
 use crate::source::{SubscriptionChange, SubscriptionKey};
 
-/// See the module's documentation.
+/// The list of a SotW request; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct SotwList {
     /// Names that are not compared yet.
@@ -26,7 +26,7 @@ pub(super) struct SotwList {
     /// locator or both make its subscription (TP2).
     times_listed: Option<BTreeMap<Name, usize>>,
     scopes: BTreeSet<Scope>,
-    new: NewNames,
+    new_names: NewNames,
     /// All subscriptions, until each was looked for in `listed`.
     unswept: Option<IntoIter<SubscriptionKey>>,
     /// The limits that names were refused for, and how many names.
@@ -38,7 +38,7 @@ pub(super) struct SotwList {
 /// Names that the client is not subscribed to.
 #[derive(Debug)]
 enum NewNames {
-    Found(Vec<NamedParams>),
+    Collected(Vec<NamedParams>),
     Unread(IntoIter<NamedParams>),
 }
 
@@ -48,7 +48,7 @@ impl SotwList {
             listed: HashSet::new(),
             times_listed: None,
             scopes: BTreeSet::new(),
-            new: NewNames::Found(Vec::new()),
+            new_names: NewNames::Collected(Vec::new()),
             unswept: None,
             refusals: Vec::new(),
             has_unsent_refusals: false,
@@ -56,10 +56,10 @@ impl SotwList {
         }
     }
 
-    /// Notes a refusal.
+    /// Counts a refusal.
     fn count_refusal(&mut self, refusal: Refusal) {
-        let mut known = self.refusals.iter_mut();
-        match known.find(|(known, _)| *known == refusal) {
+        let mut counts = self.refusals.iter_mut();
+        match counts.find(|(counted, _)| *counted == refusal) {
             Some((_, count)) => *count += 1,
             None => self.refusals.push((refusal, 1)),
         }
@@ -94,27 +94,27 @@ impl Session {
         let counts_names = scan.has_locators || type_stream.subscriptions.has_located();
         list.times_listed = counts_names.then(BTreeMap::new);
         // The set does not grow: that would visit all of it at once.
-        let most = list.names.len().min(type_stream.subscriptions.len());
-        list.listed = HashSet::with_capacity(most);
+        let capacity = list.names.len().min(type_stream.subscriptions.len());
+        list.listed = HashSet::with_capacity(capacity);
         if type_stream.wildcard.is_on() && !type_stream.kind.on_demand {
             list.scopes.insert(Scope::All);
         }
     }
 
-    /// Compares names of the list with the subscriptions. Returns whether none
-    /// is left.
+    /// Compares names of the list with the subscriptions. Returns whether the
+    /// whole list was compared.
     pub(super) fn compare_list(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let NameList::Sotw(list) = &mut request.list else {
             return true;
         };
-        let some = take_slice(&mut list.names, left);
-        let selectors = self.parse_locators(db, &request.url, some);
+        let locators = take_slice(&mut list.names, budget);
+        let selectors = self.parse_locators(db, &request.url, locators);
         let type_stream = &self.type_streams[index];
         for (selector, params) in selectors {
             let name = match selector {
@@ -127,8 +127,8 @@ impl Session {
             };
             let entry = db.find(type_stream.type_id, &name);
             let key = entry.map(|entry| SubscriptionKey { entry, params });
-            let known = key.filter(|key| type_stream.subscriptions.get(*key).is_some());
-            match (known, &mut list.new) {
+            let subscribed_key = key.filter(|key| type_stream.subscriptions.get(*key).is_some());
+            match (subscribed_key, &mut list.new_names) {
                 (Some(key), _) => {
                     list.listed.insert(key);
                     if let Some(times) = &mut list.times_listed
@@ -137,21 +137,21 @@ impl Session {
                         *times.entry(name).or_default() += 1;
                     }
                 }
-                (None, NewNames::Found(new)) => new.push((name, params)),
+                (None, NewNames::Collected(new_names)) => new_names.push((name, params)),
                 (None, NewNames::Unread(_)) => {}
             }
         }
         list.names.len() == 0
     }
 
-    /// Ends subscriptions that the list lacks. Returns whether all were looked
-    /// for.
+    /// Ends subscriptions that the list lacks. Returns whether all
+    /// subscriptions were visited.
     pub(super) fn sweep_unlisted(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let NameList::Sotw(list) = &mut request.list else {
             return true;
@@ -164,8 +164,8 @@ impl Session {
             let keys = keys.take(if lists_all { 0 } else { usize::MAX });
             keys.collect::<Vec<_>>().into_iter()
         });
-        for key in unswept.by_ref().take(*left) {
-            *left -= 1;
+        for key in unswept.by_ref().take(*budget) {
+            *budget -= 1;
             if !list.listed.contains(&key) {
                 let name = db.name(type_stream.type_id, key.entry).clone();
                 let change = SubscriptionChange::Unsubscribe(name, key.params);
@@ -177,10 +177,10 @@ impl Session {
         }
 
         if let Some(times_listed) = &mut list.times_listed {
-            while *left > 0
+            while *budget > 0
                 && let Some((name, times)) = times_listed.pop_first()
             {
-                *left -= 1;
+                *budget -= 1;
                 type_stream.update_origins(db, &name, times);
             }
             if !times_listed.is_empty() {
@@ -198,27 +198,27 @@ impl Session {
     }
 
     /// Subscribes to new names of the list, and then to new scopes. A name that
-    /// is new on the list is sent whatever was sent before (S30), and with it
-    /// the whole set, for types that have one (S38). Returns whether none is
-    /// left.
+    /// is new on the list is sent even if it was sent before (S30), and with it
+    /// the whole set, for types that have one (S38). Returns whether no new
+    /// name is left.
     pub(super) fn subscribe_listed(
         &mut self,
         db: &mut Database,
         index: usize,
         request: &mut UnfinishedRequest,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> bool {
         let NameList::Sotw(list) = &mut request.list else {
             return true;
         };
-        if let NewNames::Found(found) = &mut list.new {
-            list.new = NewNames::Unread(std::mem::take(found).into_iter());
+        if let NewNames::Collected(new_names) = &mut list.new_names {
+            list.new_names = NewNames::Unread(std::mem::take(new_names).into_iter());
         }
-        while *left > 0
-            && let NewNames::Unread(new) = &mut list.new
-            && let Some((name, params)) = new.next()
+        while *budget > 0
+            && let NewNames::Unread(names) = &mut list.new_names
+            && let Some((name, params)) = names.next()
         {
-            *left = left.saturating_sub(weight(name.as_str().len()));
+            *budget = budget.saturating_sub(weight(name.as_str().len()));
             let selector = Selector::Name(name.clone());
             if let Some(refusal) = self.find_refusal(db, index, &selector, params) {
                 self.refuse(db, index, &selector, &request.context.initial);
@@ -228,8 +228,8 @@ impl Session {
             let change = SubscriptionChange::Subscribe(name, params);
             self.type_streams[index].apply_change(db, &mut request.context, change);
         }
-        if let NewNames::Unread(new) = &list.new
-            && new.len() > 0
+        if let NewNames::Unread(names) = &list.new_names
+            && names.len() > 0
         {
             return false;
         }

@@ -21,7 +21,7 @@ pub(crate) struct PartialAdvance {
 }
 
 impl PartialAdvance {
-    /// Whether all of it was sent.
+    /// Whether every item of the advance was sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.sent == self.changes.items.len()
     }
@@ -47,12 +47,12 @@ pub(crate) struct Advance {
 }
 
 impl Advance {
-    /// Whether it has no item.
+    /// Whether the advance has no item.
     pub(crate) fn is_empty(&self) -> bool {
         self.items().next().is_none()
     }
 
-    /// The items of its range, without the excluded ones.
+    /// The items of the advance's range, without the excluded ones.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let changes = self.changes.as_ref();
         let items = changes.map_or(&[][..], |changes| &changes.items[self.range.clone()]);
@@ -61,8 +61,8 @@ impl Advance {
         indexed.filter(is_included).map(|(_, item)| item)
     }
 
-    /// The item of a name, `Some(None)` if that is a removal; `None` if there
-    /// is no item of the name.
+    /// The item of a name: `Some(None)` if the item is a removal, `None` if the
+    /// advance has no item of the name.
     pub(crate) fn item(&self, name: &Name) -> Option<&Option<Arc<Resource>>> {
         let changes = self.changes.as_ref()?;
         let index = changes.find(name).filter(|index| self.includes(*index))?;
@@ -86,8 +86,8 @@ impl Advance {
         })
     }
 
-    /// The variants of its items that other variants replace, or that are
-    /// removed (TP2).
+    /// The variants of the advance's items that are removed, or that other
+    /// variants replace (TP2).
     pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = Variant> {
         let replaced = self.all_replaced_variants();
         let included = replaced.filter(|(name, _)| self.item(name).is_some());
@@ -110,9 +110,9 @@ impl Advance {
         changes.flat_map(|changes| &changes.replaced_variants)
     }
 
-    /// The variant that an item takes from the client; `None` if the item is an
-    /// upsert that replaces no other variant. A removal takes the one for all
-    /// clients, unless another is known.
+    /// The variant that the client loses by an item, or `None` if the item is
+    /// an upsert that replaces no other variant. A removal removes the variant
+    /// without constraints, unless another one is known.
     pub(crate) fn removed_variant(
         &self,
         name: &Name,
@@ -127,20 +127,20 @@ impl Advance {
     }
 }
 
-/// Adds an advance to others, of this and other cursors. There are never more
-/// than two of one cursor: one that is complete, and one that is not. Where two
-/// complete ones become one, returns the position between them, to which no
-/// cursor returns any more.
+/// Adds an advance to the advances of a response, which may be of several
+/// cursors. Each cursor has at most two advances there: a complete one, and one
+/// that is sent in part. Where two complete ones are joined, returns the
+/// position between them, to which no cursor returns any more; else `None`.
 pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Option<Position> {
-    let before = advances
+    let previous = advances
         .iter_mut()
         .rfind(|advance| advance.cursor == next.cursor);
-    match before {
+    match previous {
         // The next part of the same advance.
-        Some(before) if before.to == next.to => {
-            before.range.end = next.range.end;
-            before.excluded.extend(next.excluded);
-            before.is_last = next.is_last;
+        Some(previous) if previous.to == next.to => {
+            previous.range.end = next.range.end;
+            previous.excluded.extend(next.excluded);
+            previous.is_last = next.is_last;
         }
         _ => advances.push(next.clone()),
     }

@@ -6,7 +6,8 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, Version};
 
-/// A resource is known by its name and by the clients that it is for (S84).
+/// A variant is identified by its name and by the constraints on the clients
+/// that it is for (S84).
 pub(crate) type Variant = (Name, Option<Constraints>);
 
 /// The variant of a resource.
@@ -14,24 +15,25 @@ pub(crate) fn variant_of(resource: &Resource) -> Variant {
     (resource.name.clone(), resource.constraints.clone())
 }
 
-/// Whether one resource replaces the other: both are the same variant.
-pub(crate) fn same_variant(a: &Resource, b: &Resource) -> bool {
-    a.name == b.name && a.constraints == b.constraints
+/// Whether two resources are the same variant, so that one replaces the other.
+pub(crate) fn same_variant(first: &Resource, second: &Resource) -> bool {
+    first.name == second.name && first.constraints == second.constraints
 }
 
 /// How certain it is that a client holds a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// The client ACKed it on this stream, or named its version.
+    /// The client ACKed the resource on this stream, or named its version.
     Accepted,
-    /// The client has it from an earlier stream. Its body may not be known.
+    /// The client has the resource from an earlier stream. Its body may not be
+    /// known.
     Resumed,
-    /// The client accepted it and may have dropped it: it NACKed a response
-    /// that removes it (S17), or changed its parameters so that no subscription
-    /// matches it any more (TP2).
+    /// The client accepted the resource and may have dropped it: it NACKed a
+    /// response that removes it (S17), or changed its parameters so that no
+    /// subscription matches it any more (TP2).
     MaybeDropped,
-    /// The client may have taken it: it NACKed a response that has it (S17), or
-    /// subscribed again while its ACK was pending.
+    /// The client may have taken the resource: it NACKed a response that has it
+    /// (S17), or subscribed again while its ACK was pending.
     MaybeTaken,
 }
 
@@ -85,8 +87,8 @@ impl CachedResource {
         self.certainty == Certainty::Accepted
     }
 
-    /// Whether the client accepted it once: it can be sent in place of one that
-    /// the client NACKed.
+    /// Whether the client accepted the resource at some time: it can be sent in
+    /// place of one that the client NACKed.
     pub(crate) fn was_accepted(&self) -> bool {
         matches!(
             self.certainty,
@@ -94,7 +96,7 @@ impl CachedResource {
         )
     }
 
-    /// Whether its body is not known, nor its references.
+    /// Whether the resource's body is not known, and so neither its references.
     pub(crate) fn has_unknown_body(&self) -> bool {
         self.resource.body.is_none()
     }

@@ -14,7 +14,8 @@ use crate::resource::Resource;
 pub(crate) struct Cursor {
     pub(crate) scope: Scope,
     pub(crate) id: CursorId,
-    /// The client holds the view as it was here, but for the exceptions.
+    /// The client holds the view as it was at this position, but for the
+    /// exceptions.
     pub(crate) position: Position,
     /// The client reconnected: until it has ACKed the first advance, it holds
     /// the resources of this point where they differ from the view.
@@ -30,7 +31,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor at the beginning: the client holds nothing by it.
+    /// Returns a cursor at the beginning of its view: the client holds nothing
+    /// by it.
     pub(crate) fn new(scope: Scope, id: CursorId) -> Self {
         Self {
             scope,
@@ -43,9 +45,10 @@ impl Cursor {
         }
     }
 
-    /// The resource that the client holds of a name, if that is no exception:
-    /// by the acknowledged part of an advance, else by the resume point, else
-    /// by the view at its position. `None` if it holds none.
+    /// The resource that the client holds of a name by this cursor: from the
+    /// acknowledged part of an advance, else from the resume point, else from
+    /// the view at the cursor's position. `None` if it holds none. Exceptions
+    /// are the caller's affair.
     pub(crate) fn held_resource(
         &self,
         db: &mut Database,
@@ -65,17 +68,17 @@ impl Cursor {
         }
 
         if let Some(point) = &self.resume_point
-            && let Some(held) = point.held(name)
+            && let Some(resource) = point.held(name)
         {
-            return held.cloned().map(CachedResource::resumed);
+            return resource.cloned().map(CachedResource::resumed);
         }
 
         let entry = db.find(type_id, name)?;
-        let held = db.resource_at(self.id, entry, self.position);
-        held.as_ref().map(CachedResource::accepted)
+        let resource = db.resource_at(self.id, entry, self.position);
+        resource.as_ref().map(CachedResource::accepted)
     }
 
-    /// Whether a name is in its scope.
+    /// Whether a name is in the cursor's scope.
     pub(crate) fn covers(&self, name: &Name) -> bool {
         match &self.scope {
             Scope::All => true,
@@ -83,8 +86,8 @@ impl Cursor {
         }
     }
 
-    /// Moves to the head of the view, and the pin with it: the client holds all
-    /// that the view lists.
+    /// Moves the cursor and its pin to the head of the view: the client holds
+    /// all that the view lists.
     pub(crate) fn move_to_head(&mut self, db: &mut Database) {
         let head = db.head(self.id);
         db.pin(self.id, head);
@@ -93,19 +96,19 @@ impl Cursor {
         self.resume_point = None;
     }
 
-    /// Moves to the head of the view, with the differences that the client
-    /// resumed with.
+    /// Moves the cursor to the head of the view, and keeps the differences that
+    /// the client resumed with.
     pub(crate) fn resume_at(&mut self, db: &mut Database, point: Arc<ResumePoint>) {
         self.move_to_head(db);
         self.resume_point = Some(point).filter(|point| point.len() > 0);
     }
 
-    /// The resume point, until the advance from it begins.
+    /// The resume point, or `None` once the advance from it was begun.
     pub(crate) fn unsent_resume_point(&self) -> Option<&Arc<ResumePoint>> {
         self.resume_point.as_ref().filter(|_| !self.is_resume_sent)
     }
 
-    /// Whether the view has something that was not sent.
+    /// Whether the view has a change that was not sent.
     pub(crate) fn has_changes(&self, db: &Database) -> bool {
         db.head(self.id) != self.sent_position || self.unsent_resume_point().is_some()
     }
@@ -115,12 +118,13 @@ impl Cursor {
         let changes = db.head(self.id).saturating_sub(self.sent_position);
         let changes = usize::try_from(changes).unwrap_or(usize::MAX);
         let partial = self.partial_advances.back();
-        let rest = partial.map_or(0, |partial| partial.changes.items.len() - partial.sent);
-        changes.saturating_add(rest)
+        let unsent_items = partial.map_or(0, |partial| partial.changes.items.len() - partial.sent);
+        changes.saturating_add(unsent_items)
     }
 
-    /// Moves to the end of an advance that the client has acknowledged, or need
-    /// not. Resume point and partial advances up to there are over.
+    /// Moves the cursor to the end of an advance that the client has
+    /// acknowledged, or need not acknowledge. The resume point and the partial
+    /// advances up to there are dropped.
     pub(super) fn move_to(&mut self, position: Position) {
         self.position = position;
         self.resume_point = None;
@@ -131,23 +135,23 @@ impl Cursor {
     /// All resources that the client holds by this view, sorted by name.
     /// Exceptions are among them.
     pub(crate) fn held_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
-        let mut held = db.resources_at(self.id, self.position);
+        let mut held_resources = db.resources_at(self.id, self.position);
         if let Some(point) = &self.resume_point {
-            held.retain(|resource| point.held(&resource.name).is_none());
-            held.extend(point.iter().filter_map(|(_, held)| held.clone()));
-            held.sort_by(|a, b| a.name.cmp(&b.name));
+            held_resources.retain(|resource| point.held(&resource.name).is_none());
+            held_resources.extend(point.iter().filter_map(|(_, resource)| resource.clone()));
+            held_resources.sort_by(|left, right| left.name.cmp(&right.name));
         }
 
         for (name, item) in self.acknowledged_items() {
-            let place = held.binary_search_by(|resource| resource.name.cmp(name));
-            match (place, item) {
-                (Ok(index), Some(new)) => held[index] = Arc::clone(new),
-                (Ok(index), None) => _ = held.remove(index),
-                (Err(index), Some(new)) => held.insert(index, Arc::clone(new)),
+            let slot = held_resources.binary_search_by(|resource| resource.name.cmp(name));
+            match (slot, item) {
+                (Ok(index), Some(new)) => held_resources[index] = Arc::clone(new),
+                (Ok(index), None) => _ = held_resources.remove(index),
+                (Err(index), Some(new)) => held_resources.insert(index, Arc::clone(new)),
                 (Err(_), None) => {}
             }
         }
-        held
+        held_resources
     }
 
     /// The acknowledged items of a partial advance.

@@ -47,7 +47,7 @@ const MAX_PENDING_ACKS: usize = 16;
 /// The number of updates in all pending ACKs that are kept apart.
 const MAX_PENDING_UPDATES: usize = 4096;
 
-/// What the server believes a client to hold of one type.
+/// The resources of one type that the server believes a client to hold.
 #[derive(Debug)]
 pub(crate) struct ClientCache {
     type_id: TypeId,
@@ -83,49 +83,50 @@ impl ClientCache {
 
     // Queries.
 
-    /// The resources that the client holds of a name, or may hold, by its last
-    /// acknowledgement: one if a cursor decides, else those of the records.
+    /// The resources that the client holds, or may hold, of a name by its last
+    /// acknowledgement: at most one if a cursor decides the name, else those of
+    /// the records.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(cursor) => {
-                let held = cursor.held_resource(db, self.type_id, name);
-                held.into_iter().collect()
+                let resource = cursor.held_resource(db, self.type_id, name);
+                resource.into_iter().collect()
             }
             None => self.records_of(name).cloned().collect(),
         }
     }
 
-    /// The resources that the client will hold of a name once it has ACKed all
-    /// that was sent.
+    /// The resources that the client will hold of a name once it has ACKed
+    /// every response that was sent.
     pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
-        let mut held = self.held(db, name);
+        let mut held_resources = self.held(db, name);
         let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
         for pending_ack in &self.pending_acks {
-            pending_ack.apply(cursor, name, &mut held);
+            pending_ack.apply(cursor, name, &mut held_resources);
         }
-        held
+        held_resources
     }
 
-    /// The resources that the client will hold of a name once it has ACKed a
-    /// push, too.
+    /// The resources that the client will hold of a name once it has ACKed
+    /// every response that was sent, and a push besides.
     pub(crate) fn held_after_push(
         &self,
         db: &mut Database,
         name: &Name,
         (advances, updates): (&[Advance], &[Update]),
     ) -> Vec<CachedResource> {
-        let mut held = self.held_after_acks(db, name);
+        let mut held_resources = self.held_after_acks(db, name);
         let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
-        pending_ack::apply_updates(advances, updates, cursor, name, &mut held);
-        held
+        pending_ack::apply_updates(advances, updates, cursor, name, &mut held_resources);
+        held_resources
     }
 
-    /// All resources of known body that the client may hold of a name, whatever
-    /// it acknowledges.
+    /// All resources of known body that the client may hold of a name,
+    /// whichever of the pending responses it ACKs.
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let held = self.held(db, name).into_iter();
-        let known = held.filter(|held| !held.has_unknown_body());
-        let mut maybe_held: Vec<_> = known.map(|held| held.resource).collect();
+        let held_records = self.held(db, name).into_iter();
+        let known_records = held_records.filter(|record| !record.has_unknown_body());
+        let mut maybe_held: Vec<_> = known_records.map(|record| record.resource).collect();
 
         for pending_ack in &self.pending_acks {
             for update in pending_ack.updates_of(name) {
@@ -140,8 +141,8 @@ impl ClientCache {
     }
 
     /// Whether a pending advance removes another variant of the name than that
-    /// of `new`: the client keeps that one if it NACKs. `new` is `None` for a
-    /// removal, beside which any variant is another.
+    /// of `new`: the client keeps the other variant if it NACKs. `new` is
+    /// `None` for a removal, for which any variant counts as another.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
         let pending_acks = self.pending_acks.iter();
         let advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
@@ -163,7 +164,10 @@ impl ClientCache {
 
     /// Whether the client holds a resource of unknown body.
     pub(crate) fn has_unknown_bodies(&self) -> bool {
-        let mut points = self.cursors.iter().filter_map(|c| c.resume_point.as_ref());
+        let mut points = self
+            .cursors
+            .iter()
+            .filter_map(|cursor| cursor.resume_point.as_ref());
         self.unknown_bodies > 0 || points.any(|point| point.has_unknown_bodies())
     }
 
@@ -222,7 +226,7 @@ impl ClientCache {
         &self.pending_acks
     }
 
-    /// The pending ACK of a response. Not one that was merged into another.
+    /// The pending ACK of a response; `None` if it was merged into another.
     pub(crate) fn pending_ack(&self, nonce: &Nonce) -> Option<&PendingAck> {
         self.pending_acks
             .iter()
@@ -235,8 +239,8 @@ impl ClientCache {
         pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription))
     }
 
-    /// Whether the ACK of a response is pending, or of a later one that it was
-    /// merged into.
+    /// Whether the ACK of a response is pending: its own, or that of a later
+    /// response that it was merged into.
     pub(crate) fn is_pending(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.pending_acks.iter();
         pending_acks.any(|pending_ack| {
@@ -244,9 +248,9 @@ impl ClientCache {
         })
     }
 
-    /// Takes the updates and answers out of the pending ACK that the response
-    /// with this nonce was merged into, all of them: it is not known which were
-    /// in which response. `None` if the response was not merged.
+    /// Takes all updates and answers out of the pending ACK that the response
+    /// with this nonce was merged into, since it is not recorded which response
+    /// had which. `None` if the response was not merged.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut pending_acks = self.pending_acks.iter_mut();
         let pending_ack =
@@ -284,8 +288,9 @@ impl ClientCache {
     }
 
     /// Moves a cursor along an advance that the client has acknowledged, or
-    /// need not. A part of an advance is only noted: the cursor moves with the
-    /// last one. A closed cursor is left alone.
+    /// need not acknowledge. Of a partial advance only the progress is
+    /// recorded: the cursor moves with its last part. A closed cursor is not
+    /// moved.
     pub(super) fn advance_cursor(&mut self, db: &mut Database, advance: &Advance) {
         let Some(cursor) = advance.cursor.and_then(|id| self.cursor_mut(id)) else {
             return;
@@ -300,10 +305,10 @@ impl ClientCache {
 
     // Pending ACKs.
 
-    /// Adds the pending ACK of a response that is sent. Each is kept by itself,
-    /// since an acknowledgement counts for the responses before it and not for
-    /// those after it. Where a client is silent for very long, the oldest ones
-    /// are merged.
+    /// Adds the pending ACK of a response that is sent. Each response has its
+    /// own, since an acknowledgement covers the responses before it and not
+    /// those after it. If the client is silent for so long that a limit is
+    /// exceeded, the oldest ones are merged.
     pub(super) fn add_pending_ack(&mut self, db: &mut Database, pending_ack: PendingAck) {
         // Mostly it is the only one.
         self.pending_acks.reserve_exact(1);
@@ -313,8 +318,7 @@ impl ClientCache {
         }
     }
 
-    /// Whether there are more pending ACKs than are kept apart, or more updates
-    /// in them.
+    /// Whether the pending ACKs, or the updates in them, exceed their limits.
     fn exceeds_limits(&self) -> bool {
         let pending_acks = self.pending_acks.iter();
         let updates: usize = pending_acks
@@ -331,8 +335,8 @@ impl ClientCache {
         else {
             return;
         };
-        for (cursor, between) in merge_pending(second, first) {
-            db.unpin(cursor, between);
+        for (cursor, position) in merge_pending(second, first) {
+            db.unpin(cursor, position);
         }
 
         let updates = self.pending_acks[0].updates.iter();
@@ -342,10 +346,10 @@ impl ClientCache {
         }
     }
 
-    /// SotW: adds updates of a NACKed response to the pending responses after
-    /// it, which contain them, too, up to the first that changes the variant
-    /// itself. A `whole` set contains every name, another response only the
-    /// names of its updates.
+    /// SotW: adds updates of a NACKed response to the later pending responses,
+    /// which contain the same resources, up to the first that changes the
+    /// variant itself. A `whole` set contains every name, another response only
+    /// the names of its updates.
     pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], whole: bool) {
         for update in updates {
             for pending_ack in &mut self.pending_acks {
@@ -355,10 +359,10 @@ impl ClientCache {
 
                 let mut advances = pending_ack.advances.iter();
                 let is_advanced = advances.any(|advance| advance.item(update.name()).is_some());
-                let place = pending_ack
+                let slot = pending_ack
                     .updates
                     .binary_search_by(|other| other.variant.cmp(&update.variant));
-                match place {
+                match slot {
                     Err(index) if !is_advanced => {
                         pending_ack.updates.insert(index, update.clone());
                     }
@@ -368,9 +372,10 @@ impl ClientCache {
         }
     }
 
-    /// Takes the oldest response without an acknowledgement. After the last
-    /// one no memory is kept: most streams wait for nothing most of the time,
-    /// and their next response finds memory that is in the processor's cache.
+    /// Removes and returns the oldest response without an acknowledgement, or
+    /// `None` if there is none. The queue's memory is released with the last
+    /// one: most streams wait for nothing most of the time, and their next
+    /// response finds memory that is in the processor's cache.
     pub(super) fn take_oldest_pending(&mut self) -> Option<PendingAck> {
         let oldest = self.pending_acks.pop_front();
         if self.pending_acks.is_empty() {
@@ -379,18 +384,18 @@ impl ClientCache {
         oldest
     }
 
-    /// Makes advances that need no response. They count once the last response
-    /// before them is acknowledged, or at once if none is pending.
+    /// Records advances that need no response. They take effect once the last
+    /// response before them is acknowledged, or at once if none is pending.
     pub(crate) fn advance_silently(&mut self, db: &mut Database, advances: Vec<Advance>) {
         for advance in advances {
-            let Some(last) = self.pending_acks.back_mut() else {
+            let Some(last_pending) = self.pending_acks.back_mut() else {
                 self.advance_cursor(db, &advance);
                 continue;
             };
             let cursor = advance.cursor;
-            let between = merge_advance(&mut last.advances, advance);
-            if let (Some(cursor), Some(between)) = (cursor, between) {
-                db.unpin(cursor, between);
+            let position = merge_advance(&mut last_pending.advances, advance);
+            if let (Some(cursor), Some(position)) = (cursor, position) {
+                db.unpin(cursor, position);
             }
         }
     }

@@ -52,7 +52,7 @@ impl Update {
         &self.variant.0
     }
 
-    /// The name by whose evaluation it came into the response.
+    /// The name by whose evaluation the update came into the response.
     pub(crate) fn requested_name(&self) -> &Name {
         self.requested_name.as_ref().unwrap_or(&self.variant.0)
     }
@@ -61,18 +61,18 @@ impl Update {
         self.resource.is_none()
     }
 
-    /// Applies it to the resources that a client holds of its name. An upsert
-    /// replaces resources of unknown body, too.
-    pub(crate) fn apply(&self, held: &mut Vec<CachedResource>) {
-        let is_replaced = |held: &CachedResource| {
-            held.is_variant(&self.variant) || (!self.is_removal() && held.has_unknown_body())
+    /// Applies the update to the resources that a client holds of its name. An
+    /// upsert replaces resources of unknown body, too.
+    pub(crate) fn apply(&self, held_resources: &mut Vec<CachedResource>) {
+        let is_replaced = |record: &CachedResource| {
+            record.is_variant(&self.variant) || (!self.is_removal() && record.has_unknown_body())
         };
-        held.retain(|held| !is_replaced(held));
-        held.extend(self.resource.as_ref().map(CachedResource::accepted));
+        held_resources.retain(|record| !is_replaced(record));
+        held_resources.extend(self.resource.as_ref().map(CachedResource::accepted));
     }
 }
 
-/// The answer of a response to one subscription, beside its updates.
+/// The answer of a response to one subscription, in addition to its updates.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) subscription: SubscriptionKey,
@@ -82,8 +82,8 @@ pub(crate) struct Answer {
     /// The name of the resource, where it differs from the requested one.
     pub(crate) resolved_name: Option<Name>,
     pub(crate) error: Option<Arc<ResourceError>>,
-    /// Whether it is not written: an update of the response tells it, or the
-    /// lack of one.
+    /// Whether the answer is not written, because an update of the response
+    /// implies it, or the lack of one does.
     pub(crate) is_implicit: bool,
 }
 
@@ -111,19 +111,19 @@ impl PendingAck {
         updates_of(&self.updates, name)
     }
 
-    /// Applies it to the resources that a client holds of a name; `cursor` is
-    /// the one that covers the name.
+    /// Applies the response to the resources that a client holds of a name;
+    /// `cursor` is the one that covers the name.
     pub(crate) fn apply(
         &self,
         cursor: Option<CursorId>,
         name: &Name,
-        held: &mut Vec<CachedResource>,
+        held_resources: &mut Vec<CachedResource>,
     ) {
-        apply_updates(&self.advances, &self.updates, cursor, name, held);
+        apply_updates(&self.advances, &self.updates, cursor, name, held_resources);
     }
 
-    /// Whether it removes a variant of a name, even if the variant is added
-    /// again.
+    /// Whether the response removes a variant of a name, even if it adds the
+    /// variant again.
     pub(crate) fn removes(&self, name: &Name) -> bool {
         let mut updates = self.updates_of(name).iter();
         let mut advances = self.advances.iter();
@@ -173,19 +173,19 @@ pub(crate) fn apply_updates(
     updates: &[Update],
     cursor: Option<CursorId>,
     name: &Name,
-    held: &mut Vec<CachedResource>,
+    held_resources: &mut Vec<CachedResource>,
 ) {
     for advance in advances {
         if advance.cursor.is_some() && advance.cursor != cursor {
             continue;
         }
         if let Some(item) = advance.item(name) {
-            apply_item(advance, name, item.as_ref(), held);
+            apply_item(advance, name, item.as_ref(), held_resources);
         }
     }
 
     for update in updates_of(updates, name) {
-        update.apply(held);
+        update.apply(held_resources);
     }
 }
 
@@ -196,19 +196,21 @@ pub(crate) fn apply_item(
     advance: &Advance,
     name: &Name,
     item: Option<&Arc<Resource>>,
-    held: &mut Vec<CachedResource>,
+    held_resources: &mut Vec<CachedResource>,
 ) {
-    let removed = advance.removed_variant(name, item);
-    let is_removed = |old: &CachedResource| {
-        removed
+    let removed_variant = advance.removed_variant(name, item);
+    let is_removed = |record: &CachedResource| {
+        removed_variant
             .as_ref()
-            .is_some_and(|variant| old.is_variant(variant))
+            .is_some_and(|variant| record.is_variant(variant))
     };
-    let is_replaced = |old: &CachedResource| {
-        item.is_some_and(|new| old.is_variant(&variant_of(new)) || old.has_unknown_body())
+    let is_replaced = |record: &CachedResource| {
+        item.is_some_and(|resource| {
+            record.is_variant(&variant_of(resource)) || record.has_unknown_body()
+        })
     };
-    held.retain(|old| !is_removed(old) && !is_replaced(old));
-    held.extend(item.map(CachedResource::accepted));
+    held_resources.retain(|record| !is_removed(record) && !is_replaced(record));
+    held_resources.extend(item.map(CachedResource::accepted));
 }
 
 /// The number of merged responses that are remembered.
@@ -216,8 +218,8 @@ const MAX_MERGED_NONCES: usize = 64;
 
 /// Merges an earlier pending ACK into a later one. Where both change a variant,
 /// the later change counts. Advances become updates. The nonce of the earlier
-/// one is remembered, up to a limit. Returns the positions of cursors to which
-/// none returns any more.
+/// one is remembered, up to a limit. Returns the positions that no cursor
+/// returns to any more.
 pub(crate) fn merge_pending(
     later: &mut PendingAck,
     earlier: PendingAck,
@@ -237,8 +239,8 @@ pub(crate) fn merge_pending(
             merge_items(&mut updates, &advance);
             advance.changes = None;
             let cursor = advance.cursor;
-            let between = merge_advance(&mut advances, advance);
-            unused_positions.extend(cursor.zip(between));
+            let position = merge_advance(&mut advances, advance);
+            unused_positions.extend(cursor.zip(position));
         }
         for update in response_updates {
             merge_update(&mut updates, update);
@@ -258,11 +260,12 @@ pub(crate) fn merge_pending(
     unused_positions
 }
 
-/// Adds the earlier answers to subscriptions that have no later one.
+/// Adds those of the earlier answers whose subscriptions have no later answer.
 fn merge_answers(later: &mut Vec<Answer>, earlier: Vec<Answer>) {
-    let answered: Vec<SubscriptionKey> = later.iter().map(|answer| answer.subscription).collect();
+    let answered_subscriptions: Vec<SubscriptionKey> =
+        later.iter().map(|answer| answer.subscription).collect();
     let earlier = earlier.into_iter();
-    later.extend(earlier.filter(|answer| !answered.contains(&answer.subscription)));
+    later.extend(earlier.filter(|answer| !answered_subscriptions.contains(&answer.subscription)));
 }
 
 /// Adds the items of an advance to earlier updates: for each a removal of the
@@ -278,13 +281,14 @@ fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
     }
 }
 
-/// Adds an update to earlier ones. It replaces the one of its variant, and
-/// remembers whether that removed it and which resource it had.
+/// Adds an update to earlier ones. It replaces the update of the same variant,
+/// and remembers whether that one removed the variant and which resource it
+/// had.
 fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
-    if let Some(before) = updates.remove(&update.variant) {
-        let was_removed = before.is_removal() || before.removed_earlier;
+    if let Some(previous) = updates.remove(&update.variant) {
+        let was_removed = previous.is_removal() || previous.removed_earlier;
         update.removed_earlier |= was_removed && !update.is_removal();
-        let earlier_resource = before.resource.or(before.earlier_resource);
+        let earlier_resource = previous.resource.or(previous.earlier_resource);
         update.earlier_resource = earlier_resource.or(update.earlier_resource);
     }
     updates.insert(update.variant.clone(), update);

@@ -24,60 +24,62 @@ impl ClientCache {
         same_hash.filter(move |record| record.resource.name == *name)
     }
 
-    /// Adds a record, beside others of its name, and adds it to the totals.
-    fn insert(&mut self, held: CachedResource) {
+    /// Adds a record to those of its name, and counts it in the totals.
+    fn insert(&mut self, record: CachedResource) {
         self.fingerprint_sum = self
             .fingerprint_sum
-            .wrapping_add(counted_fingerprint(&held));
-        self.unknown_bodies += usize::from(held.has_unknown_body());
+            .wrapping_add(counted_fingerprint(&record));
+        self.unknown_bodies += usize::from(record.has_unknown_body());
 
-        let hash = self.hash(&held.resource.name);
+        let hash = self.hash(&record.resource.name);
         let hasher = &self.hasher;
-        self.records.insert_unique(hash, held, |held| {
-            hasher.hash_one(held.resource.name.as_str())
+        self.records.insert_unique(hash, record, |record| {
+            hasher.hash_one(record.resource.name.as_str())
         });
     }
 
-    /// Drops the records of a name for which `keep` is false, takes them out of
-    /// the totals, and releases the memory of a table that is mostly empty.
+    /// Drops the records of a name for which `keep` is false, subtracts them
+    /// from the totals, and releases the memory of a table that is mostly
+    /// empty.
     fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&CachedResource) -> bool) {
         let hash = self.hash(name);
         loop {
-            let is_gone = |held: &CachedResource| held.resource.name == *name && !keep(held);
-            let Ok(found) = self.records.find_entry(hash, is_gone) else {
+            let is_dropped =
+                |record: &CachedResource| record.resource.name == *name && !keep(record);
+            let Ok(entry) = self.records.find_entry(hash, is_dropped) else {
                 break;
             };
-            let (held, _) = found.remove();
+            let (record, _) = entry.remove();
             self.fingerprint_sum = self
                 .fingerprint_sum
-                .wrapping_sub(counted_fingerprint(&held));
-            self.unknown_bodies -= usize::from(held.has_unknown_body());
+                .wrapping_sub(counted_fingerprint(&record));
+            self.unknown_bodies -= usize::from(record.has_unknown_body());
         }
 
         if self.records.len() < self.records.capacity() / 4 {
             let hasher = &self.hasher;
             self.records
-                .shrink_to_fit(|held| hasher.hash_one(held.resource.name.as_str()));
+                .shrink_to_fit(|record| hasher.hash_one(record.resource.name.as_str()));
         }
     }
 
     /// Replaces the records of a name.
     fn replace_records(&mut self, name: &Name, records: Vec<CachedResource>) {
         self.drop_records(name, |_| false);
-        records.into_iter().for_each(|held| self.insert(held));
+        records.into_iter().for_each(|record| self.insert(record));
     }
 
-    /// Makes a name that a cursor decides an exception, with records of what
-    /// the client holds by the cursor. Other names are left as they are.
+    /// Turns a name that a cursor decides into an exception, with records of
+    /// what the client holds by the cursor. Has no effect on other names.
     pub(in crate::source) fn make_exception(&mut self, db: &mut Database, name: &Name) {
         if self.deciding_cursor(name).is_some() {
-            let held = self.held(db, name);
+            let held_resources = self.held(db, name);
             self.exceptions.insert(name.clone());
-            self.replace_records(name, held);
+            self.replace_records(name, held_resources);
         }
     }
 
-    /// Makes a covered name an exception, with the records that it has: the
+    /// Turns a covered name into an exception with the records that it has: the
     /// client holds nothing of it by the cursor.
     pub(in crate::source) fn mark_exception(&mut self, name: &Name) {
         if self.covering_cursor(name).is_some() {
@@ -85,26 +87,26 @@ impl ClientCache {
         }
     }
 
-    /// Records a resource that the client holds, or may hold. It replaces the
-    /// record of the same variant and certainty. But the client may have taken
-    /// any of several NACKed versions, and use its references (S17, S81), so
-    /// these are all recorded, up to a limit.
-    pub(in crate::source) fn record(&mut self, db: &mut Database, held: CachedResource) {
-        let name = held.resource.name.clone();
+    /// Records a resource that the client holds, or may hold, in place of the
+    /// record of the same variant and certainty. A client may have taken any of
+    /// several NACKed versions, and use its references (S17, S81), so all of
+    /// these are recorded, up to a limit.
+    pub(in crate::source) fn record(&mut self, db: &mut Database, record: CachedResource) {
+        let name = record.resource.name.clone();
         self.make_exception(db, &name);
 
         let is_same_version =
-            |other: &CachedResource| other.resource.version == held.resource.version;
+            |other: &CachedResource| other.resource.version == record.resource.version;
         let is_other_version =
-            |other: &&CachedResource| other.is_same_record(&held) && !is_same_version(other);
+            |other: &&CachedResource| other.is_same_record(&record) && !is_same_version(other);
         let other_versions = self.records_of(&name).filter(is_other_version).count();
         let is_full = other_versions >= MAX_MAYBE_TAKEN;
-        let replaces_all = held.certainty != Certainty::MaybeTaken || is_full;
+        let replaces_all = record.certainty != Certainty::MaybeTaken || is_full;
         self.drop_records(&name, |other| {
             let is_replaced = replaces_all || is_same_version(other);
-            !(is_replaced && other.is_same_record(&held))
+            !(is_replaced && other.is_same_record(&record))
         });
-        self.insert(held);
+        self.insert(record);
     }
 
     /// Edits the records of a name, which becomes an exception if a cursor
@@ -149,17 +151,18 @@ impl ClientCache {
         }
     }
 
-    /// Whether the records of a name are just what the client would hold by the
-    /// covering cursor.
+    /// Whether the records of a name agree with what the client would hold by
+    /// the covering cursor.
     fn agrees_with_cursor(&self, db: &mut Database, name: &Name) -> bool {
         let cursor = self.covering_cursor(name);
-        let by_cursor = cursor.and_then(|cursor| cursor.held_resource(db, self.type_id, name));
+        let cursor_resource =
+            cursor.and_then(|cursor| cursor.held_resource(db, self.type_id, name));
         let mut records = self.records_of(name);
-        let first_agrees = match (records.next(), &by_cursor) {
+        let first_agrees = match (records.next(), &cursor_resource) {
             (None, None) => true,
-            (Some(record), Some(held)) => {
-                record.certainty == held.certainty
-                    && same_resource(&record.resource, &held.resource)
+            (Some(record), Some(resource)) => {
+                record.certainty == resource.certainty
+                    && same_resource(&record.resource, &resource.resource)
             }
             _ => false,
         };
@@ -170,9 +173,9 @@ impl ClientCache {
 
 /// The fingerprint of a record as it counts in the sum: zero unless the
 /// resource is accepted.
-fn counted_fingerprint(held: &CachedResource) -> u128 {
-    match held.is_accepted() {
-        true => held.resource.fingerprint(),
+fn counted_fingerprint(record: &CachedResource) -> u128 {
+    match record.is_accepted() {
+        true => record.resource.fingerprint(),
         false => 0,
     }
 }

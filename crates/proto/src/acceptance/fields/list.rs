@@ -56,10 +56,11 @@ impl List {
         if let Some(&index) = self.by_name.get(name) {
             return Ok(index);
         }
-        let of = descriptor::message(name).ok_or_else(|| FieldsError::Message(name.to_owned()))?;
+        let descriptor =
+            descriptor::message(name).ok_or_else(|| FieldsError::Message(name.to_owned()))?;
         let index = self.messages.len();
         self.by_name.insert(name.to_owned(), index);
-        self.messages.push((of, Vec::new()));
+        self.messages.push((descriptor, Vec::new()));
         Ok(index)
     }
 

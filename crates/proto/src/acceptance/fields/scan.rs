@@ -32,7 +32,7 @@ impl SupportedFields {
         &self,
         message: &Message,
         body: &[u8],
-        at: &Place<'_>,
+        place: &Place<'_>,
         depth: usize,
         findings: &mut Findings<'_>,
     ) {
@@ -48,7 +48,7 @@ impl SupportedFields {
                 // Items of a list are one field.
                 if message.is_listed && last_unsupported != Some(wire.number) {
                     last_unsupported = Some(wire.number);
-                    report(message, wire.number, at, findings);
+                    report(message, wire.number, place, findings);
                 }
                 continue;
             };
@@ -59,12 +59,12 @@ impl SupportedFields {
                 Shape::Map => entry_parts(wire.value),
                 _ => ("", wire.value),
             };
-            let inner_at = match field.shape {
-                Shape::One => at.field(&field.name),
-                Shape::List => at.item(&field.name, counts.next(row, message.fields.len())),
-                Shape::Map => at.entry(&field.name, key),
+            let inner_place = match field.shape {
+                Shape::One => place.field(&field.name),
+                Shape::List => place.item(&field.name, counts.next(row, message.fields.len())),
+                Shape::Map => place.entry(&field.name, key),
             };
-            self.scan_value(field, value, &inner_at, depth + 1, findings);
+            self.scan_value(field, value, &inner_place, depth + 1, findings);
         }
     }
 
@@ -72,7 +72,7 @@ impl SupportedFields {
         &self,
         field: &Field,
         value: &[u8],
-        at: &Place<'_>,
+        place: &Place<'_>,
         depth: usize,
         findings: &mut Findings<'_>,
     ) {
@@ -85,7 +85,7 @@ impl SupportedFields {
             }
         };
         if let Some(message) = message {
-            self.scan_message(message, body, at, depth, findings);
+            self.scan_message(message, body, place, depth, findings);
         }
     }
 }
@@ -115,12 +115,12 @@ impl Counts {
 
 /// Reports a field, by its name or, if the descriptors do not know it, by its
 /// number.
-fn report(message: &Message, number: u32, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let of = descriptor::message(&message.name);
-    let field = of.and_then(|of| of.get_field(number));
+fn report(message: &Message, number: u32, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let descriptor = descriptor::message(&message.name);
+    let field = descriptor.and_then(|descriptor| descriptor.get_field(number));
     match field {
-        Some(field) => findings.unsupported(&at.field(field.name())),
-        None => findings.unsupported(&at.field(&format!("[{number}]"))),
+        Some(field) => findings.unsupported(&place.field(field.name())),
+        None => findings.unsupported(&place.field(&format!("[{number}]"))),
     }
 }
 

@@ -97,13 +97,17 @@ fn reach(list: &List) -> HashMap<String, MessageDescriptor> {
     let mut reached = HashMap::new();
     let fields = list.messages.iter().flat_map(|(_, fields)| fields);
     let mut left: Vec<_> = fields.filter_map(value_message).collect();
-    while let Some(of) = left.pop() {
-        let name = of.full_name();
+    while let Some(descriptor) = left.pop() {
+        let name = descriptor.full_name();
         if name == ANY || list.by_name.contains_key(name) || reached.contains_key(name) {
             continue;
         }
-        left.extend(of.fields().filter_map(|field| value_message(&field)));
-        reached.insert(name.to_owned(), of);
+        left.extend(
+            descriptor
+                .fields()
+                .filter_map(|field| value_message(&field)),
+        );
+        reached.insert(name.to_owned(), descriptor);
     }
     reached
 }
@@ -144,7 +148,7 @@ fn value_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
 
 impl Message {
     fn new(
-        of: &MessageDescriptor,
+        message: &MessageDescriptor,
         fields: &[FieldDescriptor],
         is_listed: bool,
         by_name: &HashMap<String, usize>,
@@ -154,7 +158,7 @@ impl Message {
         fields.sort_by_key(|field| field.number);
         fields.dedup_by_key(|field| field.number);
         Self {
-            name: of.full_name().to_owned(),
+            name: message.full_name().to_owned(),
             is_listed,
             fields,
         }
@@ -171,8 +175,8 @@ impl Message {
 }
 
 impl Field {
-    fn new(of: &FieldDescriptor, by_name: &HashMap<String, usize>) -> Self {
-        let inner = match value_message(of) {
+    fn new(field: &FieldDescriptor, by_name: &HashMap<String, usize>) -> Self {
+        let inner = match value_message(field) {
             Some(message) if message.full_name() == ANY => Inner::Any,
             Some(message) => {
                 let index = by_name.get(message.full_name());
@@ -181,13 +185,13 @@ impl Field {
             None => Inner::All,
         };
         let shape = match () {
-            () if of.is_map() => Shape::Map,
-            () if of.is_list() => Shape::List,
+            () if field.is_map() => Shape::Map,
+            () if field.is_list() => Shape::List,
             () => Shape::One,
         };
         Self {
-            number: of.number(),
-            name: of.name().to_owned(),
+            number: field.number(),
+            name: field.name().to_owned(),
             shape,
             inner,
         }

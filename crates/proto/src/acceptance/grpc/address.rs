@@ -13,17 +13,17 @@ use crate::envoy::envoy::config::core::v3::{Address, SocketAddress};
 /// that is a reason.
 pub(super) fn check_ip(
     address: Option<&Address>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<SocketAddr> {
-    let socket = check_socket(address, at, findings)?;
-    let socket_at = at.field("socket_address");
+    let socket = check_socket(address, place, findings)?;
+    let socket_place = place.field("socket_address");
     let ip = parse_ip(&socket.address);
     if ip.is_none() {
         let found = clip(&socket.address, MAX_VALUE).to_owned();
-        findings.reject(&socket_at.field("address"), Problem::NotIp(found));
+        findings.reject(&socket_place.field("address"), Problem::NotIp(found));
     }
-    let port = check_port(socket, &socket_at, findings);
+    let port = check_port(socket, &socket_place, findings);
     Some(SocketAddr::new(ip?, port?))
 }
 
@@ -31,20 +31,20 @@ pub(super) fn check_ip(
 /// that is a reason.
 pub(super) fn check_socket<'a>(
     address: Option<&'a Address>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<&'a SocketAddress> {
     const ALLOWED: &str = "socket_address";
     let found = match address.and_then(|address| address.address.as_ref()) {
         Some(OneAddress::SocketAddress(socket)) => return Some(socket),
         None => {
-            findings.reject(&at.field("socket_address"), Problem::Missing);
+            findings.reject(&place.field("socket_address"), Problem::Missing);
             return None;
         }
         Some(OneAddress::Pipe(_)) => "pipe",
         Some(OneAddress::EnvoyInternalAddress(_)) => "envoy_internal_address",
     };
-    findings.reject(at, Problem::value(found, ALLOWED));
+    findings.reject(place, Problem::value(found, ALLOWED));
     None
 }
 
@@ -52,20 +52,20 @@ pub(super) fn check_socket<'a>(
 /// is a reason.
 pub(super) fn check_port(
     socket: &SocketAddress,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<u16> {
-    let at = at.field("port_value");
+    let place = place.field("port_value");
     match socket.port_specifier {
         Some(PortSpecifier::PortValue(port)) => {
             let fitting = u16::try_from(port).ok();
             if fitting.is_none() {
-                findings.reject(&at, Problem::value(port, "at most 65535"));
+                findings.reject(&place, Problem::value(port, "at most 65535"));
             }
             fitting
         }
         Some(PortSpecifier::NamedPort(_)) | None => {
-            findings.reject(&at, Problem::Missing);
+            findings.reject(&place, Problem::Missing);
             None
         }
     }

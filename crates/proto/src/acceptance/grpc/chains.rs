@@ -25,11 +25,11 @@ pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
     let none = FilterChainMatch::default();
     let mut seen = HashMap::new();
     for (index, chain) in chains.iter().enumerate() {
-        let at = root.item("filter_chains", index);
-        let at_match = at.field("filter_chain_match");
+        let place = root.item("filter_chains", index);
+        let at_match = place.field("filter_chain_match");
         let of = chain.filter_chain_match.as_ref().unwrap_or(&none);
         if never_matches(of) {
-            findings.ignore(&at, IgnoreReason::Chain);
+            findings.ignore(&place, IgnoreReason::Chain);
         }
         let Some(ranges) = Ranges::check(of, &at_match, findings) else {
             continue;
@@ -52,11 +52,11 @@ pub(super) fn check(chains: &[FilterChain], findings: &mut Findings<'_>) {
 
 /// Returns whether no connection can match: without listener filters nothing is
 /// known of a server name, of a protocol, or of another port.
-fn never_matches(of: &FilterChainMatch) -> bool {
-    of.destination_port.is_some()
-        || !of.server_names.is_empty()
-        || !of.application_protocols.is_empty()
-        || !matches!(&*of.transport_protocol, "" | "raw_buffer")
+fn never_matches(chain_match: &FilterChainMatch) -> bool {
+    chain_match.destination_port.is_some()
+        || !chain_match.server_names.is_empty()
+        || !chain_match.application_protocols.is_empty()
+        || !matches!(&*chain_match.transport_protocol, "" | "raw_buffer")
 }
 
 /// The ranges of a match, normalized.
@@ -72,19 +72,26 @@ type Range = (IpAddr, u8);
 impl Ranges {
     /// Reads the ranges of a match, and checks its type of source. `None` if
     /// there is a reason to reject.
-    fn check(of: &FilterChainMatch, at: &Place<'_>, findings: &mut Findings<'_>) -> Option<Self> {
-        let source_type = ConnectionSourceType::try_from(of.source_type);
+    fn check(
+        chain_match: &FilterChainMatch,
+        place: &Place<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Self> {
+        let source_type = ConnectionSourceType::try_from(chain_match.source_type);
         if source_type.is_err() {
-            let problem = Problem::value(of.source_type, "a type of source that is supported");
-            findings.reject(&at.field("source_type"), problem);
+            let problem = Problem::value(
+                chain_match.source_type,
+                "a type of source that is supported",
+            );
+            findings.reject(&place.field("source_type"), problem);
         }
         let mut read = |field: &str, ranges: &[CidrRange]| {
             let mut all = Some(Vec::with_capacity(ranges.len()));
             for (index, range) in ranges.iter().enumerate() {
                 let Some(normal) = normalize(range) else {
-                    let at = at.item(field, index);
+                    let place = place.item(field, index);
                     let found = clip(&range.address_prefix, MAX_VALUE).to_owned();
-                    findings.reject(&at.field("address_prefix"), Problem::NotIp(found));
+                    findings.reject(&place.field("address_prefix"), Problem::NotIp(found));
                     all = None;
                     continue;
                 };
@@ -94,11 +101,11 @@ impl Ranges {
             }
             all
         };
-        let destination = read("prefix_ranges", &of.prefix_ranges);
-        let source = read("source_prefix_ranges", &of.source_prefix_ranges);
+        let destination = read("prefix_ranges", &chain_match.prefix_ranges);
+        let source = read("source_prefix_ranges", &chain_match.source_prefix_ranges);
         let direct_source = read(
             "direct_source_prefix_ranges",
-            &of.direct_source_prefix_ranges,
+            &chain_match.direct_source_prefix_ranges,
         );
         source_type.ok()?;
         Some(Self {
@@ -131,14 +138,14 @@ fn normalize(range: &CidrRange) -> Option<Range> {
 
 /// Returns the number of matches with one value for each field; `None` if it is
 /// beyond all bounds.
-fn combinations(of: &FilterChainMatch) -> Option<usize> {
+fn combinations(chain_match: &FilterChainMatch) -> Option<usize> {
     [
-        of.prefix_ranges.len(),
-        of.source_prefix_ranges.len(),
-        of.direct_source_prefix_ranges.len(),
-        of.source_ports.len(),
-        of.server_names.len(),
-        of.application_protocols.len(),
+        chain_match.prefix_ranges.len(),
+        chain_match.source_prefix_ranges.len(),
+        chain_match.direct_source_prefix_ranges.len(),
+        chain_match.source_ports.len(),
+        chain_match.server_names.len(),
+        chain_match.application_protocols.len(),
     ]
     .into_iter()
     .try_fold(1_usize, |product, count| product.checked_mul(count.max(1)))
@@ -159,22 +166,23 @@ struct Single<'a> {
 }
 
 /// Adds all matches with one value for each field.
-fn expand<'a>(of: &'a FilterChainMatch, ranges: &Ranges, matches: &mut Vec<Single<'a>>) {
+fn expand<'a>(chain_match: &'a FilterChainMatch, ranges: &Ranges, matches: &mut Vec<Single<'a>>) {
     let texts = |texts: &'a [String]| options(texts.iter().map(|text| &**text));
-    let ports = options(of.source_ports.iter().copied());
+    let ports = options(chain_match.source_ports.iter().copied());
     for &destination in &options(ranges.destination.iter().copied()) {
-        for &server_name in &texts(&of.server_names) {
-            for &application_protocol in &texts(&of.application_protocols) {
+        for &server_name in &texts(&chain_match.server_names) {
+            for &application_protocol in &texts(&chain_match.application_protocols) {
                 for &direct_source in &options(ranges.direct_source.iter().copied()) {
                     for &source in &options(ranges.source.iter().copied()) {
                         matches.extend(ports.iter().map(|&source_port| Single {
-                            destination_port: of.destination_port.as_ref().map(|p| p.value),
+                            destination_port:
+                                chain_match.destination_port.as_ref().map(|p| p.value),
                             destination,
                             server_name,
-                            transport_protocol: &of.transport_protocol,
+                            transport_protocol: &chain_match.transport_protocol,
                             application_protocol,
                             direct_source,
-                            source_type: of.source_type,
+                            source_type: chain_match.source_type,
                             source,
                             source_port,
                         }));

@@ -69,27 +69,27 @@ pub(in crate::acceptance) fn check_source(findings: &mut Findings<'_>, cluster: 
         == Some(ClusterDiscoveryType::Type(DiscoveryType::Eds as i32));
     let eds = cluster.eds_cluster_config.as_ref();
     if is_eds && eds.is_none_or(|eds| eds.eds_config.is_none()) {
-        let at = Place::ROOT.field("eds_cluster_config");
-        findings.reject(&at.field("eds_config"), Problem::Missing);
+        let place = Place::ROOT.field("eds_cluster_config");
+        findings.reject(&place.field("eds_config"), Problem::Missing);
     }
 }
 
 /// Checks a cluster whose endpoints come by EDS.
 fn check_eds(cluster: &Cluster, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
-    let at = root.field("eds_cluster_config");
+    let place = root.field("eds_cluster_config");
     let Some(config) = &cluster.eds_cluster_config else {
-        return findings.reject(&at, Problem::Missing);
+        return findings.reject(&place, Problem::Missing);
     };
     config_source::check(
         config.eds_config.as_ref(),
-        &at.field("eds_config"),
+        &place.field("eds_config"),
         findings,
     );
     // C13: the endpoints of a cluster with a structured name cannot have the
     // same name, since that holds the type.
     if cluster.name.starts_with("xdstp:") && config.service_name.is_empty() {
-        findings.reject(&at.field("service_name"), Problem::ServiceName);
+        findings.reject(&place.field("service_name"), Problem::ServiceName);
     }
 }
 
@@ -100,77 +100,79 @@ fn check_dns(cluster: &Cluster, findings: &mut Findings<'_>) {
         allowed: "one, in a LOGICAL_DNS cluster",
     };
     let root = Place::ROOT;
-    let at = root.field("load_assignment");
+    let place = root.field("load_assignment");
     let Some(assignment) = &cluster.load_assignment else {
-        return findings.reject(&at, Problem::Missing);
+        return findings.reject(&place, Problem::Missing);
     };
     let [locality] = &assignment.endpoints[..] else {
         let count = assignment.endpoints.len();
-        return findings.reject(&at.field("endpoints"), one(count));
+        return findings.reject(&place.field("endpoints"), one(count));
     };
-    let at = at.item("endpoints", 0);
+    let place = place.item("endpoints", 0);
     let [endpoint] = &locality.lb_endpoints[..] else {
         let count = locality.lb_endpoints.len();
-        return findings.reject(&at.field("lb_endpoints"), one(count));
+        return findings.reject(&place.field("lb_endpoints"), one(count));
     };
-    let at = at.item("lb_endpoints", 0);
-    let at = at.field("endpoint");
+    let place = place.item("lb_endpoints", 0);
+    let place = place.field("endpoint");
     let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier else {
-        return findings.reject(&at, Problem::Missing);
+        return findings.reject(&place, Problem::Missing);
     };
-    let at = at.field("address");
-    let Some(socket) = address::check_socket(endpoint.address.as_ref(), &at, findings) else {
+    let place = place.field("address");
+    let Some(socket) = address::check_socket(endpoint.address.as_ref(), &place, findings) else {
         return;
     };
-    let at = at.field("socket_address");
+    let place = place.field("socket_address");
     if socket.address.is_empty() {
-        findings.reject(&at.field("address"), Problem::Missing);
+        findings.reject(&place.field("address"), Problem::Missing);
     }
     if !socket.resolver_name.is_empty() {
-        let at = at.field("resolver_name");
-        findings.reject(&at, Problem::value(&socket.resolver_name, "empty"));
+        let place = place.field("resolver_name");
+        findings.reject(&place, Problem::value(&socket.resolver_name, "empty"));
     }
-    address::check_port(socket, &at, findings);
+    address::check_port(socket, &place, findings);
 }
 
 /// Checks a cluster of a custom type: an aggregate (A37), or one that the
 /// policy names.
 fn check_custom(custom: &CustomClusterType, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
-    let at = root.field("cluster_type");
-    let at = at.field("typed_config");
+    let place = root.field("cluster_type");
+    let place = place.field("typed_config");
     let Some(config) = &custom.typed_config else {
-        return findings.reject(&at, Problem::Missing);
+        return findings.reject(&place, Problem::Missing);
     };
     let name = full_name(&config.type_url);
     if !findings.policy().cluster_types.contains(name) {
         let name = clip(name, MAX_VALUE).to_owned();
-        return findings.reject(&at, Problem::Extension(name));
+        return findings.reject(&place, Problem::Extension(name));
     }
     if name == AGGREGATE {
-        let of: Option<ClusterConfig> = decode_body(AGGREGATE, &config.value, &at, findings);
-        if of.is_some_and(|of| of.clusters.is_empty()) {
-            findings.reject(&at.field("clusters"), Problem::Missing);
+        let aggregate: Option<ClusterConfig> =
+            decode_body(AGGREGATE, &config.value, &place, findings);
+        if aggregate.is_some_and(|aggregate| aggregate.clusters.is_empty()) {
+            findings.reject(&place.field("clusters"), Problem::Missing);
         }
     }
 }
 
 /// Checks the options of connections to a cluster (A75).
-fn check_upstream(config: &TypedExtensionConfig, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let at = at.field("typed_config");
+fn check_upstream(config: &TypedExtensionConfig, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let place = place.field("typed_config");
     let Some(any) = &config.typed_config else {
-        return findings.reject(&at, Problem::Missing);
+        return findings.reject(&place, Problem::Missing);
     };
     let name = full_name(&any.type_url);
     if name != HTTP_OPTIONS {
         let name = clip(name, MAX_VALUE).to_owned();
-        return findings.reject(&at, Problem::Extension(name));
+        return findings.reject(&place, Problem::Extension(name));
     }
-    let options: Option<HttpProtocolOptions> = decode_body(HTTP_OPTIONS, &any.value, &at, findings);
+    let options: Option<HttpProtocolOptions> =
+        decode_body(HTTP_OPTIONS, &any.value, &place, findings);
     let common = options.and_then(|options| options.common_http_protocol_options);
     if let Some(common) = common {
-        let at = at.field("common_http_protocol_options");
-        let at = at.field("idle_timeout");
-        check_duration(common.idle_timeout.as_ref(), &at, findings);
+        let place = place.field("common_http_protocol_options");
+        let place = place.field("idle_timeout");
+        check_duration(common.idle_timeout.as_ref(), &place, findings);
     }
 }

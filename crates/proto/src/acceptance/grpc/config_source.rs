@@ -8,28 +8,28 @@ use crate::envoy::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
 
 /// Rejects a source other than `ads` and `self`, which both mean the server
 /// that sent this resource (C14, A27, A47).
-pub(super) fn check(source: Option<&ConfigSource>, at: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check(source: Option<&ConfigSource>, place: &Place<'_>, findings: &mut Findings<'_>) {
     let specifier = source.and_then(|source| source.config_source_specifier.as_ref());
     match specifier {
         Some(ConfigSourceSpecifier::Ads(_) | ConfigSourceSpecifier::Self_(_)) => {}
-        None => findings.reject(at, Problem::Missing),
-        Some(other) => findings.reject(at, Problem::value(name(other), "ads or self")),
+        None => findings.reject(place, Problem::Missing),
+        Some(other) => findings.reject(place, Problem::value(name(other), "ads or self")),
     }
 }
 
 /// Rejects a source other than `self` (A27, for load reports).
-pub(super) fn check_self(source: &ConfigSource, at: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_self(source: &ConfigSource, place: &Place<'_>, findings: &mut Findings<'_>) {
     match source.config_source_specifier.as_ref() {
         Some(ConfigSourceSpecifier::Self_(_)) => {}
-        None => findings.reject(at, Problem::Missing),
-        Some(other) => findings.reject(at, Problem::value(name(other), "self")),
+        None => findings.reject(place, Problem::Missing),
+        Some(other) => findings.reject(place, Problem::value(name(other), "self")),
     }
 }
 
 /// Returns the field of a source.
 #[expect(deprecated, reason = "a deprecated field has a name too")]
-fn name(of: &ConfigSourceSpecifier) -> &'static str {
-    match of {
+fn name(specifier: &ConfigSourceSpecifier) -> &'static str {
+    match specifier {
         ConfigSourceSpecifier::Path(_) => "path",
         ConfigSourceSpecifier::PathConfigSource(_) => "path_config_source",
         ConfigSourceSpecifier::ApiConfigSource(_) => "api_config_source",

@@ -17,13 +17,16 @@ use crate::envoy::envoy::config::endpoint::v3::{
 use crate::envoy::envoy::r#type::v3::fractional_percent::DenominatorType;
 
 /// Checks the endpoints of a cluster. None at all are valid (C56).
-pub(in crate::acceptance) fn check(findings: &mut Findings<'_>, of: &ClusterLoadAssignment) {
+pub(in crate::acceptance) fn check(
+    findings: &mut Findings<'_>,
+    load_assignment: &ClusterLoadAssignment,
+) {
     let mut assignment = Assignment::default();
-    for (index, locality) in of.endpoints.iter().enumerate() {
+    for (index, locality) in load_assignment.endpoints.iter().enumerate() {
         assignment.add_locality(index, locality, findings);
     }
     assignment.check_priorities(findings);
-    if let Some(policy) = &of.policy {
+    if let Some(policy) = &load_assignment.policy {
         check_drops(policy, findings);
     }
 }
@@ -65,10 +68,10 @@ impl<'a> Assignment<'a> {
         findings: &mut Findings<'_>,
     ) {
         let root = Place::ROOT;
-        let at = root.item("endpoints", index);
+        let place = root.item("endpoints", index);
         let weight = of.load_balancing_weight.as_ref().map_or(0, |w| w.value);
         if weight == 0 {
-            return findings.ignore(&at, IgnoreReason::NoWeight);
+            return findings.ignore(&place, IgnoreReason::NoWeight);
         }
 
         let priority = self.priorities.entry(of.priority).or_default();
@@ -77,32 +80,32 @@ impl<'a> Assignment<'a> {
         // Told once, where the sum gets too large.
         if weight_before <= MAX_WEIGHT && priority.weight > MAX_WEIGHT {
             let problem = Problem::LargeWeights(priority.weight);
-            findings.reject(&at.field("load_balancing_weight"), problem);
+            findings.reject(&place.field("load_balancing_weight"), problem);
         }
         match &of.locality {
-            None => findings.reject(&at.field("locality"), Problem::Missing),
-            Some(locality) => priority.add(index, locality, &at, findings),
+            None => findings.reject(&place.field("locality"), Problem::Missing),
+            Some(locality) => priority.add(index, locality, &place, findings),
         }
-        self.add_endpoints(index, of, &at, findings);
-        metadata::check(of.metadata.as_ref(), &at, findings);
+        self.add_endpoints(index, of, &place, findings);
+        metadata::check(of.metadata.as_ref(), &place, findings);
     }
 
     fn add_endpoints(
         &mut self,
         index: usize,
-        of: &LocalityLbEndpoints,
-        at: &Place<'_>,
+        locality: &LocalityLbEndpoints,
+        place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
         let mut sum = 0_u64;
-        for (number, endpoint) in of.lb_endpoints.iter().enumerate() {
-            let at = at.item("lb_endpoints", number);
+        for (number, endpoint) in locality.lb_endpoints.iter().enumerate() {
+            let place = place.item("lb_endpoints", number);
             let weight = endpoint.load_balancing_weight.as_ref();
             sum += weight.map_or(1, |weight| u64::from(weight.value));
-            self.add_endpoint((index, number), endpoint, &at, findings);
+            self.add_endpoint((index, number), endpoint, &place, findings);
         }
         if sum > MAX_WEIGHT {
-            findings.reject(&at.field("lb_endpoints"), Problem::LargeWeights(sum));
+            findings.reject(&place.field("lb_endpoints"), Problem::LargeWeights(sum));
         }
     }
 
@@ -110,33 +113,33 @@ impl<'a> Assignment<'a> {
     fn add_endpoint(
         &mut self,
         number: (usize, usize),
-        of: &LbEndpoint,
-        at: &Place<'_>,
+        lb_endpoint: &LbEndpoint,
+        place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
-        match HealthStatus::try_from(of.health_status) {
+        match HealthStatus::try_from(lb_endpoint.health_status) {
             Ok(HealthStatus::Unknown | HealthStatus::Healthy) => {}
-            Ok(HealthStatus::Draining) => findings.ignore(at, IgnoreReason::Draining),
+            Ok(HealthStatus::Draining) => findings.ignore(place, IgnoreReason::Draining),
             Ok(other) => {
                 let status = other.as_str_name().to_owned();
-                return findings.ignore(at, IgnoreReason::Unhealthy(status));
+                return findings.ignore(place, IgnoreReason::Unhealthy(status));
             }
             Err(_) => {
-                let status = of.health_status.to_string();
-                return findings.ignore(at, IgnoreReason::Unhealthy(status));
+                let status = lb_endpoint.health_status.to_string();
+                return findings.ignore(place, IgnoreReason::Unhealthy(status));
             }
         }
-        if (of.load_balancing_weight.as_ref()).is_some_and(|weight| weight.value == 0) {
-            let at = at.field("load_balancing_weight");
-            findings.reject(&at, Problem::value(0, "at least 1"));
+        if (lb_endpoint.load_balancing_weight.as_ref()).is_some_and(|weight| weight.value == 0) {
+            let place = place.field("load_balancing_weight");
+            findings.reject(&place, Problem::value(0, "at least 1"));
         }
-        metadata::check(of.metadata.as_ref(), at, findings);
-        match &of.host_identifier {
+        metadata::check(lb_endpoint.metadata.as_ref(), place, findings);
+        match &lb_endpoint.host_identifier {
             Some(HostIdentifier::Endpoint(endpoint)) => {
-                self.add_addresses(number, endpoint, &at.field("endpoint"), findings);
+                self.add_addresses(number, endpoint, &place.field("endpoint"), findings);
             }
             Some(HostIdentifier::EndpointName(_)) | None => {
-                findings.reject(&at.field("endpoint"), Problem::Missing);
+                findings.reject(&place.field("endpoint"), Problem::Missing);
             }
         }
     }
@@ -146,22 +149,22 @@ impl<'a> Assignment<'a> {
     fn add_addresses(
         &mut self,
         number: (usize, usize),
-        of: &Endpoint,
-        at: &Place<'_>,
+        endpoint: &Endpoint,
+        place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
-        let first = at.field("address");
+        let first = place.field("address");
         self.add_address(
             number,
-            address::check_ip(of.address.as_ref(), &first, findings),
+            address::check_ip(endpoint.address.as_ref(), &first, findings),
             &first,
             findings,
         );
-        for (index, additional) in of.additional_addresses.iter().enumerate() {
-            let at = at.item("additional_addresses", index);
-            let at = at.field("address");
-            let address = address::check_ip(additional.address.as_ref(), &at, findings);
-            self.add_address(number, address, &at, findings);
+        for (index, additional) in endpoint.additional_addresses.iter().enumerate() {
+            let place = place.item("additional_addresses", index);
+            let place = place.field("address");
+            let address = address::check_ip(additional.address.as_ref(), &place, findings);
+            self.add_address(number, address, &place, findings);
         }
     }
 
@@ -169,14 +172,14 @@ impl<'a> Assignment<'a> {
         &mut self,
         number: (usize, usize),
         address: Option<SocketAddr>,
-        at: &Place<'_>,
+        place: &Place<'_>,
         findings: &mut Findings<'_>,
     ) {
         let Some(address) = address else { return };
         if let Some((locality, endpoint)) = self.addresses.insert(address, number) {
             let first = format!("endpoints[{locality}].lb_endpoints[{endpoint}]");
             let what = format!("the address {address}");
-            findings.reject(at, Problem::Duplicate { what, first });
+            findings.reject(place, Problem::Duplicate { what, first });
         }
     }
 
@@ -196,12 +199,18 @@ impl<'a> Assignment<'a> {
 
 impl<'a> Priority<'a> {
     /// Adds a locality, which a priority has once (C56).
-    fn add(&mut self, index: usize, of: &'a Locality, at: &Place<'_>, findings: &mut Findings<'_>) {
+    fn add(
+        &mut self,
+        index: usize,
+        of: &'a Locality,
+        place: &Place<'_>,
+        findings: &mut Findings<'_>,
+    ) {
         let key = (&*of.region, &*of.zone, &*of.sub_zone);
         if let Some(first) = self.localities.insert(key, index) {
             let what = "the locality, in the same priority,".to_owned();
             let first = format!("endpoints[{first}]");
-            findings.reject(&at.field("locality"), Problem::Duplicate { what, first });
+            findings.reject(&place.field("locality"), Problem::Duplicate { what, first });
         }
     }
 }
@@ -209,19 +218,19 @@ impl<'a> Priority<'a> {
 /// Checks the categories of requests to drop.
 fn check_drops(policy: &Policy, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
-    let at = root.field("policy");
+    let place = root.field("policy");
     for (index, drop) in policy.drop_overloads.iter().enumerate() {
-        let at = at.item("drop_overloads", index);
+        let place = place.item("drop_overloads", index);
         if drop.category.is_empty() {
-            findings.reject(&at.field("category"), Problem::Missing);
+            findings.reject(&place.field("category"), Problem::Missing);
         }
         let denominator = drop.drop_percentage.as_ref().map(|p| p.denominator);
         match denominator {
-            None => findings.reject(&at.field("drop_percentage"), Problem::Missing),
+            None => findings.reject(&place.field("drop_percentage"), Problem::Missing),
             Some(denominator) if DenominatorType::try_from(denominator).is_err() => {
-                let at = at.field("drop_percentage");
+                let place = place.field("drop_percentage");
                 let problem = Problem::value(denominator, "one of HUNDRED, TEN_THOUSAND, MILLION");
-                findings.reject(&at.field("denominator"), problem);
+                findings.reject(&place.field("denominator"), problem);
             }
             Some(_) => {}
         }

@@ -25,169 +25,186 @@ const COOKIE: &str = "envoy.extensions.http.stateful_session.cookie.v3.CookieBas
 /// All fields of the router are ignored (A39).
 pub(in crate::acceptance) fn check_router(
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     decode_body::<Router>(
         "envoy.extensions.filters.http.router.v3.Router",
         body,
-        at,
+        place,
         findings,
     );
 }
 
 /// Any fault is valid (A33).
-pub(in crate::acceptance) fn check_fault(body: &[u8], at: &Place<'_>, findings: &mut Findings<'_>) {
+pub(in crate::acceptance) fn check_fault(
+    body: &[u8],
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     decode_body::<HttpFault>(
         "envoy.extensions.filters.http.fault.v3.HTTPFault",
         body,
-        at,
+        place,
         findings,
     );
 }
 
 /// Checks the rules of RBAC (A41).
-pub(in crate::acceptance) fn check_rbac(body: &[u8], at: &Place<'_>, findings: &mut Findings<'_>) {
+pub(in crate::acceptance) fn check_rbac(
+    body: &[u8],
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     let message = "envoy.extensions.filters.http.rbac.v3.RBAC";
-    if let Some(rbac) = decode_body::<Rbac>(message, body, at, findings) {
-        check_rules(&rbac, at, findings);
+    if let Some(rbac) = decode_body::<Rbac>(message, body, place, findings) {
+        check_rules(&rbac, place, findings);
     }
 }
 
 /// Checks the rules of RBAC for one route. Without any, RBAC is off for it.
 pub(in crate::acceptance) fn check_rbac_per_route(
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let message = "envoy.extensions.filters.http.rbac.v3.RBACPerRoute";
-    let per_route = decode_body::<RbacPerRoute>(message, body, at, findings);
+    let per_route = decode_body::<RbacPerRoute>(message, body, place, findings);
     if let Some(rbac) = per_route.and_then(|per_route| per_route.rbac) {
-        check_rules(&rbac, &at.field("rbac"), findings);
+        check_rules(&rbac, &place.field("rbac"), findings);
     }
 }
 
-fn check_rules(rbac: &Rbac, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_rules(rbac: &Rbac, place: &Place<'_>, findings: &mut Findings<'_>) {
     let Some(rules) = &rbac.rules else { return };
-    let at = at.field("rules");
+    let place = place.field("rules");
     let mut policies: Vec<_> = rules.policies.iter().collect();
     policies.sort_by_key(|(name, _)| *name);
     for (name, policy) in policies {
-        check_policy(policy, &at.entry("policies", name), findings);
+        check_policy(policy, &place.entry("policies", name), findings);
     }
 }
 
 /// Rejects conditions, and matchers of headers that requests of gRPC do not
 /// have (A41).
-fn check_policy(policy: &Policy, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_policy(policy: &Policy, place: &Place<'_>, findings: &mut Findings<'_>) {
     if policy.condition.is_some() {
-        findings.reject(&at.field("condition"), Problem::Insecure);
+        findings.reject(&place.field("condition"), Problem::Insecure);
     }
     if policy.checked_condition.is_some() {
-        findings.reject(&at.field("checked_condition"), Problem::Insecure);
+        findings.reject(&place.field("checked_condition"), Problem::Insecure);
     }
     for (index, permission) in policy.permissions.iter().enumerate() {
-        check_permission(permission, &at.item("permissions", index), findings);
+        check_permission(permission, &place.item("permissions", index), findings);
     }
     for (index, principal) in policy.principals.iter().enumerate() {
-        check_principal(principal, &at.item("principals", index), findings);
+        check_principal(principal, &place.item("principals", index), findings);
     }
 }
 
 /// Checks a permission and those inside it, as deep as it could be decoded.
-fn check_permission(of: &Permission, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let (field, set) = match &of.rule {
-        Some(Rule::Header(header)) => return check_header(header, &at.field("header"), findings),
+fn check_permission(permission: &Permission, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let (field, set) = match &permission.rule {
+        Some(Rule::Header(header)) => {
+            return check_header(header, &place.field("header"), findings);
+        }
         Some(Rule::NotRule(rule)) => {
-            return check_permission(rule, &at.field("not_rule"), findings);
+            return check_permission(rule, &place.field("not_rule"), findings);
         }
         Some(Rule::AndRules(set)) => ("and_rules", set),
         Some(Rule::OrRules(set)) => ("or_rules", set),
         _ => return,
     };
-    let at = at.field(field);
+    let place = place.field(field);
     for (index, rule) in set.rules.iter().enumerate() {
-        check_permission(rule, &at.item("rules", index), findings);
+        check_permission(rule, &place.item("rules", index), findings);
     }
 }
 
 /// Checks a principal and those inside it, as deep as it could be decoded.
-fn check_principal(of: &Principal, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let (field, set) = match &of.identifier {
+fn check_principal(principal: &Principal, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let (field, set) = match &principal.identifier {
         Some(Identifier::Header(header)) => {
-            return check_header(header, &at.field("header"), findings);
+            return check_header(header, &place.field("header"), findings);
         }
-        Some(Identifier::NotId(id)) => return check_principal(id, &at.field("not_id"), findings),
+        Some(Identifier::NotId(id)) => {
+            return check_principal(id, &place.field("not_id"), findings);
+        }
         Some(Identifier::AndIds(set)) => ("and_ids", set),
         Some(Identifier::OrIds(set)) => ("or_ids", set),
         _ => return,
     };
-    let at = at.field(field);
+    let place = place.field(field);
     for (index, id) in set.ids.iter().enumerate() {
-        check_principal(id, &at.item("ids", index), findings);
+        check_principal(id, &place.item("ids", index), findings);
     }
 }
 
-fn check_header(of: &HeaderMatcher, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let name = of.name.to_ascii_lowercase();
+fn check_header(matcher: &HeaderMatcher, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let name = matcher.name.to_ascii_lowercase();
     if name == ":scheme" || name.starts_with("grpc-") {
-        let problem = Problem::value(clip(&of.name, MAX_VALUE), "a header of the application");
-        findings.reject(&at.field("name"), problem);
+        let problem = Problem::value(
+            clip(&matcher.name, MAX_VALUE),
+            "a header of the application",
+        );
+        findings.reject(&place.field("name"), problem);
     }
 }
 
 /// Checks the cookie of a stateful session (A55).
 pub(in crate::acceptance) fn check_session(
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let message = "envoy.extensions.filters.http.stateful_session.v3.StatefulSession";
-    if let Some(session) = decode_body::<StatefulSession>(message, body, at, findings) {
-        check_state(&session, at, findings);
+    if let Some(session) = decode_body::<StatefulSession>(message, body, place, findings) {
+        check_state(&session, place, findings);
     }
 }
 
 /// Checks the cookie of a stateful session for one route.
 pub(in crate::acceptance) fn check_session_per_route(
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let message = "envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute";
-    let per_route = decode_body::<StatefulSessionPerRoute>(message, body, at, findings);
-    if let Some(Override::StatefulSession(session)) = per_route.and_then(|of| of.r#override) {
-        check_state(&session, &at.field("stateful_session"), findings);
+    let per_route = decode_body::<StatefulSessionPerRoute>(message, body, place, findings);
+    if let Some(Override::StatefulSession(session)) =
+        per_route.and_then(|descriptor| descriptor.r#override)
+    {
+        check_state(&session, &place.field("stateful_session"), findings);
     }
 }
 
-fn check_state(session: &StatefulSession, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_state(session: &StatefulSession, place: &Place<'_>, findings: &mut Findings<'_>) {
     // Without a state there are no sessions.
     let Some(state) = &session.session_state else {
         return;
     };
-    let at = at.field("session_state");
-    let at = at.field("typed_config");
+    let place = place.field("session_state");
+    let place = place.field("typed_config");
     let Some(any) = &state.typed_config else {
-        return findings.reject(&at, Problem::Missing);
+        return findings.reject(&place, Problem::Missing);
     };
     let name = full_name(&any.type_url);
     if name != COOKIE {
         let name = clip(name, MAX_VALUE).to_owned();
-        return findings.reject(&at, Problem::Extension(name));
+        return findings.reject(&place, Problem::Extension(name));
     }
-    let Some(state) = decode_body::<CookieBasedSessionState>(COOKIE, &any.value, &at, findings)
+    let Some(state) = decode_body::<CookieBasedSessionState>(COOKIE, &any.value, &place, findings)
     else {
         return;
     };
-    let at = at.field("cookie");
+    let place = place.field("cookie");
     match &state.cookie {
-        None => findings.reject(&at, Problem::Missing),
+        None => findings.reject(&place, Problem::Missing),
         Some(cookie) => {
             if cookie.name.is_empty() {
-                findings.reject(&at.field("name"), Problem::Missing);
+                findings.reject(&place.field("name"), Problem::Missing);
             }
-            check_duration(cookie.ttl.as_ref(), &at.field("ttl"), findings);
+            check_duration(cookie.ttl.as_ref(), &place.field("ttl"), findings);
         }
     }
 }
@@ -195,15 +212,15 @@ fn check_state(session: &StatefulSession, at: &Place<'_>, findings: &mut Finding
 /// Checks the cache of the authentication of GCP (A83).
 pub(in crate::acceptance) fn check_gcp_authn(
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let message = "envoy.extensions.filters.http.gcp_authn.v3.GcpAuthnFilterConfig";
-    let config = decode_body::<GcpAuthnFilterConfig>(message, body, at, findings);
+    let config = decode_body::<GcpAuthnFilterConfig>(message, body, place, findings);
     let cache = config.and_then(|config| config.cache_config);
     let size = cache.and_then(|cache| cache.cache_size);
     if size.is_some_and(|size| size.value == 0) {
-        let at = at.field("cache_config");
-        findings.reject(&at.field("cache_size"), Problem::value(0, "above 0"));
+        let place = place.field("cache_config");
+        findings.reject(&place.field("cache_size"), Problem::value(0, "above 0"));
     }
 }

@@ -20,11 +20,11 @@ const ROUTER: &str = "envoy.filters.http.router";
 /// The message around an override, with its options.
 const FILTER_CONFIG: &str = "envoy.config.route.v3.FilterConfig";
 
-/// Checks the filters of a connection manager, which is at `at`.
+/// Checks the filters of a connection manager, which is at `place`.
 pub(super) fn check(
     filters: &[HttpFilter],
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let mut names = HashMap::new();
@@ -35,9 +35,9 @@ pub(super) fn check(
     // A terminal filter that comes too early would be the last one.
     let mut lacks_terminal = true;
     for (index, filter) in filters.iter().enumerate() {
-        let filter_at = at.item("http_filters", index);
-        check_name(filter, index, &mut names, &filter_at, findings);
-        let verdict = check_filter(filter, side, &filter_at, findings);
+        let filter_place = place.item("http_filters", index);
+        check_name(filter, index, &mut names, &filter_place, findings);
+        let verdict = check_filter(filter, side, &filter_place, findings);
         ends_broken = matches!(verdict, Verdict::Broken);
         match verdict {
             Verdict::Broken | Verdict::Skipped => {}
@@ -45,7 +45,7 @@ pub(super) fn check(
                 // C59: a terminal filter is the last one.
                 if let Some((before, true)) = last {
                     let name = shown(&filters[before].name);
-                    findings.reject(&at.item("http_filters", before), Problem::NotLast(name));
+                    findings.reject(&place.item("http_filters", before), Problem::NotLast(name));
                     lacks_terminal = false;
                 }
                 last = Some((index, is_terminal));
@@ -57,9 +57,9 @@ pub(super) fn check(
         Some((index, false)) if lacks_terminal => {
             let name = shown(&filters[index].name);
             let problem = Problem::NotTerminal(name, ROUTER);
-            findings.reject(&at.item("http_filters", index), problem);
+            findings.reject(&place.item("http_filters", index), problem);
         }
-        None => findings.reject(&at.field("http_filters"), Problem::NoFilter(ROUTER)),
+        None => findings.reject(&place.field("http_filters"), Problem::NoFilter(ROUTER)),
         _ => {}
     }
 }
@@ -69,16 +69,16 @@ fn check_name<'a>(
     filter: &'a HttpFilter,
     index: usize,
     names: &mut HashMap<&'a str, usize>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     if filter.name.is_empty() {
-        return findings.reject(&at.field("name"), Problem::Missing);
+        return findings.reject(&place.field("name"), Problem::Missing);
     }
     if let Some(first) = names.insert(&filter.name, index) {
         let what = format!("the name {:?}", shown(&filter.name));
         let first = format!("http_filters[{first}]");
-        findings.reject(&at.field("name"), Problem::Duplicate { what, first });
+        findings.reject(&place.field("name"), Problem::Duplicate { what, first });
     }
 }
 
@@ -97,36 +97,36 @@ enum Verdict {
 fn check_filter(
     filter: &HttpFilter,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Verdict {
-    let at = at.field("typed_config");
+    let place = place.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
         if filter.is_optional {
-            findings.ignore(&at, IgnoreReason::Optional(String::new()));
+            findings.ignore(&place, IgnoreReason::Optional(String::new()));
             return Verdict::Skipped;
         }
-        findings.reject(&at, Problem::Missing);
+        findings.reject(&place, Problem::Missing);
         return Verdict::Broken;
     };
-    let Some(found) = extension(any, &at, findings) else {
+    let Some(found) = extension(any, &place, findings) else {
         return Verdict::Broken;
     };
     let known = findings.policy().http_filters.get(&found.name);
     let Some(known) = known.filter(|known| known.runs_on(side)) else {
         if filter.is_optional {
-            findings.ignore(&at, IgnoreReason::Optional(found.shown_name()));
+            findings.ignore(&place, IgnoreReason::Optional(found.shown_name()));
             return Verdict::Skipped;
         }
-        findings.reject(&at, Problem::Extension(found.shown_name()));
+        findings.reject(&place, Problem::Extension(found.shown_name()));
         return Verdict::Broken;
     };
     if !known.is_config() || (found.body.is_none() && !known.takes_struct()) {
-        findings.reject(&at, Problem::Misplaced(found.shown_name()));
+        findings.reject(&place, Problem::Misplaced(found.shown_name()));
         return Verdict::Broken;
     }
     if let Some(body) = found.body {
-        known.check(body, &at, findings);
+        known.check(body, &place, findings);
     }
     Verdict::Used {
         is_terminal: known.is_terminal(),
@@ -134,11 +134,11 @@ fn check_filter(
 }
 
 /// Checks the overrides of a virtual host, a route or a weighted cluster, which
-/// is at `at`. Their filter need not exist, nor run on this side: a route does
-/// not know its listener (A39).
+/// is at `place`. Their filter need not exist, nor run on this side: a route
+/// does not know its listener (A39).
 pub(super) fn check_overrides(
     overrides: &HashMap<String, Any>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     if overrides.is_empty() {
@@ -148,37 +148,43 @@ pub(super) fn check_overrides(
     let mut entries: Vec<_> = overrides.iter().collect();
     entries.sort_by_key(|(name, _)| *name);
     for (name, any) in entries {
-        let at = at.entry("typed_per_filter_config", name);
+        let place = place.entry("typed_per_filter_config", name);
         if full_name(&any.type_url) != FILTER_CONFIG {
-            check_override(any, false, &at, findings);
+            check_override(any, false, &place, findings);
             continue;
         }
-        let wrapped: Option<FilterConfig> = decode_body(FILTER_CONFIG, &any.value, &at, findings);
+        let wrapped: Option<FilterConfig> =
+            decode_body(FILTER_CONFIG, &any.value, &place, findings);
         let Some(wrapped) = wrapped else { continue };
         match &wrapped.config {
             Some(config) => {
-                check_override(config, wrapped.is_optional, &at.field("config"), findings);
+                check_override(
+                    config,
+                    wrapped.is_optional,
+                    &place.field("config"),
+                    findings,
+                );
             }
             None if wrapped.is_optional || wrapped.disabled => {}
-            None => findings.reject(&at.field("config"), Problem::Missing),
+            None => findings.reject(&place.field("config"), Problem::Missing),
         }
     }
 }
 
-fn check_override(any: &Any, is_optional: bool, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let Some(found) = extension(any, at, findings) else {
+fn check_override(any: &Any, is_optional: bool, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let Some(found) = extension(any, place, findings) else {
         return;
     };
     match findings.policy().http_filters.get(&found.name) {
-        None if is_optional => findings.ignore(at, IgnoreReason::Optional(found.shown_name())),
-        None => findings.reject(at, Problem::Extension(found.shown_name())),
+        None if is_optional => findings.ignore(place, IgnoreReason::Optional(found.shown_name())),
+        None => findings.reject(place, Problem::Extension(found.shown_name())),
         Some(known) if !known.is_override() => {
-            findings.reject(at, Problem::Misplaced(found.shown_name()));
+            findings.reject(place, Problem::Misplaced(found.shown_name()));
         }
         Some(known) => match found.body {
-            Some(body) => known.check(body, at, findings),
+            Some(body) => known.check(body, place, findings),
             None if known.takes_struct() => {}
-            None => findings.reject(at, Problem::Misplaced(found.shown_name())),
+            None => findings.reject(place, Problem::Misplaced(found.shown_name())),
         },
     }
 }

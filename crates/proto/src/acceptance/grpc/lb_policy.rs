@@ -62,19 +62,19 @@ fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
     // A configuration of another policy is ignored.
     match (policy, &cluster.lb_config) {
         (Ok(LbPolicy::RingHash), Some(LbConfig::RingHashLbConfig(config))) => {
-            let at = root.field("ring_hash_lb_config");
+            let place = root.field("ring_hash_lb_config");
             let hash = old_ring_hash::HashFunction::try_from(config.hash_function);
             if hash != Ok(old_ring_hash::HashFunction::XxHash) {
                 let found = hash.map_or("unknown", |hash| hash.as_str_name());
                 let problem = Problem::value(found, "XX_HASH");
-                findings.reject(&at.field("hash_function"), problem);
+                findings.reject(&place.field("hash_function"), problem);
             }
             let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
-            check_ring(sizes, &at, findings);
+            check_ring(sizes, &place, findings);
         }
         (Ok(LbPolicy::LeastRequest), Some(LbConfig::LeastRequestLbConfig(config))) => {
-            let at = root.field("least_request_lb_config");
-            check_choices(config.choice_count.as_ref(), &at, findings);
+            let place = root.field("least_request_lb_config");
+            check_choices(config.choice_count.as_ref(), &place, findings);
         }
         _ => {}
     }
@@ -84,50 +84,50 @@ fn check_old(cluster: &Cluster, findings: &mut Findings<'_>) {
 /// skipped, and those after it are not looked at (A52).
 fn check_list(
     list: &LoadBalancingPolicy,
-    at: &Place<'_>,
+    place: &Place<'_>,
     level: usize,
     findings: &mut Findings<'_>,
 ) {
     if level > MAX_LEVELS {
-        return findings.reject(at, Problem::TooDeep(MAX_LEVELS));
+        return findings.reject(place, Problem::TooDeep(MAX_LEVELS));
     }
     for (index, policy) in list.policies.iter().enumerate() {
-        let at = at.item("policies", index);
-        let at = at.field("typed_extension_config");
-        let at = at.field("typed_config");
+        let place = place.item("policies", index);
+        let place = place.field("typed_extension_config");
+        let place = place.field("typed_config");
         let config = policy.typed_extension_config.as_ref();
         let Some(any) = config.and_then(|config| config.typed_config.as_ref()) else {
-            findings.ignore(&at, IgnoreReason::Policy(String::new()));
+            findings.ignore(&place, IgnoreReason::Policy(String::new()));
             continue;
         };
         // A body that cannot be read is a reason.
-        let Some(found) = extension(any, &at, findings) else {
+        let Some(found) = extension(any, &place, findings) else {
             return;
         };
         if !findings.policy().lb_policies.contains(&*found.name) {
-            findings.ignore(&at, IgnoreReason::Policy(found.shown_name()));
+            findings.ignore(&place, IgnoreReason::Policy(found.shown_name()));
             continue;
         }
         // The user's own policies are written as a `TypedStruct`.
         if let Some(body) = found.body {
-            check_policy(&found.name, body, &at, level, findings);
+            check_policy(&found.name, body, &place, level, findings);
         }
         return;
     }
-    findings.reject(at, Problem::NoPolicy);
+    findings.reject(place, Problem::NoPolicy);
 }
 
 /// Checks the configuration of a policy that is supported.
 fn check_policy(
     name: &str,
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     level: usize,
     findings: &mut Findings<'_>,
 ) {
     match name {
         RING_HASH => {
-            let Some(config) = decode_body::<RingHash>(name, body, at, findings) else {
+            let Some(config) = decode_body::<RingHash>(name, body, place, findings) else {
                 return;
             };
             let hash = HashFunction::try_from(config.hash_function);
@@ -135,29 +135,29 @@ fn check_policy(
             if !matches!(hash, Ok(HashFunction::DefaultHash | HashFunction::XxHash)) {
                 let found = hash.map_or("unknown", |hash| hash.as_str_name());
                 let problem = Problem::value(found, "XX_HASH");
-                findings.reject(&at.field("hash_function"), problem);
+                findings.reject(&place.field("hash_function"), problem);
             }
             let sizes = (&config.minimum_ring_size, &config.maximum_ring_size);
-            check_ring(sizes, at, findings);
+            check_ring(sizes, place, findings);
         }
         LEAST_REQUEST => {
-            if let Some(config) = decode_body::<LeastRequest>(name, body, at, findings) {
-                check_choices(config.choice_count.as_ref(), at, findings);
+            if let Some(config) = decode_body::<LeastRequest>(name, body, place, findings) {
+                check_choices(config.choice_count.as_ref(), place, findings);
             }
         }
         CLIENT_SIDE_WRR => {
-            if let Some(config) = decode_body(name, body, at, findings) {
-                check_weighted(&config, at, findings);
+            if let Some(config) = decode_body(name, body, place, findings) {
+                check_weighted(&config, place, findings);
             }
         }
         WRR_LOCALITY => {
-            let Some(config) = decode_body::<WrrLocality>(name, body, at, findings) else {
+            let Some(config) = decode_body::<WrrLocality>(name, body, place, findings) else {
                 return;
             };
-            let at = at.field("endpoint_picking_policy");
+            let place = place.field("endpoint_picking_policy");
             match &config.endpoint_picking_policy {
-                Some(list) => check_list(list, &at, level + 1, findings),
-                None => findings.reject(&at, Problem::Missing),
+                Some(list) => check_list(list, &place, level + 1, findings),
+                None => findings.reject(&place, Problem::Missing),
             }
         }
         _ => {}
@@ -167,44 +167,48 @@ fn check_policy(
 /// Checks the sizes of a ring: minimum and maximum (A42).
 fn check_ring(
     (min, max): (&Option<UInt64Value>, &Option<UInt64Value>),
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     let min = min.as_ref().map_or(DEFAULT_MIN_RING, |min| min.value);
     let max = max.as_ref().map_or(MAX_RING, |max| max.value);
     for (field, size) in [("minimum_ring_size", min), ("maximum_ring_size", max)] {
         if size > MAX_RING {
-            findings.reject(&at.field(field), Problem::value(size, "at most 8388608"));
+            findings.reject(&place.field(field), Problem::value(size, "at most 8388608"));
         }
     }
     if min > max && min <= MAX_RING {
         let problem = Problem::value(min, "at most maximum_ring_size");
-        findings.reject(&at.field("minimum_ring_size"), problem);
+        findings.reject(&place.field("minimum_ring_size"), problem);
     }
 }
 
 /// Checks the number of endpoints to compare (A48).
-fn check_choices(count: Option<&UInt32Value>, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_choices(count: Option<&UInt32Value>, place: &Place<'_>, findings: &mut Findings<'_>) {
     if let Some(count) = count.filter(|count| count.value < MIN_CHOICES) {
         let problem = Problem::value(count.value, "at least 2");
-        findings.reject(&at.field("choice_count"), problem);
+        findings.reject(&place.field("choice_count"), problem);
     }
 }
 
 /// Checks weighted round robin by the client (A58).
-fn check_weighted(of: &ClientSideWeightedRoundRobin, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_weighted(
+    config: &ClientSideWeightedRoundRobin,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) {
     for (field, duration) in [
-        ("oob_reporting_period", &of.oob_reporting_period),
-        ("blackout_period", &of.blackout_period),
-        ("weight_expiration_period", &of.weight_expiration_period),
-        ("weight_update_period", &of.weight_update_period),
+        ("oob_reporting_period", &config.oob_reporting_period),
+        ("blackout_period", &config.blackout_period),
+        ("weight_expiration_period", &config.weight_expiration_period),
+        ("weight_update_period", &config.weight_update_period),
     ] {
-        check_duration(duration.as_ref(), &at.field(field), findings);
+        check_duration(duration.as_ref(), &place.field(field), findings);
     }
-    let penalty = of.error_utilization_penalty.as_ref().map(|p| p.value);
+    let penalty = config.error_utilization_penalty.as_ref().map(|p| p.value);
     // Also one that is no number.
     if let Some(penalty) = penalty.filter(|penalty| !matches!(penalty, 0.0..)) {
         let problem = Problem::value(penalty, "0 or more");
-        findings.reject(&at.field("error_utilization_penalty"), problem);
+        findings.reject(&place.field("error_utilization_penalty"), problem);
     }
 }

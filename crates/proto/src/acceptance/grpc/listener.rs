@@ -43,17 +43,17 @@ pub(in crate::acceptance) fn check(findings: &mut Findings<'_>, listener: &Liste
 /// Checks an API listener, which is a connection manager (A27).
 fn check_client(any: Option<&Any>, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
-    let at = root.field("api_listener");
-    let at = at.field("api_listener");
+    let place = root.field("api_listener");
+    let place = place.field("api_listener");
     match any {
         Some(any) if full_name(&any.type_url) == manager::MANAGER => {
-            manager::check(&any.value, Side::Client, &at, findings);
+            manager::check(&any.value, Side::Client, &place, findings);
         }
         Some(any) => {
             let name = clip(full_name(&any.type_url), MAX_VALUE).to_owned();
-            findings.reject(&at, Problem::Extension(name));
+            findings.reject(&place, Problem::Extension(name));
         }
-        None => findings.reject(&at, Problem::Missing),
+        None => findings.reject(&place, Problem::Missing),
     }
 }
 
@@ -66,9 +66,9 @@ fn check_server(listener: &Listener, findings: &mut Findings<'_>) {
     if (listener.use_original_dst.as_ref()).is_some_and(|used| used.value) {
         findings.reject(&root.field("use_original_dst"), Problem::Insecure);
     }
-    let at = root.field("address");
-    if let Some(socket) = address::check_socket(listener.address.as_ref(), &at, findings) {
-        address::check_port(socket, &at.field("socket_address"), findings);
+    let place = root.field("address");
+    if let Some(socket) = address::check_socket(listener.address.as_ref(), &place, findings) {
+        address::check_port(socket, &place.field("socket_address"), findings);
     }
 
     for (index, chain) in listener.filter_chains.iter().enumerate() {
@@ -85,43 +85,43 @@ fn check_server(listener: &Listener, findings: &mut Findings<'_>) {
 
 /// Checks the filters of a chain: one connection manager, as the last one, and
 /// no others, since no other is supported (C61).
-fn check_chain(chain: &FilterChain, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_chain(chain: &FilterChain, place: &Place<'_>, findings: &mut Findings<'_>) {
     let mut names = HashMap::new();
     for (index, filter) in chain.filters.iter().enumerate() {
-        let filter_at = at.item("filters", index);
+        let filter_place = place.item("filters", index);
         if filter.name.is_empty() {
-            findings.reject(&filter_at.field("name"), Problem::Missing);
+            findings.reject(&filter_place.field("name"), Problem::Missing);
         } else if let Some(first) = names.insert(&*filter.name, index) {
             let what = format!("the name {:?}", clip(&filter.name, MAX_VALUE));
             let first = format!("filters[{first}]");
-            let at = filter_at.field("name");
-            findings.reject(&at, Problem::Duplicate { what, first });
+            let place = filter_place.field("name");
+            findings.reject(&place, Problem::Duplicate { what, first });
         }
         let is_last = index + 1 == chain.filters.len();
-        check_filter(filter, is_last, &filter_at, findings);
+        check_filter(filter, is_last, &filter_place, findings);
     }
     if chain.filters.is_empty() {
         let problem = Problem::NoFilter("envoy.filters.network.http_connection_manager");
-        findings.reject(&at.field("filters"), problem);
+        findings.reject(&place.field("filters"), problem);
     }
     if let Some(socket) = &chain.transport_socket {
-        tls::check_downstream(socket, &at.field("transport_socket"), findings);
+        tls::check_downstream(socket, &place.field("transport_socket"), findings);
     }
 }
 
-fn check_filter(filter: &Filter, is_last: bool, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let config_at = at.field("typed_config");
+fn check_filter(filter: &Filter, is_last: bool, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let config_place = place.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
-        return findings.reject(&config_at, Problem::Missing);
+        return findings.reject(&config_place, Problem::Missing);
     };
     let message = full_name(&any.type_url);
     if message != manager::MANAGER {
         let message = clip(message, MAX_VALUE).to_owned();
-        return findings.reject(&config_at, Problem::Extension(message));
+        return findings.reject(&config_place, Problem::Extension(message));
     }
     if !is_last {
         let name = clip(&filter.name, MAX_VALUE).to_owned();
-        findings.reject(at, Problem::NotLast(name));
+        findings.reject(place, Problem::NotLast(name));
     }
-    manager::check(&any.value, Side::Server, &config_at, findings);
+    manager::check(&any.value, Side::Server, &config_place, findings);
 }

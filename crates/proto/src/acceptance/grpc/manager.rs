@@ -14,46 +14,46 @@ pub(super) const MANAGER: &str =
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 
 /// Checks the body of a connection manager.
-pub(super) fn check(body: &[u8], side: Side, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let Some(manager) = decode_body::<HttpConnectionManager>(MANAGER, body, at, findings) else {
+pub(super) fn check(body: &[u8], side: Side, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let Some(manager) = decode_body::<HttpConnectionManager>(MANAGER, body, place, findings) else {
         return;
     };
     // A41: the address of a client is that of its connection.
     if manager.xff_num_trusted_hops != 0 {
         let problem = Problem::value(manager.xff_num_trusted_hops, "0");
-        findings.reject(&at.field("xff_num_trusted_hops"), problem);
+        findings.reject(&place.field("xff_num_trusted_hops"), problem);
     }
     if !manager.original_ip_detection_extensions.is_empty() {
-        let at = at.field("original_ip_detection_extensions");
-        findings.reject(&at, Problem::Insecure);
+        let place = place.field("original_ip_detection_extensions");
+        findings.reject(&place, Problem::Insecure);
     }
-    check_routes(&manager, at, findings);
-    http_filters::check(&manager.http_filters, side, at, findings);
+    check_routes(&manager, place, findings);
+    http_filters::check(&manager.http_filters, side, place, findings);
     if let Some(options) = &manager.common_http_protocol_options {
-        let at = at.field("common_http_protocol_options");
-        let at = at.field("max_stream_duration");
-        check_duration(options.max_stream_duration.as_ref(), &at, findings);
+        let place = place.field("common_http_protocol_options");
+        let place = place.field("max_stream_duration");
+        check_duration(options.max_stream_duration.as_ref(), &place, findings);
     }
 }
 
 /// Checks the routes of a connection manager, or where they come from (C14).
-fn check_routes(manager: &HttpConnectionManager, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_routes(manager: &HttpConnectionManager, place: &Place<'_>, findings: &mut Findings<'_>) {
     match &manager.route_specifier {
         Some(RouteSpecifier::RouteConfig(routes)) => {
-            routes::check_configuration(routes, &at.field("route_config"), findings);
+            routes::check_configuration(routes, &place.field("route_config"), findings);
         }
         Some(RouteSpecifier::Rds(rds)) => {
-            let at = at.field("rds");
-            let source_at = at.field("config_source");
-            config_source::check(rds.config_source.as_ref(), &source_at, findings);
+            let place = place.field("rds");
+            let source_place = place.field("config_source");
+            config_source::check(rds.config_source.as_ref(), &source_place, findings);
             if rds.route_config_name.is_empty() {
-                findings.reject(&at.field("route_config_name"), Problem::Missing);
+                findings.reject(&place.field("route_config_name"), Problem::Missing);
             }
         }
         Some(RouteSpecifier::ScopedRoutes(_)) => {
             let problem = Problem::value("scoped_routes", "rds or route_config");
-            findings.reject(&at.field("route_specifier"), problem);
+            findings.reject(&place.field("route_specifier"), problem);
         }
-        None => findings.reject(&at.field("route_specifier"), Problem::Missing),
+        None => findings.reject(&place.field("route_specifier"), Problem::Missing),
     }
 }

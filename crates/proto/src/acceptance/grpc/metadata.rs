@@ -11,29 +11,30 @@ use crate::envoy::envoy::extensions::filters::http::gcp_authn::v3::Audience;
 const AUDIENCE: &str = "envoy.extensions.filters.http.gcp_authn.v3.Audience";
 const ADDRESS: &str = "envoy.config.core.v3.Address";
 
-/// Checks the typed metadata of the part that is at `at`. Unknown types are
+/// Checks the typed metadata of the part that is at `place`. Unknown types are
 /// ignored.
-pub(super) fn check(metadata: Option<&Metadata>, at: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check(metadata: Option<&Metadata>, place: &Place<'_>, findings: &mut Findings<'_>) {
     let Some(metadata) = metadata else { return };
     if metadata.typed_filter_metadata.is_empty() {
         return;
     }
-    let at = at.field("metadata");
+    let place = place.field("metadata");
     let mut entries: Vec<_> = metadata.typed_filter_metadata.iter().collect();
     entries.sort_by_key(|(key, _)| *key);
     for (key, any) in entries {
-        let at = at.entry("typed_filter_metadata", key);
+        let place = place.entry("typed_filter_metadata", key);
         match full_name(&any.type_url) {
             AUDIENCE => {
-                let audience: Option<Audience> = decode_body(AUDIENCE, &any.value, &at, findings);
+                let audience: Option<Audience> =
+                    decode_body(AUDIENCE, &any.value, &place, findings);
                 if audience.is_some_and(|audience| audience.url.is_empty()) {
-                    findings.reject(&at.field("url"), Problem::Missing);
+                    findings.reject(&place.field("url"), Problem::Missing);
                 }
             }
             ADDRESS => {
-                let address: Option<Address> = decode_body(ADDRESS, &any.value, &at, findings);
+                let address: Option<Address> = decode_body(ADDRESS, &any.value, &place, findings);
                 if address.is_some() {
-                    address::check_ip(address.as_ref(), &at, findings);
+                    address::check_ip(address.as_ref(), &place, findings);
                 }
             }
             _ => {}

@@ -53,14 +53,14 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 fn decode_body<T: Message + Default>(
     message: &str,
     body: &[u8],
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<T> {
     match T::decode(body) {
         Ok(decoded) => Some(decoded),
         Err(source) => {
             let message = message.to_owned();
-            findings.reject(at, Problem::Malformed { message, source });
+            findings.reject(place, Problem::Malformed { message, source });
             None
         }
     }
@@ -68,9 +68,9 @@ fn decode_body<T: Message + Default>(
 
 /// Rejects a duration that is out of range or negative; one that is not set is
 /// in order.
-fn check_duration(duration: Option<&Duration>, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_duration(duration: Option<&Duration>, place: &Place<'_>, findings: &mut Findings<'_>) {
     if duration.is_some_and(|duration| nanos(duration).is_none()) {
-        findings.reject(at, Problem::Duration);
+        findings.reject(place, Problem::Duration);
     }
 }
 
@@ -109,7 +109,7 @@ impl Extension<'_> {
 /// which is a reason.
 fn extension<'a>(
     any: &'a Any,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<Extension<'a>> {
     let name = full_name(&any.type_url);
@@ -119,7 +119,7 @@ fn extension<'a>(
             body: Some(&any.value),
         });
     }
-    let typed: TypedStruct = decode_body(name, &any.value, at, findings)?;
+    let typed: TypedStruct = decode_body(name, &any.value, place, findings)?;
     Some(Extension {
         name: Cow::Owned(full_name(&typed.type_url).to_owned()),
         body: None,

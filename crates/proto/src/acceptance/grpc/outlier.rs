@@ -7,29 +7,29 @@ use crate::acceptance::problem::Problem;
 use crate::envoy::envoy::config::cluster::v3::OutlierDetection;
 
 /// Rejects durations that are negative, and percentages above 100.
-pub(super) fn check(of: &OutlierDetection, at: &Place<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check(detection: &OutlierDetection, place: &Place<'_>, findings: &mut Findings<'_>) {
     for (field, duration) in [
-        ("interval", &of.interval),
-        ("base_ejection_time", &of.base_ejection_time),
-        ("max_ejection_time", &of.max_ejection_time),
+        ("interval", &detection.interval),
+        ("base_ejection_time", &detection.base_ejection_time),
+        ("max_ejection_time", &detection.max_ejection_time),
     ] {
-        check_duration(duration.as_ref(), &at.field(field), findings);
+        check_duration(duration.as_ref(), &place.field(field), findings);
     }
     for (field, percentage) in [
-        ("max_ejection_percent", &of.max_ejection_percent),
-        ("enforcing_success_rate", &of.enforcing_success_rate),
+        ("max_ejection_percent", &detection.max_ejection_percent),
+        ("enforcing_success_rate", &detection.enforcing_success_rate),
         (
             "failure_percentage_threshold",
-            &of.failure_percentage_threshold,
+            &detection.failure_percentage_threshold,
         ),
         (
             "enforcing_failure_percentage",
-            &of.enforcing_failure_percentage,
+            &detection.enforcing_failure_percentage,
         ),
     ] {
         if let Some(percentage) = percentage.as_ref().filter(|p| p.value > 100) {
             let problem = Problem::value(percentage.value, "at most 100");
-            findings.reject(&at.field(field), problem);
+            findings.reject(&place.field(field), problem);
         }
     }
 }

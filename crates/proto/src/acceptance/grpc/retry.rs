@@ -8,47 +8,51 @@ use crate::envoy::envoy::config::route::v3::RetryPolicy;
 use crate::envoy::google::protobuf::Duration;
 use crate::text::print_duration;
 
-/// Checks the retry policy of the part that is at `at`.
-pub(super) fn check(policy: Option<&RetryPolicy>, at: &Place<'_>, findings: &mut Findings<'_>) {
+/// Checks the retry policy of the part that is at `place`.
+pub(super) fn check(policy: Option<&RetryPolicy>, place: &Place<'_>, findings: &mut Findings<'_>) {
     let Some(policy) = policy else { return };
-    let at = at.field("retry_policy");
+    let place = place.field("retry_policy");
     if (policy.num_retries.as_ref()).is_some_and(|retries| retries.value == 0) {
         let problem = Problem::value(0, "at least 1");
-        findings.reject(&at.field("num_retries"), problem);
+        findings.reject(&place.field("num_retries"), problem);
     }
     let Some(back_off) = &policy.retry_back_off else {
         return;
     };
 
-    let at = at.field("retry_back_off");
-    let base_at = at.field("base_interval");
+    let place = place.field("retry_back_off");
+    let base_place = place.field("base_interval");
     let base = match &back_off.base_interval {
-        Some(base) => check_interval(base, &base_at, findings),
+        Some(base) => check_interval(base, &base_place, findings),
         None => {
-            findings.reject(&base_at, Problem::Missing);
+            findings.reject(&base_place, Problem::Missing);
             None
         }
     };
     let Some(max) = &back_off.max_interval else {
         return;
     };
-    let max_at = at.field("max_interval");
-    let max_nanos = check_interval(max, &max_at, findings);
+    let max_place = place.field("max_interval");
+    let max_nanos = check_interval(max, &max_place, findings);
     if let (Some(base), Some(max_nanos)) = (base, max_nanos)
         && max_nanos < base
     {
         let found = print_duration(max.seconds, max.nanos);
         let problem = Problem::value(found, "at least base_interval");
-        findings.reject(&max_at, problem);
+        findings.reject(&max_place, problem);
     }
 }
 
 /// Returns an interval in nanoseconds. If it is not above zero, that is a
 /// reason.
-fn check_interval(of: &Duration, at: &Place<'_>, findings: &mut Findings<'_>) -> Option<u128> {
-    match nanos(of) {
-        None => findings.reject(at, Problem::Duration),
-        Some(0) => findings.reject(at, Problem::value("0s", "above 0s")),
+fn check_interval(
+    duration: &Duration,
+    place: &Place<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<u128> {
+    match nanos(duration) {
+        None => findings.reject(place, Problem::Duration),
+        Some(0) => findings.reject(place, Problem::value("0s", "above 0s")),
         Some(nanos) => return Some(nanos),
     }
     None

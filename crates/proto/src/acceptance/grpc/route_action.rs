@@ -18,52 +18,52 @@ const CHANNEL_ID: &str = "io.grpc.channel_id";
 /// Checks the action of a route, and returns whether the route is used.
 /// Without plugins, those that it names are taken on trust.
 pub(super) fn check(
-    of: &RouteAction,
+    action: &RouteAction,
     plugins: Option<&Plugins<'_>>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> bool {
-    if !check_cluster(of, plugins, at, findings) {
+    if !check_cluster(action, plugins, place, findings) {
         return false;
     }
-    for (index, policy) in of.hash_policy.iter().enumerate() {
-        check_hash(policy, &at.item("hash_policy", index), findings);
+    for (index, policy) in action.hash_policy.iter().enumerate() {
+        check_hash(policy, &place.item("hash_policy", index), findings);
     }
-    if let Some(max) = &of.max_stream_duration {
-        let at = at.field("max_stream_duration");
+    if let Some(max) = &action.max_stream_duration {
+        let place = place.field("max_stream_duration");
         for (field, duration) in [
             ("max_stream_duration", &max.max_stream_duration),
             ("grpc_timeout_header_max", &max.grpc_timeout_header_max),
         ] {
-            check_duration(duration.as_ref(), &at.field(field), findings);
+            check_duration(duration.as_ref(), &place.field(field), findings);
         }
     }
-    if let Some(HostRewriteSpecifier::AutoHostRewrite(rewrite)) = &of.host_rewrite_specifier
+    if let Some(HostRewriteSpecifier::AutoHostRewrite(rewrite)) = &action.host_rewrite_specifier
         && rewrite.value
         && !findings.policy().trusts_server
     {
-        findings.ignore(&at.field("auto_host_rewrite"), IgnoreReason::Untrusted);
+        findings.ignore(&place.field("auto_host_rewrite"), IgnoreReason::Untrusted);
     }
-    retry::check(of.retry_policy.as_ref(), at, findings);
+    retry::check(action.retry_policy.as_ref(), place, findings);
     true
 }
 
 /// Checks the cluster of a route, and returns whether the route is used: one
 /// that names its cluster in another way is skipped (C58).
 fn check_cluster(
-    of: &RouteAction,
+    action: &RouteAction,
     plugins: Option<&Plugins<'_>>,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> bool {
-    match &of.cluster_specifier {
+    match &action.cluster_specifier {
         Some(ClusterSpecifier::Cluster(name)) => {
             if name.is_empty() {
-                findings.reject(&at.field("cluster"), Problem::Missing);
+                findings.reject(&place.field("cluster"), Problem::Missing);
             }
         }
         Some(ClusterSpecifier::WeightedClusters(clusters)) => {
-            check_weighted(clusters, &at.field("weighted_clusters"), findings);
+            check_weighted(clusters, &place.field("weighted_clusters"), findings);
         }
         Some(ClusterSpecifier::ClusterSpecifierPlugin(name)) => {
             let is_supported = match plugins {
@@ -74,12 +74,12 @@ fn check_cluster(
             match is_supported {
                 Some(true) => {}
                 Some(false) => {
-                    findings.ignore(at, IgnoreReason::Plugin(name()));
+                    findings.ignore(place, IgnoreReason::Plugin(name()));
                     return false;
                 }
                 None => {
-                    let at = at.field("cluster_specifier_plugin");
-                    findings.reject(&at, Problem::UndeclaredPlugin(name()));
+                    let place = place.field("cluster_specifier_plugin");
+                    findings.reject(&place, Problem::UndeclaredPlugin(name()));
                 }
             }
         }
@@ -87,7 +87,7 @@ fn check_cluster(
             ClusterSpecifier::ClusterHeader(_) | ClusterSpecifier::InlineClusterSpecifierPlugin(_),
         )
         | None => {
-            findings.ignore(at, IgnoreReason::ClusterSpecifier);
+            findings.ignore(place, IgnoreReason::ClusterSpecifier);
             return false;
         }
     }
@@ -95,46 +95,46 @@ fn check_cluster(
 }
 
 /// Checks clusters that share the requests of a route.
-fn check_weighted(of: &WeightedCluster, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_weighted(weighted: &WeightedCluster, place: &Place<'_>, findings: &mut Findings<'_>) {
     let mut sum = 0_u64;
-    for (index, cluster) in of.clusters.iter().enumerate() {
-        let at = at.item("clusters", index);
+    for (index, cluster) in weighted.clusters.iter().enumerate() {
+        let place = place.item("clusters", index);
         let weight = cluster.weight.as_ref().map_or(0, |weight| weight.value);
         if weight == 0 {
-            findings.ignore(&at, IgnoreReason::ZeroWeight);
+            findings.ignore(&place, IgnoreReason::ZeroWeight);
             continue;
         }
         sum += u64::from(weight);
         if cluster.name.is_empty() {
-            findings.reject(&at.field("name"), Problem::Missing);
+            findings.reject(&place.field("name"), Problem::Missing);
         }
-        http_filters::check_overrides(&cluster.typed_per_filter_config, &at, findings);
+        http_filters::check_overrides(&cluster.typed_per_filter_config, &place, findings);
     }
     if sum == 0 {
-        findings.reject(&at.field("clusters"), Problem::ZeroWeights);
+        findings.reject(&place.field("clusters"), Problem::ZeroWeights);
     } else if sum > u64::from(u32::MAX) {
-        findings.reject(&at.field("clusters"), Problem::LargeWeights(sum));
+        findings.reject(&place.field("clusters"), Problem::LargeWeights(sum));
     }
 }
 
 /// Checks a hash policy. One of another kind gives no hash (A42).
-fn check_hash(of: &HashPolicy, at: &Place<'_>, findings: &mut Findings<'_>) {
-    match &of.policy_specifier {
+fn check_hash(policy: &HashPolicy, place: &Place<'_>, findings: &mut Findings<'_>) {
+    match &policy.policy_specifier {
         Some(PolicySpecifier::Header(header)) => {
-            let at = at.field("header");
+            let place = place.field("header");
             if header.header_name.is_empty() {
-                findings.reject(&at.field("header_name"), Problem::Missing);
+                findings.reject(&place.field("header_name"), Problem::Missing);
             }
             if let Some(rewrite) = &header.regex_rewrite {
-                let at = at.field("regex_rewrite");
-                let at = at.field("pattern");
+                let place = place.field("regex_rewrite");
+                let place = place.field("pattern");
                 match &rewrite.pattern {
-                    Some(pattern) => matcher::check_regex(pattern, &at, findings),
-                    None => findings.reject(&at, Problem::Missing),
+                    Some(pattern) => matcher::check_regex(pattern, &place, findings),
+                    None => findings.reject(&place, Problem::Missing),
                 }
             }
         }
         Some(PolicySpecifier::FilterState(state)) if state.key == CHANNEL_ID => {}
-        _ => findings.ignore(at, IgnoreReason::HashPolicy),
+        _ => findings.ignore(place, IgnoreReason::HashPolicy),
     }
 }

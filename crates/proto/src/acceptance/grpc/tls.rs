@@ -34,77 +34,78 @@ const MAX_SNI: usize = 255;
 pub(super) fn check_cluster(cluster: &Cluster, findings: &mut Findings<'_>) {
     let root = Place::ROOT;
     if !cluster.transport_socket_matches.is_empty() {
-        let at = root.field("transport_socket_matches");
-        findings.reject(&at, Problem::Insecure);
+        let place = root.field("transport_socket_matches");
+        findings.reject(&place, Problem::Insecure);
     }
     let Some(socket) = &cluster.transport_socket else {
         return;
     };
-    let at = root.field("transport_socket");
+    let place = root.field("transport_socket");
     // A proxy is around another socket, or around none (A86).
     if let Some(ConfigType::TypedConfig(any)) = &socket.config_type
         && full_name(&any.type_url) == HTTP_PROXY
     {
-        let at = at.field("typed_config");
+        let place = place.field("typed_config");
         let proxy: Option<Http11ProxyUpstreamTransport> =
-            decode_body(HTTP_PROXY, &any.value, &at, findings);
+            decode_body(HTTP_PROXY, &any.value, &place, findings);
         if let Some(inner) = proxy.and_then(|proxy| proxy.transport_socket) {
-            check_upstream(&inner, &at.field("transport_socket"), findings);
+            check_upstream(&inner, &place.field("transport_socket"), findings);
         }
         return;
     }
-    check_upstream(socket, &at, findings);
+    check_upstream(socket, &place, findings);
 }
 
 /// Checks a socket of connections to a cluster.
-fn check_upstream(socket: &TransportSocket, at: &Place<'_>, findings: &mut Findings<'_>) {
-    let Some(body) = check_socket(socket, UPSTREAM, at, findings) else {
+fn check_upstream(socket: &TransportSocket, place: &Place<'_>, findings: &mut Findings<'_>) {
+    let Some(body) = check_socket(socket, UPSTREAM, place, findings) else {
         return;
     };
-    let at = at.field("typed_config");
-    let Some(context) = decode_body::<UpstreamTlsContext>(UPSTREAM, body, &at, findings) else {
+    let place = place.field("typed_config");
+    let Some(context) = decode_body::<UpstreamTlsContext>(UPSTREAM, body, &place, findings) else {
         return;
     };
     if context.sni.len() > MAX_SNI {
         let found = format!("{} characters long", context.sni.len());
         let problem = Problem::value(found, "at most 255");
-        findings.reject(&at.field("sni"), problem);
+        findings.reject(&place.field("sni"), problem);
     }
-    let at = at.field("common_tls_context");
+    let place = place.field("common_tls_context");
     match &context.common_tls_context {
-        Some(common) => check_common(common, Side::Client, &at, findings),
-        None => findings.reject(&at, Problem::Missing),
+        Some(common) => check_common(common, Side::Client, &place, findings),
+        None => findings.reject(&place, Problem::Missing),
     }
 }
 
 /// Checks the transport socket of a filter chain.
 pub(super) fn check_downstream(
     socket: &TransportSocket,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let Some(body) = check_socket(socket, DOWNSTREAM, at, findings) else {
+    let Some(body) = check_socket(socket, DOWNSTREAM, place, findings) else {
         return;
     };
-    let at = at.field("typed_config");
-    let Some(context) = decode_body::<DownstreamTlsContext>(DOWNSTREAM, body, &at, findings) else {
+    let place = place.field("typed_config");
+    let Some(context) = decode_body::<DownstreamTlsContext>(DOWNSTREAM, body, &place, findings)
+    else {
         return;
     };
     if context.require_sni.as_ref().is_some_and(|sni| sni.value) {
-        findings.reject(&at.field("require_sni"), Problem::Insecure);
+        findings.reject(&place.field("require_sni"), Problem::Insecure);
     }
     if context.ocsp_staple_policy != OcspStaplePolicy::LenientStapling as i32 {
-        findings.reject(&at.field("ocsp_staple_policy"), Problem::Insecure);
+        findings.reject(&place.field("ocsp_staple_policy"), Problem::Insecure);
     }
-    let common_at = at.field("common_tls_context");
+    let common_place = place.field("common_tls_context");
     let Some(common) = &context.common_tls_context else {
-        return findings.reject(&common_at, Problem::Missing);
+        return findings.reject(&common_place, Problem::Missing);
     };
-    check_common(common, Side::Server, &common_at, findings);
+    check_common(common, Side::Server, &common_place, findings);
     let requires = (context.require_client_certificate.as_ref()).is_some_and(|v| v.value);
     if requires && common.validation_context_type.is_none() {
-        let at = common_at.field("validation_context");
-        findings.reject(&at, Problem::NoRoots);
+        let place = common_place.field("validation_context");
+        findings.reject(&place, Problem::NoRoots);
     }
 }
 
@@ -112,7 +113,7 @@ pub(super) fn check_downstream(
 fn check_socket<'a>(
     socket: &'a TransportSocket,
     message: &str,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<&'a [u8]> {
     if socket.name != SOCKET_NAME {
@@ -120,17 +121,17 @@ fn check_socket<'a>(
             format!("{:?}", clip(&socket.name, MAX_VALUE)),
             "\"envoy.transport_sockets.tls\"",
         );
-        findings.reject(&at.field("name"), problem);
+        findings.reject(&place.field("name"), problem);
     }
-    let at = at.field("typed_config");
+    let place = place.field("typed_config");
     let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
-        findings.reject(&at, Problem::Missing);
+        findings.reject(&place, Problem::Missing);
         return None;
     };
     let found = full_name(&any.type_url);
     if found != message {
         let found = clip(found, MAX_VALUE).to_owned();
-        findings.reject(&at, Problem::Extension(found));
+        findings.reject(&place, Problem::Extension(found));
         return None;
     }
     Some(&any.value)
@@ -140,17 +141,17 @@ fn check_socket<'a>(
 fn check_common(
     common: &CommonTlsContext,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
     if common.tls_params.is_some() {
-        findings.reject(&at.field("tls_params"), Problem::Insecure);
+        findings.reject(&place.field("tls_params"), Problem::Insecure);
     }
     if common.custom_handshaker.is_some() {
-        findings.reject(&at.field("custom_handshaker"), Problem::Insecure);
+        findings.reject(&place.field("custom_handshaker"), Problem::Insecure);
     }
-    check_identity(common, side, at, findings);
-    check_validation(common, side, at, findings);
+    check_identity(common, side, place, findings);
+    check_validation(common, side, place, findings);
 }
 
 /// Checks the certificate of this side. A server has one, a client may (C60).
@@ -161,16 +162,16 @@ fn check_common(
 fn check_identity(
     common: &CommonTlsContext,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let instance_at = at.field("tls_certificate_provider_instance");
+    let instance_place = place.field("tls_certificate_provider_instance");
     if let Some(instance) = &common.tls_certificate_provider_instance {
-        return check_instance(instance, &instance_at, findings);
+        return check_instance(instance, &instance_place, findings);
     }
     if let Some(instance) = &common.tls_certificate_certificate_provider_instance {
-        let at = at.field("tls_certificate_certificate_provider_instance");
-        return check_provider(&instance.instance_name, &at, findings);
+        let place = place.field("tls_certificate_certificate_provider_instance");
+        return check_provider(&instance.instance_name, &place, findings);
     }
     let mut has_other = false;
     for (field, is_set) in [
@@ -182,11 +183,11 @@ fn check_identity(
     ] {
         if is_set {
             has_other = true;
-            findings.reject(&at.field(field), Problem::Insecure);
+            findings.reject(&place.field(field), Problem::Insecure);
         }
     }
     if side == Side::Server && !has_other {
-        findings.reject(&instance_at, Problem::Missing);
+        findings.reject(&instance_place, Problem::Missing);
     }
 }
 
@@ -199,44 +200,44 @@ fn check_identity(
 fn check_validation(
     common: &CommonTlsContext,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let context_at = at.field("validation_context");
+    let context_place = place.field("validation_context");
     match &common.validation_context_type {
         None if side == Side::Server => {}
-        None => findings.reject(&context_at, Problem::NoRoots),
+        None => findings.reject(&context_place, Problem::NoRoots),
         Some(ValidationContextType::ValidationContext(context)) => {
-            check_context(context, None, side, &context_at, findings);
+            check_context(context, None, side, &context_place, findings);
         }
         Some(ValidationContextType::CombinedValidationContext(combined)) => {
-            let at = at.field("combined_validation_context");
+            let place = place.field("combined_validation_context");
             let old = combined
                 .validation_context_certificate_provider_instance
                 .as_ref();
             let old = old.map(|instance| &*instance.instance_name);
-            let context_at = at.field("default_validation_context");
+            let context_place = place.field("default_validation_context");
             match (&combined.default_validation_context, old) {
-                (Some(context), old) => check_context(context, old, side, &context_at, findings),
+                (Some(context), old) => check_context(context, old, side, &context_place, findings),
                 (None, Some(old)) => check_provider(
                     old,
-                    &at.field("validation_context_certificate_provider_instance"),
+                    &place.field("validation_context_certificate_provider_instance"),
                     findings,
                 ),
-                (None, None) => findings.reject(&context_at, Problem::NoRoots),
+                (None, None) => findings.reject(&context_place, Problem::NoRoots),
             }
         }
         Some(ValidationContextType::ValidationContextCertificateProviderInstance(instance)) => {
-            let at = at.field("validation_context_certificate_provider_instance");
-            check_provider(&instance.instance_name, &at, findings);
+            let place = place.field("validation_context_certificate_provider_instance");
+            check_provider(&instance.instance_name, &place, findings);
         }
         Some(ValidationContextType::ValidationContextSdsSecretConfig(_)) => {
-            let at = at.field("validation_context_sds_secret_config");
-            findings.reject(&at, Problem::Insecure);
+            let place = place.field("validation_context_sds_secret_config");
+            findings.reject(&place, Problem::Insecure);
         }
         Some(ValidationContextType::ValidationContextCertificateProvider(_)) => {
-            let at = at.field("validation_context_certificate_provider");
-            findings.reject(&at, Problem::Insecure);
+            let place = place.field("validation_context_certificate_provider");
+            findings.reject(&place, Problem::Insecure);
         }
     }
 }
@@ -244,58 +245,58 @@ fn check_validation(
 /// Checks a validation context. `old` is the provider in the older field beside
 /// it, which counts if the context names none.
 fn check_context(
-    of: &CertificateValidationContext,
+    context: &CertificateValidationContext,
     old: Option<&str>,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let signed = of.require_signed_certificate_timestamp.as_ref();
+    let signed = context.require_signed_certificate_timestamp.as_ref();
     for (field, is_set) in [
         (
             "verify_certificate_spki",
-            !of.verify_certificate_spki.is_empty(),
+            !context.verify_certificate_spki.is_empty(),
         ),
         (
             "verify_certificate_hash",
-            !of.verify_certificate_hash.is_empty(),
+            !context.verify_certificate_hash.is_empty(),
         ),
         (
             "require_signed_certificate_timestamp",
             signed.is_some_and(|signed| signed.value),
         ),
-        ("crl", of.crl.is_some()),
+        ("crl", context.crl.is_some()),
         (
             "custom_validator_config",
-            of.custom_validator_config.is_some(),
+            context.custom_validator_config.is_some(),
         ),
     ] {
         if is_set {
-            findings.reject(&at.field(field), Problem::Insecure);
+            findings.reject(&place.field(field), Problem::Insecure);
         }
     }
-    check_roots(of, old, side, at, findings);
-    check_subjects(of, side, at, findings);
+    check_roots(context, old, side, place, findings);
+    check_subjects(context, side, place, findings);
 }
 
 /// Checks where root certificates come from. Those of the system are for
 /// clients (A82).
 fn check_roots(
-    of: &CertificateValidationContext,
+    context: &CertificateValidationContext,
     old: Option<&str>,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let instance_at = at.field("ca_certificate_provider_instance");
-    match (&of.ca_certificate_provider_instance, old) {
-        (Some(instance), _) => check_instance(instance, &instance_at, findings),
-        (None, Some(old)) => check_provider(old, &instance_at, findings),
-        (None, None) if of.system_root_certs.is_none() => {
-            findings.reject(&instance_at, Problem::NoRoots);
+    let instance_place = place.field("ca_certificate_provider_instance");
+    match (&context.ca_certificate_provider_instance, old) {
+        (Some(instance), _) => check_instance(instance, &instance_place, findings),
+        (None, Some(old)) => check_provider(old, &instance_place, findings),
+        (None, None) if context.system_root_certs.is_none() => {
+            findings.reject(&instance_place, Problem::NoRoots);
         }
         (None, None) if side == Side::Server => {
-            findings.reject(&at.field("system_root_certs"), Problem::Insecure);
+            findings.reject(&place.field("system_root_certs"), Problem::Insecure);
         }
         (None, None) => {}
     }
@@ -305,33 +306,33 @@ fn check_roots(
 /// list takes every name (C60). Servers do not compare names.
 #[expect(deprecated, reason = "it is the field that gRPC reads")]
 fn check_subjects(
-    of: &CertificateValidationContext,
+    context: &CertificateValidationContext,
     side: Side,
-    at: &Place<'_>,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    if side == Side::Server && !of.match_subject_alt_names.is_empty() {
-        let at = at.field("match_subject_alt_names");
-        return findings.reject(&at, Problem::Insecure);
+    if side == Side::Server && !context.match_subject_alt_names.is_empty() {
+        let place = place.field("match_subject_alt_names");
+        return findings.reject(&place, Problem::Insecure);
     }
-    for (index, name) in of.match_subject_alt_names.iter().enumerate() {
-        let at = at.item("match_subject_alt_names", index);
-        matcher::check_text(name, &at, findings);
+    for (index, name) in context.match_subject_alt_names.iter().enumerate() {
+        let place = place.item("match_subject_alt_names", index);
+        matcher::check_text(name, &place, findings);
     }
 }
 
 fn check_instance(
-    of: &CertificateProviderPluginInstance,
-    at: &Place<'_>,
+    instance: &CertificateProviderPluginInstance,
+    place: &Place<'_>,
     findings: &mut Findings<'_>,
 ) {
-    check_provider(&of.instance_name, at, findings);
+    check_provider(&instance.instance_name, place, findings);
 }
 
 /// Rejects a provider that the bootstrap has not (C60).
-fn check_provider(name: &str, at: &Place<'_>, findings: &mut Findings<'_>) {
+fn check_provider(name: &str, place: &Place<'_>, findings: &mut Findings<'_>) {
     if !findings.policy().certificate_providers.contains(name) {
         let name = clip(name, MAX_VALUE).to_owned();
-        findings.reject(&at.field("instance_name"), Problem::Provider(name));
+        findings.reject(&place.field("instance_name"), Problem::Provider(name));
     }
 }

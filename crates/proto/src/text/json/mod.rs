@@ -53,8 +53,8 @@ pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
 }
 
 /// Makes the mistake of a slip.
-fn slip(at: Position, slip: Slip) -> Fault {
-    (at, Problem::Slip(slip))
+fn slip(position: Position, slip: Slip) -> Fault {
+    (position, Problem::Slip(slip))
 }
 
 struct Reader<'a> {
@@ -76,15 +76,15 @@ impl Reader<'_> {
     /// Takes one character off the text, and advances the place. `None` at the
     /// end.
     fn next(&mut self) -> Option<char> {
-        let c = self.peek()?;
-        self.rest = &self.rest[c.len_utf8()..];
-        if c == '\n' {
+        let character = self.peek()?;
+        self.rest = &self.rest[character.len_utf8()..];
+        if character == '\n' {
             self.at.line += 1;
             self.at.column = 1;
         } else {
             self.at.column += 1;
         }
-        Some(c)
+        Some(character)
     }
 
     fn skip_space(&mut self) {
@@ -94,17 +94,17 @@ impl Reader<'_> {
     }
 
     /// Makes the mistake of a character, or of the end of the text, where
-    /// `wanted` should be.
-    fn unexpected(&self, wanted: &str) -> Fault {
+    /// `expected` should be.
+    fn unexpected(&self, expected: &str) -> Fault {
         let found = self.peek().map_or("the end".into(), |c| format!("{c:?}"));
-        let problem = Problem::Syntax(format!("expected {wanted}, found {found}"));
+        let problem = Problem::Syntax(format!("expected {expected}, found {found}"));
         (self.at, problem)
     }
 
-    /// Takes one character off the text, which must be `wanted`.
-    fn expect(&mut self, wanted: char) -> Result<(), Fault> {
-        if self.peek() != Some(wanted) {
-            return Err(self.unexpected(&format!("{wanted:?}")));
+    /// Takes one character off the text, which must be `expected`.
+    fn expect(&mut self, expected: char) -> Result<(), Fault> {
+        if self.peek() != Some(expected) {
+            return Err(self.unexpected(&format!("{expected:?}")));
         }
         self.next();
         Ok(())
@@ -114,27 +114,30 @@ impl Reader<'_> {
     /// of its first character.
     fn read_value(&mut self) -> Result<Node, Fault> {
         self.skip_space();
-        let at = self.at;
+        let position = self.at;
         self.count_value()?;
         let value = match self.peek() {
             Some('{') => self.read_nested(Self::read_map)?,
             Some('[') => self.read_nested(Self::read_list)?,
             Some('"' | '\'') => Value::String(self.read_string()?),
             Some('-' | '0'..='9') => self.read_number()?,
-            Some('/' | '#') => return Err(slip(at, Slip::Comment)),
+            Some('/' | '#') => return Err(slip(position, Slip::Comment)),
             _ => self.read_word()?,
         };
-        Ok(Node { at, value })
+        Ok(Node {
+            at: position,
+            value,
+        })
     }
 
     /// Counts a value or a key before it is read; one too many is a mistake.
     fn count_value(&mut self) -> Result<(), Fault> {
-        let at = self.at;
+        let position = self.at;
         let taken = match self.peek() {
             Some('{' | '[') => self.budget.take_collection(),
             _ => self.budget.take_scalar(),
         };
-        taken.map_err(|problem| (at, problem))
+        taken.map_err(|problem| (position, problem))
     }
 
     /// Reads a list or a mapping with `read`; one level too many is a mistake.
@@ -151,13 +154,17 @@ impl Reader<'_> {
     fn read_map(&mut self) -> Result<Value, Fault> {
         let mut entries = Vec::new();
         self.read_items('{', |reader| {
-            let at = reader.at;
+            let position = reader.at;
             reader.count_value()?;
             let key = reader.read_key()?;
             reader.skip_space();
             reader.expect(':')?;
             let node = reader.read_value()?;
-            entries.push(Entry { at, key, node });
+            entries.push(Entry {
+                at: position,
+                key,
+                node,
+            });
             Ok(())
         })?;
         refuse_duplicates(&entries)?;
@@ -176,10 +183,12 @@ impl Reader<'_> {
 
     /// Reads the key of a mapping, which is in quotes.
     fn read_key(&mut self) -> Result<String, Fault> {
-        let word = self.rest.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let word = self
+            .rest
+            .split(|character: char| !character.is_alphanumeric() && character != '_');
         match (self.peek(), word.into_iter().next()) {
             (Some('/' | '#'), _) => Err(slip(self.at, Slip::Comment)),
-            (Some(c), Some(word)) if c.is_alphabetic() || c == '_' => {
+            (Some(character), Some(word)) if character.is_alphabetic() || character == '_' => {
                 Err(slip(self.at, Slip::KeyWithoutQuotes(word.to_owned())))
             }
             _ => self.read_string(),
@@ -193,7 +202,7 @@ impl Reader<'_> {
         open: char,
         mut read_item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let opened = self.at;
+        let start = self.at;
         let close = closing(open);
         self.expect(open)?;
         self.skip_space();
@@ -202,32 +211,39 @@ impl Reader<'_> {
         }
         loop {
             if self.peek().is_none() {
-                return Err(slip(opened, Slip::Bracket(open)));
+                return Err(slip(start, Slip::Bracket(open)));
             }
             read_item(self)?;
             self.skip_space();
-            let at = self.at;
+            let position = self.at;
             match self.peek() {
                 Some(',') => self.next(),
-                Some(c) if c == close => return self.expect(close),
-                _ => return Err(self.no_comma(open, opened)),
+                Some(character) if character == close => return self.expect(close),
+                _ => return Err(self.no_comma(open, start)),
             };
             self.skip_space();
             if self.peek() == Some(close) {
-                return Err(slip(at, Slip::LastComma(close)));
+                return Err(slip(position, Slip::LastComma(close)));
             }
         }
     }
 
     /// Makes the mistake of an item that is followed by neither a comma nor the
-    /// closing bracket. `opened` is the place of the bracket `open`.
-    fn no_comma(&self, open: char, opened: Position) -> Fault {
-        let at = self.at;
+    /// closing bracket. `start` is the place of the bracket `open`.
+    fn no_comma(&self, open: char, start: Position) -> Fault {
+        let position = self.at;
         match self.peek() {
-            None => slip(opened, Slip::Bracket(open)),
-            Some('/' | '#') => slip(at, Slip::Comment),
-            Some(close @ (']' | '}')) => slip(opened, Slip::WrongBracket { open, close, at }),
-            Some(_) => slip(at, Slip::NoComma),
+            None => slip(start, Slip::Bracket(open)),
+            Some('/' | '#') => slip(position, Slip::Comment),
+            Some(close @ (']' | '}')) => slip(
+                start,
+                Slip::WrongBracket {
+                    open,
+                    close,
+                    at: position,
+                },
+            ),
+            Some(_) => slip(position, Slip::NoComma),
         }
     }
 
@@ -272,9 +288,11 @@ impl Reader<'_> {
         Ok(Value::Number(text))
     }
 
-    /// Takes one character off the text, if it is `wanted`.
-    fn take_if(&mut self, wanted: char) -> Option<char> {
-        (self.peek() == Some(wanted)).then(|| self.next()).flatten()
+    /// Takes one character off the text, if it is `expected`.
+    fn take_if(&mut self, expected: char) -> Option<char> {
+        (self.peek() == Some(expected))
+            .then(|| self.next())
+            .flatten()
     }
 
     /// Takes digits off the text, and appends them to `text`; none at all is a

@@ -18,16 +18,16 @@ impl Reader<'_> {
             Some('\'') => '\'',
             _ => '"',
         };
-        let opened = self.at;
+        let start = self.at;
         self.expect(quote)?;
         let mut text = String::new();
         loop {
             match self.peek() {
-                None | Some('\n') => return Err(slip(opened, Slip::Quote(quote))),
+                None | Some('\n') => return Err(slip(start, Slip::Quote(quote))),
                 Some('\0'..='\x1f') => return Err(self.unexpected(&format!("{quote:?}"))),
-                Some(c) if c == quote => break,
+                Some(character) if character == quote => break,
                 Some('\\') => text.push(self.read_escape()?),
-                Some(c) => text.push(c),
+                Some(character) => text.push(character),
             }
             self.next();
         }
@@ -39,7 +39,7 @@ impl Reader<'_> {
     fn read_escape(&mut self) -> Result<char, Fault> {
         self.next();
         Ok(match self.peek() {
-            Some(c @ ('"' | '\'' | '\\' | '/')) => c,
+            Some(character @ ('"' | '\'' | '\\' | '/')) => character,
             Some('b') => '\x08',
             Some('f') => '\x0c',
             Some('n') => '\n',

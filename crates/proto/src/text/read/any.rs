@@ -26,10 +26,10 @@ impl Walk<'_> {
     /// an `Any` without a type, and a body of an unknown type passes as base64.
     pub(super) fn read_any(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        let mut any = DynamicMessage::new(of.clone());
+        let mut any = DynamicMessage::new(descriptor.clone());
         if matches!(&node.value, Tree::Map(entries) if entries.is_empty()) {
             return Some(any);
         }
@@ -79,29 +79,29 @@ impl Walk<'_> {
         url: &str,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        let Some(of) = descriptor::message(url) else {
+        let Some(descriptor) = descriptor::message(url) else {
             return self.report_unknown_type(url, node);
         };
         let value = node.get(VALUE).map(|entry| &entry.node);
 
         // `Empty` is written with and without its value.
         let is_empty_value = value.is_some_and(|node| node.value == Tree::Map(Vec::new()));
-        if of.full_name() == "google.protobuf.Empty" && is_empty_value {
-            self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
-            return Some(DynamicMessage::new(of));
+        if descriptor.full_name() == "google.protobuf.Empty" && is_empty_value {
+            self.refuse_other_keys(&descriptor, node, &[TYPE, VALUE]);
+            return Some(DynamicMessage::new(descriptor));
         }
 
-        if !has_own_form(&of) {
-            return self.read_fields(&of, node, &[TYPE]);
+        if !has_own_form(&descriptor) {
+            return self.read_fields(&descriptor, node, &[TYPE]);
         }
         match value {
             Some(value) => {
-                self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
-                self.read_message(&of, value)
+                self.refuse_other_keys(&descriptor, node, &[TYPE, VALUE]);
+                self.read_message(&descriptor, value)
             }
             None => {
-                self.refuse_other_keys(&of, node, &[TYPE]);
-                Some(DynamicMessage::new(of))
+                self.refuse_other_keys(&descriptor, node, &[TYPE]);
+                Some(DynamicMessage::new(descriptor))
             }
         }
     }
@@ -109,22 +109,28 @@ impl Walk<'_> {
     /// Reports a type that is not known, at the place where it stands, with the
     /// nearest known one. Always `None`, for the caller to return.
     fn report_unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
-        let at = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
+        let position = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
         let name = descriptor::full_name(url).to_owned();
-        let near = nearest_type(&name);
-        self.report(at, Problem::UnknownType { name, near })
+        let nearest_name = nearest_type(&name);
+        self.report(
+            position,
+            Problem::UnknownType {
+                name,
+                near: nearest_name,
+            },
+        )
     }
 
     /// Reports the keys of a mapping other than `keys` as unknown fields: a
     /// message with a form of its own has no fields there.
-    fn refuse_other_keys(&mut self, of: &MessageDescriptor, node: &Node, keys: &[&str]) {
+    fn refuse_other_keys(&mut self, message: &MessageDescriptor, node: &Node, keys: &[&str]) {
         let Tree::Map(entries) = &node.value else {
             return;
         };
         for entry in entries.iter().filter(|e| !keys.contains(&e.key.as_str())) {
             let problem = Problem::UnknownField {
                 name: entry.key.clone(),
-                message: of.name().to_owned(),
+                message: message.name().to_owned(),
                 near: Some(VALUE.to_owned()),
             };
             self.report_unknown(entry.at, problem);

@@ -29,28 +29,28 @@ impl Walk<'_> {
     /// reported and left out; `None` only if the value is no mapping.
     pub(in super::super) fn read_fields(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
         ignore: Ignore<'_>,
     ) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
             let slip = match &node.value {
-                Tree::String(text) => missing_space(of, node.at, text),
+                Tree::String(text) => missing_space(descriptor, node.at, text),
                 _ => None,
             };
             return match slip {
-                Some((at, slip)) => self.report(at, slip),
-                None => self.report_wrong_kind(node, format!("a mapping ({})", of.name())),
+                Some((position, slip)) => self.report(position, slip),
+                None => self.report_wrong_kind(node, format!("a mapping ({})", descriptor.name())),
             };
         };
 
         self.take(node.at, MESSAGE)?;
-        let mut message = DynamicMessage::new(of.clone());
+        let mut message = DynamicMessage::new(descriptor.clone());
         let mut oneofs = HashMap::new();
         // The last field that is known, if nothing is below it.
         let mut empty = None;
         for entry in entries.iter().filter(|e| !ignore.contains(&e.key.as_str())) {
-            let Some(field) = self.find_field(of, entry, empty.as_ref()) else {
+            let Some(field) = self.find_field(descriptor, entry, empty.as_ref()) else {
                 continue;
             };
             empty = Some(field.clone()).filter(|_| entry.node.value == Tree::Null);
@@ -78,20 +78,20 @@ impl Walk<'_> {
     /// below the `empty` field above it, or with the nearest name.
     fn find_field(
         &mut self,
-        of: &MessageDescriptor,
+        message: &MessageDescriptor,
         entry: &Entry,
         empty: Option<&FieldDescriptor>,
     ) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
-        let found = field_by_name(of, name);
+        let found = field_by_name(message, name);
         if found.is_none() && self.drops_unknown() {
             self.total += usize::from(self.options.unknown == Unknown::Refuse);
         } else if found.is_none() {
-            match missing_space(of, entry.at, name) {
-                Some((at, slip)) => drop(self.report::<()>(at, slip)),
+            match missing_space(message, entry.at, name) {
+                Some((position, slip)) => drop(self.report::<()>(position, slip)),
                 None => {
                     let problem = empty.and_then(|above| not_indented(above, name));
-                    let problem = problem.unwrap_or_else(|| unknown_field(of, name));
+                    let problem = problem.unwrap_or_else(|| unknown_field(message, name));
                     self.report_unknown(entry.at, problem);
                 }
             }
@@ -217,7 +217,7 @@ impl Walk<'_> {
             return Some(Value::default_value(kind));
         }
         match kind {
-            Kind::Message(of) => self.read_message(of, node).map(Value::Message),
+            Kind::Message(descriptor) => self.read_message(descriptor, node).map(Value::Message),
             _ => self.read_scalar(kind, node),
         }
     }
@@ -226,41 +226,42 @@ impl Walk<'_> {
     /// own, constraints written as a text, or else a mapping from field names.
     pub(in super::super) fn read_message(
         &mut self,
-        of: &MessageDescriptor,
+        message: &MessageDescriptor,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        let own_form = self.read_well_known(of, node);
-        match own_form.or_else(|| self.read_constraints(of, node)) {
+        let own_form = self.read_well_known(message, node);
+        match own_form.or_else(|| self.read_constraints(message, node)) {
             Some(read) => read,
-            None => self.read_fields(of, node, &[]),
+            None => self.read_fields(message, node, &[]),
         }
     }
 }
 
 /// Finds the field of a message by its name in the `.proto` file, or by its
 /// name in JSON.
-fn field_by_name(of: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
-    let by_name = of.get_field_by_name(name);
-    by_name.or_else(|| of.get_field_by_json_name(name))
+fn field_by_name(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
+    let by_name = message.get_field_by_name(name);
+    by_name.or_else(|| message.get_field_by_json_name(name))
 }
 
 /// Makes the mistake of a key that is no field of a message, with the nearest
 /// field: in camel case, if the key is.
-fn unknown_field(of: &MessageDescriptor, name: &str) -> Problem {
+fn unknown_field(message: &MessageDescriptor, name: &str) -> Problem {
     let is_camel = name.contains(|c: char| c.is_ascii_uppercase());
-    let known = of.fields().map(|field| match is_camel {
+    let known = message.fields().map(|field| match is_camel {
         true => field.json_name().to_owned(),
         false => field.name().to_owned(),
     });
     Problem::UnknownField {
         name: name.to_owned(),
-        message: of.name().to_owned(),
+        message: message.name().to_owned(),
         near: nearest(name, known),
     }
 }
 
-/// Makes the mistake of a key that is a field of the message which the key above
-/// stands for, and that has nothing below it. `None` if it is no such field.
+/// Makes the mistake of a key that is a field of the message which the key
+/// above stands for, and that has nothing below it. `None` if it is no such
+/// field.
 fn not_indented(above: &FieldDescriptor, name: &str) -> Option<Problem> {
     let kind = above.kind();
     field_by_name(kind.as_message()?, name)?;
@@ -273,12 +274,16 @@ fn not_indented(above: &FieldDescriptor, name: &str) -> Option<Problem> {
 /// Makes the mistake of a text such as `name:backend`, whose beginning is a
 /// field: YAML needs a space after the colon of a key. It is at the colon; the
 /// text begins at `at`. `None` for other texts.
-fn missing_space(of: &MessageDescriptor, at: Position, text: &str) -> Option<(Position, Problem)> {
+fn missing_space(
+    message: &MessageDescriptor,
+    position: Position,
+    text: &str,
+) -> Option<(Position, Problem)> {
     let (name, _) = text.split_once(':')?;
-    field_by_name(of, name)?;
+    field_by_name(message, name)?;
     let colon = Position {
-        column: at.column + name.chars().count(),
-        ..at
+        column: position.column + name.chars().count(),
+        ..position
     };
     Some((colon, Problem::Slip(Slip::ColonSpace(name.to_owned()))))
 }
@@ -291,11 +296,11 @@ fn is_absent(field: &FieldDescriptor, node: &Node) -> bool {
 
 /// Returns whether null is a value of a kind.
 fn takes_null(kind: &Kind) -> bool {
-    matches!(kind, Kind::Message(of) if of.full_name() == "google.protobuf.Value")
+    matches!(kind, Kind::Message(descriptor) if descriptor.full_name() == "google.protobuf.Value")
 }
 
 /// Returns whether a list is a value of a kind.
 fn takes_list(kind: &Kind) -> bool {
     let names = ["google.protobuf.Value", "google.protobuf.ListValue"];
-    matches!(kind, Kind::Message(of) if names.contains(&of.full_name()))
+    matches!(kind, Kind::Message(descriptor) if names.contains(&descriptor.full_name()))
 }

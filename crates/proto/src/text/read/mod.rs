@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
 
     /// Counts a message or a resource before it is made. The first one too many
     /// is reported at `at`; each of them gives `None`.
-    pub(super) fn take(&mut self, at: Position, cost: u64) -> Option<()> {
+    pub(super) fn take(&mut self, position: Position, cost: u64) -> Option<()> {
         let limits = &self.options.limits;
         let was_too_heavy = self.taken > limits.memory;
         match budget::take(&mut self.taken, cost, limits) {
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
                 self.total += 1;
                 None
             }
-            Err(problem) => self.report(at, problem),
+            Err(problem) => self.report(position, problem),
         }
     }
 
@@ -81,23 +81,27 @@ impl<'a> Walk<'a> {
 
     /// Encodes a message canonically. One that nests too deep is reported as a
     /// mistake at `at`, and gives `None`.
-    pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
+    pub(super) fn encode(
+        &mut self,
+        message: &DynamicMessage,
+        position: Position,
+    ) -> Option<Vec<u8>> {
         match canonical::encode(message) {
             Ok(bytes) => Some(bytes),
-            Err(error) => self.report(at, Problem::Encoding(error.to_string())),
+            Err(error) => self.report(position, Problem::Encoding(error.to_string())),
         }
     }
 
     /// Makes a mistake at a place of the text, with the path of the walk. What
     /// is in a secret is not quoted.
-    fn error_at(&self, at: Position, problem: Problem) -> TextError {
+    fn error_at(&self, position: Position, problem: Problem) -> TextError {
         let problem = match redact::is_secret_path(&self.path) {
             true => problem.without_quotes(),
             false => problem,
         };
         TextError {
             file: self.file.to_owned(),
-            at,
+            at: position,
             path: self.path.to_string(),
             problem,
         }
@@ -105,18 +109,18 @@ impl<'a> Walk<'a> {
 
     /// Reports a mistake; beyond the limit of reports, it is only counted.
     /// Always `None`, for the caller to return.
-    pub(super) fn report<T>(&mut self, at: Position, problem: Problem) -> Option<T> {
+    pub(super) fn report<T>(&mut self, position: Position, problem: Problem) -> Option<T> {
         self.total += 1;
         if self.errors.len() < self.options.limits.errors {
-            self.errors.push(self.error_at(at, problem));
+            self.errors.push(self.error_at(position, problem));
         }
         None
     }
 
     /// Adds a warning; beyond the limit of reports, it is dropped.
-    pub(super) fn warn(&mut self, at: Position, problem: Problem) {
+    pub(super) fn warn(&mut self, position: Position, problem: Problem) {
         if self.warnings.len() < self.options.limits.errors {
-            self.warnings.push(self.error_at(at, problem));
+            self.warnings.push(self.error_at(position, problem));
         }
     }
 
@@ -132,10 +136,10 @@ impl<'a> Walk<'a> {
 
     /// Reports an unknown field as a mistake or as a warning, as the options
     /// say.
-    fn report_unknown(&mut self, at: Position, problem: Problem) {
+    fn report_unknown(&mut self, position: Position, problem: Problem) {
         match self.options.unknown {
-            Unknown::Refuse => drop(self.report::<()>(at, problem)),
-            Unknown::Warn => self.warn(at, problem),
+            Unknown::Refuse => drop(self.report::<()>(position, problem)),
+            Unknown::Warn => self.warn(position, problem),
         }
     }
 

@@ -30,7 +30,7 @@ impl Walk<'_> {
             Kind::Bool => self.read_bool(node),
             Kind::String => self.read_string(node),
             Kind::Bytes => self.read_bytes(node),
-            Kind::Enum(of) => self.read_enum(of, node),
+            Kind::Enum(descriptor) => self.read_enum(descriptor, node),
             Kind::Float => self
                 .read_float(node, "float")
                 .and_then(|v| self.narrow_to_f32(node, v)),
@@ -47,8 +47,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a boolean, which may be in quotes: then also `yes` and `1`, but not
-    /// `on`.
+    /// Reads a boolean, which may be in quotes: then also `yes` and `1`, but
+    /// not `on`.
     fn read_bool(&mut self, node: &Node) -> Option<Value> {
         let value = match &node.value {
             Tree::Bool(value) => Some(*value),
@@ -61,8 +61,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a text. A number or a boolean is none: `010` and `yes` could not be
-    /// restored.
+    /// Reads a text. A number or a boolean is none: `010` and `yes` could not
+    /// be restored.
     fn read_string(&mut self, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::String(text) => Some(Value::String(text.clone())),
@@ -140,18 +140,21 @@ impl Walk<'_> {
     /// Reads a value of an enum, by name in any case or by number, which may be
     /// in quotes. An unknown number passes, as in protobuf; an unknown name is
     /// reported.
-    fn read_enum(&mut self, of: &EnumDescriptor, node: &Node) -> Option<Value> {
+    fn read_enum(&mut self, enum_descriptor: &EnumDescriptor, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::Number(_) => self
                 .read_integer(node, "enum number")
                 .map(Value::EnumNumber),
-            Tree::String(name) => match find_enum_number(of, name) {
+            Tree::String(name) => match find_enum_number(enum_descriptor, name) {
                 Some(number) => Some(Value::EnumNumber(number)),
-                None => self.report(node.at, unknown_enum_value(of, name)),
+                None => self.report(node.at, unknown_enum_value(enum_descriptor, name)),
             },
             _ => {
-                let example = of.default_value().name().to_owned();
-                self.report_wrong_kind(node, format!("a name of {} such as {example}", of.name()))
+                let example = enum_descriptor.default_value().name().to_owned();
+                self.report_wrong_kind(
+                    node,
+                    format!("a name of {} such as {example}", enum_descriptor.name()),
+                )
             }
         }
     }
@@ -168,9 +171,13 @@ fn parse_bool(text: &str) -> Option<bool> {
 
 /// Finds the number of an enum's value by its name, in any case, or by a number
 /// in decimal.
-fn find_enum_number(of: &EnumDescriptor, text: &str) -> Option<i32> {
-    let exact = of.get_value_by_name(text);
-    let in_any_case = || of.values().find(|v| v.name().eq_ignore_ascii_case(text));
+fn find_enum_number(enum_descriptor: &EnumDescriptor, text: &str) -> Option<i32> {
+    let exact = enum_descriptor.get_value_by_name(text);
+    let in_any_case = || {
+        enum_descriptor
+            .values()
+            .find(|v| v.name().eq_ignore_ascii_case(text))
+    };
     match exact.or_else(in_any_case) {
         Some(value) => Some(value.number()),
         None => text.trim_ascii().parse().ok(),
@@ -179,14 +186,14 @@ fn find_enum_number(of: &EnumDescriptor, text: &str) -> Option<i32> {
 
 /// Makes the mistake of a name that an enum does not have: with the nearest
 /// one, or else with all, if they are few.
-fn unknown_enum_value(of: &EnumDescriptor, name: &str) -> Problem {
-    let near = nearest(name, of.values().map(|v| v.name().to_owned()));
-    let is_listed = near.is_none() && of.values().len() <= LISTED;
-    let all = of.values().filter(|_| is_listed);
+fn unknown_enum_value(enum_descriptor: &EnumDescriptor, name: &str) -> Problem {
+    let nearest_name = nearest(name, enum_descriptor.values().map(|v| v.name().to_owned()));
+    let is_listed = nearest_name.is_none() && enum_descriptor.values().len() <= LISTED;
+    let all = enum_descriptor.values().filter(|_| is_listed);
     Problem::UnknownEnumValue {
         name: name.to_owned(),
-        of: of.name().to_owned(),
-        near,
+        of: enum_descriptor.name().to_owned(),
+        near: nearest_name,
         all: all.map(|v| v.name().to_owned()).collect(),
     }
 }

@@ -24,8 +24,8 @@ type Handled = Option<Option<DynamicMessage>>;
 /// Returns whether a message has a form of its own in JSON, so that inside an
 /// `Any` it stands under the key `value`. Writers do not agree on `Empty`: it
 /// is written without that key, and read either way.
-pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
-    let Some(name) = of.full_name().strip_prefix("google.protobuf.") else {
+pub(in super::super) fn has_own_form(message: &MessageDescriptor) -> bool {
+    let Some(name) = message.full_name().strip_prefix("google.protobuf.") else {
         return false;
     };
     let is_wrapper = name.ends_with("Value") && name != "EnumValue";
@@ -40,13 +40,15 @@ impl Walk<'_> {
     /// Reads a message of `google.protobuf` in its own form. `None` if its type
     /// has none, or if it is written as a mapping from its fields; `Some(None)`
     /// if a mistake was reported.
-    pub(super) fn read_well_known(&mut self, of: &MessageDescriptor, node: &Node) -> Handled {
-        let name = of.full_name().strip_prefix("google.protobuf.")?;
+    pub(super) fn read_well_known(&mut self, message: &MessageDescriptor, node: &Node) -> Handled {
+        let name = message.full_name().strip_prefix("google.protobuf.")?;
         match &node.value {
             // Envoy also reads the fields: `{seconds: 3}`, `{value: 3}`.
             Tree::Map(_) if !matches!(name, "Any" | "Struct" | "Value") => return None,
-            Tree::Null if !matches!(name, "Any" | "Value" | "FieldMask") && has_own_form(of) => {
-                return Some(Some(DynamicMessage::new(of.clone())));
+            Tree::Null
+                if !matches!(name, "Any" | "Value" | "FieldMask") && has_own_form(message) =>
+            {
+                return Some(Some(DynamicMessage::new(message.clone())));
             }
             _ => {}
         }
@@ -54,24 +56,24 @@ impl Walk<'_> {
             return Some(None);
         }
         Some(match name {
-            "Any" => self.read_any(of, node),
+            "Any" => self.read_any(message, node),
             "Duration" => {
                 let expected = "a duration such as 0.25s or 30s";
-                self.read_duration_or_timestamp(of, node, parse_duration, expected)
+                self.read_duration_or_timestamp(message, node, parse_duration, expected)
             }
             "Timestamp" => {
                 let expected = "a timestamp such as 2024-01-31T12:00:00Z";
-                self.read_duration_or_timestamp(of, node, parse_timestamp, expected)
+                self.read_duration_or_timestamp(message, node, parse_timestamp, expected)
             }
-            "FieldMask" => self.read_field_mask(of, node),
-            "Struct" => self.read_struct(of, node),
-            "ListValue" => self.read_list_value(of, node),
-            "Value" => self.read_any_value(of, node),
+            "FieldMask" => self.read_field_mask(message, node),
+            "Struct" => self.read_struct(message, node),
+            "ListValue" => self.read_list_value(message, node),
+            "Value" => self.read_any_value(message, node),
             "BoolValue" | "StringValue" | "BytesValue" | "FloatValue" | "DoubleValue"
             | "Int32Value" | "UInt32Value" | "Int64Value" | "UInt64Value" => {
-                let field = of.get_field(1)?;
+                let field = message.get_field(1)?;
                 let value = self.read_scalar(&field.kind(), node);
-                value.map(|value| message_with(of, "value", value))
+                value.map(|value| message_with(message, "value", value))
             }
             _ => return None,
         })
@@ -83,7 +85,7 @@ impl Walk<'_> {
     /// right one.
     fn read_duration_or_timestamp(
         &mut self,
-        of: &MessageDescriptor,
+        descriptor: &MessageDescriptor,
         node: &Node,
         parse: fn(&str) -> Option<(i64, i32)>,
         expected: &str,
@@ -95,14 +97,18 @@ impl Walk<'_> {
         let Some((seconds, nanos)) = parsed else {
             return self.report_wrong_kind(node, expected);
         };
-        let mut message = message_with(of, "seconds", Value::I64(seconds));
+        let mut message = message_with(descriptor, "seconds", Value::I64(seconds));
         message.set_field_by_name("nanos", Value::I32(nanos));
         Some(message)
     }
 
     /// Reads a `FieldMask`: paths with commas between them. JSON has them in
     /// camel case, the message in the snake case of the `.proto` files.
-    fn read_field_mask(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    fn read_field_mask(
+        &mut self,
+        message: &MessageDescriptor,
+        node: &Node,
+    ) -> Option<DynamicMessage> {
         let Tree::String(text) = &node.value else {
             return self.report_wrong_kind(node, "a field mask such as user.displayName,photo");
         };
@@ -110,16 +116,16 @@ impl Walk<'_> {
         self.take(node.at, count * SCALAR)?;
         let paths = text.split(',').filter(|_| !text.is_empty());
         let paths = paths.map(|path| Value::String(to_snake_case(path)));
-        Some(message_with(of, "paths", Value::List(paths.collect())))
+        Some(message_with(message, "paths", Value::List(paths.collect())))
     }
 
     /// Reads a `Struct`: a mapping with values of any kind. An entry with a
     /// mistake is reported and left out.
-    fn read_struct(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    fn read_struct(&mut self, message: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
             return self.report_wrong_kind(node, "a mapping");
         };
-        let value_of = of.parent_pool().get_message_by_name(VALUE)?;
+        let value_of = message.parent_pool().get_message_by_name(VALUE)?;
 
         self.take(node.at, MESSAGE)?;
         let mut fields = HashMap::with_capacity(entries.len());
@@ -130,16 +136,20 @@ impl Walk<'_> {
             });
             fields.extend(value.map(|value| (MapKey::String(key), Value::Message(value))));
         }
-        Some(message_with(of, "fields", Value::Map(fields)))
+        Some(message_with(message, "fields", Value::Map(fields)))
     }
 
     /// Reads a `ListValue`: a list of values of any kind. An item with a
     /// mistake is reported and left out.
-    fn read_list_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    fn read_list_value(
+        &mut self,
+        message: &MessageDescriptor,
+        node: &Node,
+    ) -> Option<DynamicMessage> {
         let Tree::List(items) = &node.value else {
             return self.report_wrong_kind(node, "a list");
         };
-        let value_of = of.parent_pool().get_message_by_name(VALUE)?;
+        let value_of = message.parent_pool().get_message_by_name(VALUE)?;
 
         self.take(node.at, MESSAGE)?;
         let mut values = Vec::with_capacity(items.len());
@@ -147,21 +157,27 @@ impl Walk<'_> {
             let value = self.walk_at(Step::Index(index), |w| w.read_any_value(&value_of, item));
             values.extend(value.map(Value::Message));
         }
-        Some(message_with(of, "values", Value::List(values)))
+        Some(message_with(message, "values", Value::List(values)))
     }
 
     /// Reads a `google.protobuf.Value`: a value of any kind, with a field for
     /// each kind. A number without digits is reported: JSON has none.
-    fn read_any_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    fn read_any_value(
+        &mut self,
+        message: &MessageDescriptor,
+        node: &Node,
+    ) -> Option<DynamicMessage> {
         self.take(node.at, MESSAGE)?;
-        let pool = of.parent_pool();
+        let pool = message.parent_pool();
         Some(match &node.value {
-            Tree::Null => message_with(of, "null_value", Value::EnumNumber(0)),
-            Tree::Bool(value) => message_with(of, "bool_value", Value::Bool(*value)),
-            Tree::String(text) => message_with(of, "string_value", Value::String(text.clone())),
+            Tree::Null => message_with(message, "null_value", Value::EnumNumber(0)),
+            Tree::Bool(value) => message_with(message, "bool_value", Value::Bool(*value)),
+            Tree::String(text) => {
+                message_with(message, "string_value", Value::String(text.clone()))
+            }
             Tree::Number(text) | Tree::Float(text) => match text.parse::<f64>() {
                 Ok(number) if number.is_finite() => {
-                    message_with(of, "number_value", Value::F64(number))
+                    message_with(message, "number_value", Value::F64(number))
                 }
                 _ => {
                     let (value, kind) = (text.clone(), "number of JSON");
@@ -171,12 +187,12 @@ impl Walk<'_> {
             Tree::List(_) => {
                 let list = pool.get_message_by_name("google.protobuf.ListValue")?;
                 let inner = self.read_list_value(&list, node)?;
-                message_with(of, "list_value", Value::Message(inner))
+                message_with(message, "list_value", Value::Message(inner))
             }
             Tree::Map(_) => {
                 let map = pool.get_message_by_name("google.protobuf.Struct")?;
                 let inner = self.read_struct(&map, node)?;
-                message_with(of, "struct_value", Value::Message(inner))
+                message_with(message, "struct_value", Value::Message(inner))
             }
         })
     }
@@ -185,18 +201,18 @@ impl Walk<'_> {
 /// Turns a path such as `displayName` into `display_name`.
 fn to_snake_case(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len());
-    for c in camel.chars() {
-        if c.is_ascii_uppercase() {
+    for character in camel.chars() {
+        if character.is_ascii_uppercase() {
             snake.push('_');
         }
-        snake.push(c.to_ascii_lowercase());
+        snake.push(character.to_ascii_lowercase());
     }
     snake
 }
 
 /// Makes a message in which one field is set.
-fn message_with(of: &MessageDescriptor, field: &str, value: Value) -> DynamicMessage {
-    let mut message = DynamicMessage::new(of.clone());
+fn message_with(descriptor: &MessageDescriptor, field: &str, value: Value) -> DynamicMessage {
+    let mut message = DynamicMessage::new(descriptor.clone());
     message.set_field_by_name(field, value);
     message
 }

@@ -44,10 +44,10 @@ fn read_plain(text: &str) -> Value {
 
 /// Reads a boolean of YAML 1.1, in lower case, in upper case or capitalized.
 fn read_bool(text: &str) -> Option<bool> {
-    let rest = text.get(1..)?;
+    let remainder = text.get(1..)?;
     let is_lower = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase());
     let is_upper = |text: &str| text.bytes().all(|b| b.is_ascii_uppercase());
-    let is_capitalized = is_upper(&text[..1]) && (is_lower(rest) || is_upper(rest));
+    let is_capitalized = is_upper(&text[..1]) && (is_lower(remainder) || is_upper(remainder));
     if !is_lower(text) && !is_capitalized {
         return None;
     }

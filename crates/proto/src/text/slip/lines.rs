@@ -24,16 +24,16 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Takes the lines of a text whose parser gave up at a place.
-    pub(super) fn new(text: &'a str, at: Position) -> Self {
+    pub(super) fn new(text: &'a str, position: Position) -> Self {
         let numbered = (1..).zip(text.lines());
         let mut lines = numbered
             .map(|(number, text)| Line { number, text })
-            .filter(|line| line.number == at.line || line.has_contents());
+            .filter(|line| line.number == position.line || line.has_contents());
         let mut before = Vec::new();
         let mut line = None;
         let mut after = None;
         for next in lines.by_ref() {
-            match next.number.cmp(&at.line) {
+            match next.number.cmp(&position.line) {
                 std::cmp::Ordering::Less => before.push(next),
                 std::cmp::Ordering::Equal => line = Some(next),
                 std::cmp::Ordering::Greater => {
@@ -44,15 +44,15 @@ impl<'a> Lines<'a> {
         }
         let line = line.filter(Line::has_contents);
         Self {
-            at,
+            at: position,
             line,
             before,
             after,
         }
     }
 
-    /// Finds a tab in the indentation of the line, or of the next one: the error
-    /// of a text that goes on there is at its beginning.
+    /// Finds a tab in the indentation of the line, or of the next one: the
+    /// error of a text that goes on there is at its beginning.
     pub(super) fn tab(&self) -> Option<Position> {
         let line = self.line?;
         let lines = [Some(line), self.after];
@@ -65,15 +65,18 @@ impl<'a> Lines<'a> {
 
     /// Returns whether the line has a text at the place of the error.
     pub(super) fn has_here(&self, text: &str) -> bool {
-        let rest = self.line.map(|line| line.split_at(self.at.column).1);
-        rest.is_some_and(|rest| rest.starts_with(text))
+        let remainder = self.line.map(|line| line.split_at(self.at.column).1);
+        remainder.is_some_and(|remainder| remainder.starts_with(text))
     }
 
     /// Finds the slip that the character at the error tells of.
     pub(super) fn token(&self) -> Option<(Position, Slip)> {
         let line = self.line?;
-        let (before, rest) = line.split_at(self.at.column);
-        let word = rest.split([' ', '\t', ',', ']', '}']).next().unwrap_or("");
+        let (before, remainder) = line.split_at(self.at.column);
+        let word = remainder
+            .split([' ', '\t', ',', ']', '}'])
+            .next()
+            .unwrap_or("");
         let template = before.find("{{").filter(|_| !before.contains(['"', '\'']));
         if let Some(start) = template {
             return Some((line.position(start), Slip::Template));
@@ -81,11 +84,11 @@ impl<'a> Lines<'a> {
         if is_after_key(before) && before.ends_with('\t') {
             return Some((self.at, Slip::TabAfterColon));
         }
-        let slip = match rest.chars().next()? {
+        let slip = match remainder.chars().next()? {
             '*' if word == "*" || word.starts_with("*.") => Slip::Alias(word.to_owned()),
             '*' => Slip::Alias("*…".to_owned()),
             '@' if word.ends_with(':') => Slip::Key(word.trim_end_matches(':').to_owned()),
-            c @ ('@' | '`' | '%') => Slip::Reserved(c),
+            character @ ('@' | '`' | '%') => Slip::Reserved(character),
             '-' if is_after_key(before) => Slip::ListAfterKey,
             _ => return None,
         };
@@ -102,8 +105,8 @@ impl<'a> Lines<'a> {
         });
         missing_space.or_else(|| {
             let line = self.line?;
-            let (before, rest) = line.split_at(self.at.column);
-            let is_second = rest.starts_with(':') && before.contains(": ");
+            let (before, remainder) = line.split_at(self.at.column);
+            let is_second = remainder.starts_with(':') && before.contains(": ");
             is_second.then_some((self.at, Slip::SecondKey))
         })
     }
@@ -113,9 +116,9 @@ impl<'a> Lines<'a> {
         let line = self.line?;
         let above = *self.before.last()?;
         let indent = line.indent();
-        let at = line.position(indent);
+        let position = line.position(indent);
         if indent > above.contents() && above.has_value() {
-            return Some((at, Slip::BelowValue));
+            return Some((position, Slip::BelowValue));
         }
 
         let mut expected = Vec::new();
@@ -133,19 +136,20 @@ impl<'a> Lines<'a> {
         expected.reverse();
         let found = indent;
         let fits = expected.contains(&found) || expected.is_empty();
-        (!fits).then_some((at, Slip::Indentation { found, expected }))
+        (!fits).then_some((position, Slip::Indentation { found, expected }))
     }
 
-    /// Finds a line that is neither a key nor an item: the one before the error,
-    /// or the last one.
+    /// Finds a line that is neither a key nor an item: the one before the
+    /// error, or the last one.
     pub(super) fn no_colon(&self) -> Option<(Position, Slip)> {
         let above = *self.before.last()?;
         let text = above.text[above.contents()..].trim_end();
         // The name of a field, and no line of a key or a certificate.
         let is_word = text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         let is_item = above.contents() > above.indent();
-        let at = above.position(above.contents());
-        (is_word && !is_item && !text.is_empty()).then(|| (at, Slip::NoColon(text.to_owned())))
+        let position = above.position(above.contents());
+        (is_word && !is_item && !text.is_empty())
+            .then(|| (position, Slip::NoColon(text.to_owned())))
     }
 }
 
@@ -185,11 +189,11 @@ impl<'a> Line<'a> {
     /// Returns the byte at which the contents of the line begin, behind the
     /// dashes of items.
     fn contents(&self) -> usize {
-        let mut rest = self.text.trim_start_matches(' ');
-        while let Some(item) = rest.strip_prefix("- ") {
-            rest = item.trim_start_matches(' ');
+        let mut remainder = self.text.trim_start_matches(' ');
+        while let Some(item) = remainder.strip_prefix("- ") {
+            remainder = item.trim_start_matches(' ');
         }
-        self.text.len() - rest.len()
+        self.text.len() - remainder.len()
     }
 
     /// Returns whether the line has a key with a value that is complete.
@@ -205,20 +209,20 @@ impl<'a> Line<'a> {
     /// there is no space after it.
     fn key_without_space(&self) -> Option<(usize, String)> {
         let start = self.contents();
-        let rest = &self.text[start..];
-        let (key, len) = match rest.chars().next()? {
+        let remainder = &self.text[start..];
+        let (key, len) = match remainder.chars().next()? {
             quote @ ('"' | '\'') => {
-                let key = rest[1..].split(quote).next()?;
+                let key = remainder[1..].split(quote).next()?;
                 (key, key.len() + 2)
             }
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-                let key = &rest[..rest.find(|c| !is_part(c))?];
+                let key = &remainder[..remainder.find(|c| !is_part(c))?];
                 (key, key.len())
             }
             _ => return None,
         };
-        let value = rest.get(len..)?.strip_prefix(':')?;
+        let value = remainder.get(len..)?.strip_prefix(':')?;
         let begins_at_once = value.chars().next().is_some_and(|c| !c.is_whitespace());
         (begins_at_once && !value.starts_with("//")).then(|| (start + len, key.to_owned()))
     }

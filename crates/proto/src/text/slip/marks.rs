@@ -44,9 +44,9 @@ impl<'a> Marks<'a> {
             parent: 1,
             in_indent: true,
         };
-        while let Some(c) = marks.chars.peek().copied() {
+        while let Some(character) = marks.chars.peek().copied() {
             marks.note_end();
-            marks.read_token(c);
+            marks.read_token(character);
         }
         marks.note_end();
         marks
@@ -59,15 +59,17 @@ impl<'a> Marks<'a> {
 
     /// Returns the slip of the quote before the error, if it is about that one.
     fn quote_slip(&self) -> Option<(Position, Slip)> {
-        let (quote, at, after) = self.quoted?;
+        let (quote, position, after) = self.quoted?;
         match after {
-            None => Some((at, Slip::Quote(quote))),
+            None => Some((position, Slip::Quote(quote))),
             // It was closed by the quote that should have opened the next.
-            Some(after) if at.line < after.line && after.line == self.end.line => {
-                Some((at, Slip::Quote(quote)))
+            Some(after) if position.line < after.line && after.line == self.end.line => {
+                Some((position, Slip::Quote(quote)))
             }
             // The parser gave up at its beginning.
-            Some(after) if at == self.end && at.line < after.line => Some((at, Slip::Quote(quote))),
+            Some(after) if position == self.end && position.line < after.line => {
+                Some((position, Slip::Quote(quote)))
+            }
             Some(after) if self.goes_on(after) => Some((self.end, Slip::AfterQuote(quote))),
             Some(_) => None,
         }
@@ -86,13 +88,13 @@ impl<'a> Marks<'a> {
 
     /// Returns the slip of brackets around the error.
     fn bracket_slip(&self) -> Option<(Position, Slip)> {
-        if let Some((at, slip)) = &self.slip {
-            return Some((*at, slip.clone()));
+        if let Some((position, slip)) = &self.slip {
+            return Some((*position, slip.clone()));
         }
         let open_at_end = self.open_at_end.as_ref()?;
-        let &(bracket, at) = open_at_end.last()?;
-        match self.open.contains(&(bracket, at)) {
-            true => Some((at, Slip::Bracket(bracket))),
+        let &(bracket, position) = open_at_end.last()?;
+        match self.open.contains(&(bracket, position)) {
+            true => Some((position, Slip::Bracket(bracket))),
             false => Some((self.end, Slip::NoComma)),
         }
     }
@@ -106,8 +108,8 @@ impl<'a> Marks<'a> {
 
     /// Takes the next character.
     fn take(&mut self) -> Option<char> {
-        let c = self.chars.next()?;
-        match c {
+        let character = self.chars.next()?;
+        match character {
             '\n' => {
                 self.here.line += 1;
                 self.here.column = 1;
@@ -117,38 +119,38 @@ impl<'a> Marks<'a> {
             }
             _ => self.here.column += 1,
         }
-        Some(c)
+        Some(character)
     }
 
     /// Reads what begins with a character: a text in quotes, a bracket, a
     /// comment, a block of text, or a single character.
-    fn read_token(&mut self, c: char) {
+    fn read_token(&mut self, character: char) {
         let is_flow = !self.open.is_empty();
-        match c {
-            '"' | '\'' if self.begins => self.read_quoted(c),
+        match character {
+            '"' | '\'' if self.begins => self.read_quoted(character),
             '[' | '{' if self.begins => {
                 self.leave_indent();
-                self.open.push((c, self.here));
+                self.open.push((character, self.here));
                 self.take();
             }
-            ']' | '}' if is_flow || self.begins => self.close(c),
+            ']' | '}' if is_flow || self.begins => self.close(character),
             ',' if is_flow => {
                 self.take();
                 self.begins = true;
             }
             '#' if self.begins => self.skip_line(),
             '|' | '>' if self.begins && !is_flow => self.skip_block(),
-            _ => self.read_plain(c),
+            _ => self.read_plain(character),
         }
     }
 
     /// Reads one character outside of quotes.
-    fn read_plain(&mut self, c: char) {
-        let at = self.here;
+    fn read_plain(&mut self, character: char) {
+        let position = self.here;
         self.take();
         let before_space = self.chars.peek().is_none_or(|next| next.is_whitespace());
-        match c {
-            '-' if self.in_indent && before_space => self.parent = at.column,
+        match character {
+            '-' if self.in_indent && before_space => self.parent = position.column,
             ':' if before_space => self.begins = true,
             ' ' | '\t' => {
                 // A comment begins after a space.
@@ -156,10 +158,10 @@ impl<'a> Marks<'a> {
                     self.skip_line();
                 }
             }
-            c if c.is_whitespace() => {}
+            character if character.is_whitespace() => {}
             _ => {
                 if self.in_indent {
-                    self.parent = at.column;
+                    self.parent = position.column;
                 }
                 self.in_indent = false;
                 self.begins = false;
@@ -177,30 +179,37 @@ impl<'a> Marks<'a> {
 
     /// Closes the last bracket that is open.
     fn close(&mut self, close: char) {
-        let at = self.here;
+        let position = self.here;
         self.take();
         self.begins = false;
         let slip = match self.open.pop() {
             Some((open, _)) if closing(open) == close => return,
-            Some((open, opened)) => (opened, Slip::WrongBracket { open, close, at }),
-            None => (at, Slip::ClosesNothing(close)),
+            Some((open, start)) => (
+                start,
+                Slip::WrongBracket {
+                    open,
+                    close,
+                    at: position,
+                },
+            ),
+            None => (position, Slip::ClosesNothing(close)),
         };
-        if at <= self.end {
+        if position <= self.end {
             self.slip.get_or_insert(slip);
         }
     }
 
     /// Reads a text in quotes, up to the end of the text if it is not closed.
     fn read_quoted(&mut self, quote: char) {
-        let at = self.here;
+        let position = self.here;
         self.leave_indent();
         self.take();
         let mut is_closed = false;
-        while let Some(c) = self.take() {
-            match c {
+        while let Some(character) = self.take() {
+            match character {
                 '\\' if quote == '"' => drop(self.take()),
                 '\'' if quote == '\'' && self.chars.peek() == Some(&'\'') => drop(self.take()),
-                c if c == quote => {
+                character if character == quote => {
                     is_closed = true;
                     break;
                 }
@@ -209,8 +218,8 @@ impl<'a> Marks<'a> {
         }
         self.begins = false;
         self.in_indent = false;
-        if at <= self.end {
-            self.quoted = Some((quote, at, is_closed.then_some(self.here)));
+        if position <= self.end {
+            self.quoted = Some((quote, position, is_closed.then_some(self.here)));
         }
     }
 

@@ -109,10 +109,10 @@ pub enum Slip {
 
 /// Finds the slip that made a text in YAML unreadable at a place. `None` if it
 /// is none of the usual ones.
-pub(super) fn find(text: &str, at: Position) -> Option<(Position, Slip)> {
-    let lines = Lines::new(text, at);
-    let tab = lines.tab().map(|at| (at, Slip::Tab));
-    let by_tokens = || Marks::read(text, at).slip();
+pub(super) fn find(text: &str, position: Position) -> Option<(Position, Slip)> {
+    let lines = Lines::new(text, position);
+    let tab = lines.tab().map(|position| (position, Slip::Tab));
+    let by_tokens = || Marks::read(text, position).slip();
     tab.or_else(|| lines.token())
         .or_else(by_tokens)
         .or_else(|| lines.colon())
@@ -121,13 +121,13 @@ pub(super) fn find(text: &str, at: Position) -> Option<(Position, Slip)> {
 }
 
 /// Finds a template around a mapping, by its second brace, which is at a place.
-pub(super) fn find_template(text: &str, at: Position) -> Option<(Position, Slip)> {
-    let at = Position {
-        column: at.column.checked_sub(1)?,
-        ..at
+pub(super) fn find_template(text: &str, position: Position) -> Option<(Position, Slip)> {
+    let position = Position {
+        column: position.column.checked_sub(1)?,
+        ..position
     };
-    let is_template = Lines::new(text, at).has_here("{{");
-    is_template.then_some((at, Slip::Template))
+    let is_template = Lines::new(text, position).has_here("{{");
+    is_template.then_some((position, Slip::Template))
 }
 
 /// Returns the bracket that closes another.

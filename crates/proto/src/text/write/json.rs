@@ -11,22 +11,22 @@ pub(super) fn print(node: &Node) -> String {
 }
 
 /// Appends a value; `indent` is the level of the line on which it begins.
-fn put_value(value: &Value, indent: usize, out: &mut String) {
+fn put_value(value: &Value, indent: usize, output: &mut String) {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Number(text) | Value::Float(text) => out.push_str(text),
-        Value::String(text) => put_string(text, out),
-        Value::List(list) if list.is_empty() => out.push_str("[]"),
-        Value::Map(map) if map.is_empty() => out.push_str("{}"),
-        Value::List(list) => put_items('[', ']', list, indent, out, |item, out| {
-            put_value(&item.value, indent + 1, out);
+        Value::Null => output.push_str("null"),
+        Value::Bool(true) => output.push_str("true"),
+        Value::Bool(false) => output.push_str("false"),
+        Value::Number(text) | Value::Float(text) => output.push_str(text),
+        Value::String(text) => put_string(text, output),
+        Value::List(list) if list.is_empty() => output.push_str("[]"),
+        Value::Map(map) if map.is_empty() => output.push_str("{}"),
+        Value::List(list) => put_items('[', ']', list, indent, output, |item, output| {
+            put_value(&item.value, indent + 1, output);
         }),
-        Value::Map(map) => put_items('{', '}', map, indent, out, |entry, out| {
-            put_string(&entry.key, out);
-            out.push_str(": ");
-            put_value(&entry.node.value, indent + 1, out);
+        Value::Map(map) => put_items('{', '}', map, indent, output, |entry, output| {
+            put_string(&entry.key, output);
+            output.push_str(": ");
+            put_value(&entry.node.value, indent + 1, output);
         }),
     }
 }
@@ -39,37 +39,40 @@ fn put_items<T>(
     close: char,
     items: &[T],
     indent: usize,
-    out: &mut String,
+    output: &mut String,
     mut put_item: impl FnMut(&T, &mut String),
 ) {
-    out.push(open);
+    output.push(open);
     for (index, item) in items.iter().enumerate() {
-        out.push_str(if index == 0 { "\n" } else { ",\n" });
-        out.extend(std::iter::repeat_n("  ", indent + 1));
-        put_item(item, out);
+        output.push_str(if index == 0 { "\n" } else { ",\n" });
+        output.extend(std::iter::repeat_n("  ", indent + 1));
+        put_item(item, output);
     }
-    out.push('\n');
-    out.extend(std::iter::repeat_n("  ", indent));
-    out.push(close);
+    output.push('\n');
+    output.extend(std::iter::repeat_n("  ", indent));
+    output.push(close);
 }
 
 /// Appends a text in quotes, with escapes where it needs them, in a form that
 /// is also a double-quoted scalar of YAML.
-pub(super) fn put_string(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
+pub(super) fn put_string(text: &str, output: &mut String) {
+    output.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => output.push_str("\\\""),
+            '\\' => output.push_str("\\\\"),
+            '\n' => output.push_str("\\n"),
+            '\r' => output.push_str("\\r"),
+            '\t' => output.push_str("\\t"),
             // Control characters, and what YAML takes for a line break or a mark.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            character
+                if character.is_control()
+                    || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') =>
+            {
+                output.push_str(&format!("\\u{:04x}", u32::from(character)));
             }
-            c => out.push(c),
+            character => output.push(character),
         }
     }
-    out.push('"');
+    output.push('"');
 }

@@ -17,8 +17,8 @@ use crate::{
 /// Writes a message as a tree, in the form that its type has in JSON. `depth`
 /// counts the messages around it, through every `Any`.
 pub(super) fn write_message(message: &DynamicMessage, depth: usize) -> Node {
-    let of = message.descriptor();
-    let well_known_name = of.full_name().strip_prefix("google.protobuf.");
+    let descriptor = message.descriptor();
+    let well_known_name = descriptor.full_name().strip_prefix("google.protobuf.");
     let own_form = well_known_name.and_then(|name| write_well_known(name, message, depth));
     own_form.unwrap_or_else(|| write_fields(message, depth))
 }
@@ -37,7 +37,9 @@ fn write_fields(message: &DynamicMessage, depth: usize) -> Node {
 pub(super) fn add_type(url: &str, node: Node) -> Node {
     let mut entries = vec![Entry::new(TYPE, Value::String(url.to_owned()))];
     match (node.value, descriptor::message(url)) {
-        (Value::Map(fields), Some(of)) if !has_own_form(&of) => entries.extend(fields),
+        (Value::Map(fields), Some(descriptor)) if !has_own_form(&descriptor) => {
+            entries.extend(fields)
+        }
         (value, _) => entries.push(Entry::new(VALUE, value)),
     }
     Node::new(Value::Map(entries))
@@ -95,8 +97,10 @@ fn write_single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
 /// by its number. The value of `NullValue` is null.
 fn write_enum(kind: &Kind, number: i32) -> Value {
     let defined = match kind {
-        Kind::Enum(of) if of.full_name() == "google.protobuf.NullValue" => return Value::Null,
-        Kind::Enum(of) => of.get_value(number),
+        Kind::Enum(descriptor) if descriptor.full_name() == "google.protobuf.NullValue" => {
+            return Value::Null;
+        }
+        Kind::Enum(descriptor) => descriptor.get_value(number),
         _ => None,
     };
     match defined {
@@ -177,8 +181,9 @@ fn write_any(message: &DynamicMessage, depth: usize) -> Node {
         return Node::new(Value::Map(Vec::new()));
     };
 
-    let of = descriptor::message(&url).filter(|_| depth < MAX_DEPTH);
-    let decoded = of.and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+    let descriptor = descriptor::message(&url).filter(|_| depth < MAX_DEPTH);
+    let decoded =
+        descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body.clone()).ok());
     match decoded {
         Some(inner) => add_type(&url, write_message(&inner, depth + 1)),
         None => {
@@ -201,14 +206,14 @@ fn seconds_and_nanos(message: &DynamicMessage) -> Option<(i64, i32)> {
 fn to_camel_case(path: &str) -> String {
     let mut is_after_underscore = false;
     let mut camel = String::with_capacity(path.len());
-    for c in path.chars() {
-        match c {
+    for character in path.chars() {
+        match character {
             '_' => is_after_underscore = true,
-            c if is_after_underscore => {
-                camel.extend(c.to_uppercase());
+            character if is_after_underscore => {
+                camel.extend(character.to_uppercase());
                 is_after_underscore = false;
             }
-            c => camel.push(c),
+            character => camel.push(character),
         }
     }
     camel

@@ -15,81 +15,81 @@ pub(super) fn print(node: &Node) -> String {
 
 /// Appends a value in block style, a scalar on one line. Its first line is
 /// indented already; the lines after that are indented by `indent` levels.
-fn put_block(value: &Value, indent: usize, out: &mut String) {
+fn put_block(value: &Value, indent: usize, output: &mut String) {
     match value {
         Value::List(list) if !list.is_empty() => {
             for (index, item) in list.iter().enumerate() {
-                pad(if index == 0 { 0 } else { indent }, out);
-                out.push_str("- ");
-                put_block(&item.value, indent + 1, out);
-                end_line(out);
+                pad(if index == 0 { 0 } else { indent }, output);
+                output.push_str("- ");
+                put_block(&item.value, indent + 1, output);
+                end_line(output);
             }
         }
         Value::Map(map) if !map.is_empty() => {
             for (index, entry) in map.iter().enumerate() {
-                pad(if index == 0 { 0 } else { indent }, out);
-                put_scalar(&entry.key, out);
-                out.push(':');
-                put_entry_value(&entry.node.value, indent, out);
-                end_line(out);
+                pad(if index == 0 { 0 } else { indent }, output);
+                put_scalar(&entry.key, output);
+                output.push(':');
+                put_entry_value(&entry.node.value, indent, output);
+                end_line(output);
             }
         }
-        other => put_flat(other, out),
+        other => put_flat(other, output),
     }
 }
 
 /// Appends the value of a key, after the colon: a collection on the lines below
 /// it, anything else on the same line. `indent` is the level of the key.
-fn put_entry_value(value: &Value, indent: usize, out: &mut String) {
+fn put_entry_value(value: &Value, indent: usize, output: &mut String) {
     match value {
         // A list stands under its key, not further in.
         Value::List(list) if !list.is_empty() => {
-            out.push('\n');
-            pad(indent, out);
-            put_block(value, indent, out);
+            output.push('\n');
+            pad(indent, output);
+            put_block(value, indent, output);
         }
         Value::Map(map) if !map.is_empty() => {
-            out.push('\n');
-            pad(indent + 1, out);
-            put_block(value, indent + 1, out);
+            output.push('\n');
+            pad(indent + 1, output);
+            put_block(value, indent + 1, output);
         }
         other => {
-            out.push(' ');
-            put_flat(other, out);
+            output.push(' ');
+            put_flat(other, output);
         }
     }
 }
 
-fn pad(indent: usize, out: &mut String) {
-    out.extend(std::iter::repeat_n("  ", indent));
+fn pad(indent: usize, output: &mut String) {
+    output.extend(std::iter::repeat_n("  ", indent));
 }
 
 /// Ends the line, unless a value inside has done that.
-fn end_line(out: &mut String) {
-    if !out.ends_with('\n') {
-        out.push('\n');
+fn end_line(output: &mut String) {
+    if !output.ends_with('\n') {
+        output.push('\n');
     }
 }
 
 /// Appends a value that fits on one line: a scalar, or an empty collection.
-fn put_flat(value: &Value, out: &mut String) {
+fn put_flat(value: &Value, output: &mut String) {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Number(text) => out.push_str(text),
+        Value::Null => output.push_str("null"),
+        Value::Bool(value) => output.push_str(if *value { "true" } else { "false" }),
+        Value::Number(text) => output.push_str(text),
         Value::Float(text) => {
-            out.push_str("!!float ");
-            out.push_str(text);
+            output.push_str("!!float ");
+            output.push_str(text);
         }
-        Value::String(text) => put_scalar(text, out),
-        Value::List(_) => out.push_str("[]"),
-        Value::Map(_) => out.push_str("{}"),
+        Value::String(text) => put_scalar(text, output),
+        Value::List(_) => output.push_str("[]"),
+        Value::Map(_) => output.push_str("{}"),
     }
 }
 
 /// Appends a text: without quotes only if no reader of YAML, old or new, could
 /// take it for anything but this text.
-fn put_scalar(text: &str, out: &mut String) {
+fn put_scalar(text: &str, output: &mut String) {
     const WORDS: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let has_plain_start =
         text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
@@ -97,8 +97,8 @@ fn put_scalar(text: &str, out: &mut String) {
     let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
 
     if has_plain_start && text.chars().all(is_plain) && !is_word {
-        out.push_str(text);
+        output.push_str(text);
     } else {
-        put_string(text, out);
+        put_string(text, output);
     }
 }

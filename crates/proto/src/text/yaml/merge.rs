@@ -26,14 +26,14 @@ pub(super) fn merge_entries(
     // One set for all of them: there may be as many mappings as entries.
     let mut known: HashSet<String> = entries.iter().map(|e| e.key.clone()).collect();
     for merge in merges {
-        let at = merge.at;
+        let position = merge.at;
         let sources = match merge.value {
             Value::List(list) => list,
             value => vec![Node { value, ..merge }],
         };
         for source in sources {
             let Value::Map(merged) = source.value else {
-                return Err((at, Problem::BadMerge));
+                return Err((position, Problem::BadMerge));
             };
             let added = merged.into_iter();
             entries.extend(added.filter(|e| known.insert(e.key.clone())));

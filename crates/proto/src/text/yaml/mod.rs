@@ -60,18 +60,20 @@ pub(super) fn parse(text: &str, limits: &Limits, schema: Schema) -> Result<Parse
 /// Makes the mistake of a text that is no YAML: a slip at its place, or else
 /// the words of the parser.
 fn explain(text: &str, error: &ScanError) -> Fault {
-    let at = position(error.marker());
-    match slip::find(text, at) {
-        Some((at, slip)) => (at, Problem::Slip(slip)),
-        None => (at, Problem::Syntax(error.info().to_owned())),
+    let position = position(error.marker());
+    match slip::find(text, position) {
+        Some((position, slip)) => (position, Problem::Slip(slip)),
+        None => (position, Problem::Syntax(error.info().to_owned())),
     }
 }
 
 /// Explains a key that is a mapping: it may be a template.
-fn explain_key(text: &str, (at, problem): Fault) -> Fault {
-    match slip::find_template(text, at) {
-        Some((at, slip)) if matches!(problem, Problem::BadKey(_)) => (at, Problem::Slip(slip)),
-        _ => (at, problem),
+fn explain_key(text: &str, (position, problem): Fault) -> Fault {
+    match slip::find_template(text, position) {
+        Some((position, slip)) if matches!(problem, Problem::BadKey(_)) => {
+            (position, Problem::Slip(slip))
+        }
+        _ => (position, problem),
     }
 }
 
@@ -150,23 +152,30 @@ impl<'a> Builder<'a> {
 
     /// Handles one event of the parser, which is at `at`: values are added to
     /// the collection around them, and a collection when it ends.
-    fn handle_event(&mut self, event: Event<'_>, at: Position) -> Result<(), Fault> {
-        let here = |problem| (at, problem);
+    fn handle_event(&mut self, event: Event<'_>, position: Position) -> Result<(), Fault> {
+        let here = |problem| (position, problem);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.budget.take_scalar().map_err(here)?;
                 let tag = tag.as_deref();
                 let value = self.schema.read(&text, style, tag).map_err(here)?;
                 if anchor == NO_ANCHOR && self.awaits_key() {
-                    self.open_key(at, &text, &value, tag);
+                    self.open_key(position, &text, &value, tag);
                     return Ok(());
                 }
-                self.note_octal(at, &text, &value);
-                self.add_value(Node { at, value }, anchor).map_err(here)
+                self.note_octal(position, &text, &value);
+                self.add_value(
+                    Node {
+                        at: position,
+                        value,
+                    },
+                    anchor,
+                )
+                .map_err(here)
             }
             Event::SequenceStart(anchor, _) => {
                 let open = Open::List(Vec::new());
-                self.open_collection(at, anchor, open).map_err(here)
+                self.open_collection(position, anchor, open).map_err(here)
             }
             Event::MappingStart(anchor, _) => {
                 let open = Open::Map {
@@ -174,9 +183,9 @@ impl<'a> Builder<'a> {
                     key: None,
                     merges: Vec::new(),
                 };
-                self.open_collection(at, anchor, open).map_err(here)
+                self.open_collection(position, anchor, open).map_err(here)
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close_collection(at),
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(position),
             Event::Alias(anchor) => {
                 let node = self.expand_alias(anchor).map_err(here)?;
                 self.add_value(node, NO_ANCHOR).map_err(here)
@@ -197,14 +206,14 @@ impl<'a> Builder<'a> {
 
     /// Takes a scalar as the key of the innermost mapping, as it is written:
     /// `yes` and `010` are such texts. One that is null has no text of its own.
-    fn open_key(&mut self, at: Position, text: &str, value: &Value, tag: Option<&Tag>) {
+    fn open_key(&mut self, position: Position, text: &str, value: &Value, tag: Option<&Tag>) {
         let text = match value {
             Value::Null => "null",
             _ => text,
         };
         if let Some(Open::Map { key, .. }) = self.levels.last_mut().map(|level| &mut level.open) {
             *key = Some(Key {
-                at,
+                at: position,
                 text: text.to_owned(),
                 is_ignored: tag.is_some_and(|tag| tag.handle == "!" && tag.suffix == IGNORE),
             });
@@ -212,32 +221,46 @@ impl<'a> Builder<'a> {
     }
 
     /// Notes a number that is octal for Envoy, but hardly for its author.
-    fn note_octal(&mut self, at: Position, text: &str, value: &Value) {
+    fn note_octal(&mut self, position: Position, text: &str, value: &Value) {
         let innermost = self.levels.last().map(|level| &level.open);
         let is_mode =
             matches!(innermost, Some(Open::Map { key: Some(key), .. }) if key.text == MODE);
         if self.schema != Schema::Envoy || is_mode || self.octals.len() >= self.limits.errors {
             return;
         }
-        let note = octal(text, value).map(|problem| (at, problem));
+        let note = octal(text, value).map(|problem| (position, problem));
         self.octals.extend(note);
     }
 
     /// Begins a collection; one level too many is a mistake.
-    fn open_collection(&mut self, at: Position, anchor: usize, open: Open) -> Result<(), Problem> {
+    fn open_collection(
+        &mut self,
+        position: Position,
+        anchor: usize,
+        open: Open,
+    ) -> Result<(), Problem> {
         let max = self.limits.depth;
         if self.levels.len() >= max {
             return Err(Problem::TooDeep { max });
         }
         self.budget.take_collection()?;
-        self.levels.push(Level { at, anchor, open });
+        self.levels.push(Level {
+            at: position,
+            anchor,
+            open,
+        });
         Ok(())
     }
 
     /// Ends the innermost collection, and adds it to the one around it. Merge
     /// keys of a mapping are resolved then.
     fn close_collection(&mut self, end: Position) -> Result<(), Fault> {
-        let Some(Level { at, anchor, open }) = self.levels.pop() else {
+        let Some(Level {
+            at: position,
+            anchor,
+            open,
+        }) = self.levels.pop()
+        else {
             let problem = Problem::Syntax("a collection ends that never began".into());
             return Err((end, problem));
         };
@@ -248,8 +271,14 @@ impl<'a> Builder<'a> {
                 entries, merges, ..
             } => Value::Map(merge_entries(entries, merges)?),
         };
-        self.add_value(Node { at, value }, anchor)
-            .map_err(|problem| (at, problem))
+        self.add_value(
+            Node {
+                at: position,
+                value,
+            },
+            anchor,
+        )
+        .map_err(|problem| (position, problem))
     }
 
     /// Returns a copy of the value that an alias stands for. One that passes
@@ -292,7 +321,15 @@ impl<'a> Builder<'a> {
                 }
                 Some(key) if key.is_ignored => {}
                 Some(key) if key.text == MERGE => merges.push(node),
-                Some(Key { at, text: key, .. }) => entries.push(Entry { at, key, node }),
+                Some(Key {
+                    at: position,
+                    text: key,
+                    ..
+                }) => entries.push(Entry {
+                    at: position,
+                    key,
+                    node,
+                }),
             },
         }
         Ok(())

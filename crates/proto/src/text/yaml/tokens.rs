@@ -19,15 +19,15 @@ pub(super) fn cost(text: &str, limits: &Limits) -> Result<u64, Fault> {
         return Ok(0);
     }
     let mut total = 0;
-    let mut at = Position::START;
+    let mut position = Position::START;
     for byte in text.bytes() {
         total += cost_of(byte);
         if total > limits.memory {
             let max = limits.memory;
-            return Err((at, Problem::TooHeavy { max }));
+            return Err((position, Problem::TooHeavy { max }));
         }
         if byte == b'\n' {
-            at.line += 1;
+            position.line += 1;
         }
     }
     Ok(total)

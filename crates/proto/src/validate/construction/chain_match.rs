@@ -49,14 +49,14 @@ fn keys_of(chain: &DynamicMessage) -> Vec<(Vec<u8>, Option<String>)> {
     let Some(chain_match) = inner(chain, "filter_chain_match") else {
         return vec![(Vec::new(), None)];
     };
-    let mut rest = chain_match.clone();
-    rest.clear_field_by_name(SERVER_NAMES);
-    let rest = rest.encode_to_vec();
+    let mut remainder = chain_match.clone();
+    remainder.clear_field_by_name(SERVER_NAMES);
+    let remainder = remainder.encode_to_vec();
 
     let names = texts(chain_match, SERVER_NAMES).map(str::to_ascii_lowercase);
-    let keys: Vec<_> = names.map(|name| (rest.clone(), Some(name))).collect();
+    let keys: Vec<_> = names.map(|name| (remainder.clone(), Some(name))).collect();
     match keys.is_empty() {
-        true => vec![(rest, None)],
+        true => vec![(remainder, None)],
         false => keys,
     }
 }

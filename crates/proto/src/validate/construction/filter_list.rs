@@ -106,8 +106,9 @@ fn config_type(filter: &DynamicMessage) -> Option<String> {
     if !is_typed_struct {
         return Some(name.to_owned()).filter(|name| !name.is_empty());
     }
-    let of = descriptor::message(&type_url);
-    let typed_struct = of.and_then(|of| DynamicMessage::decode(of, body).ok());
+    let descriptor = descriptor::message(&type_url);
+    let typed_struct =
+        descriptor.and_then(|descriptor| DynamicMessage::decode(descriptor, body).ok());
     let inner_type = typed_struct.map(|typed| full_name(text(&typed, "type_url")).to_owned());
     // One that cannot be read is reported elsewhere.
     Some(inner_type.unwrap_or_default())

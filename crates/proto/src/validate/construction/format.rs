@@ -89,7 +89,9 @@ fn command_len(text: &str) -> Option<usize> {
 
     // The parameters may have parentheses: the first that fits ends them.
     let mut ends = after_name.match_indices(')');
-    ends.find_map(|(at, _)| Some(name_len + at + 1 + end_len(&after_name[at + 1..])?))
+    ends.find_map(|(position, _)| {
+        Some(name_len + position + 1 + end_len(&after_name[position + 1..])?)
+    })
 }
 
 /// Returns the length of the end of a command, such as `:10%`.

@@ -24,16 +24,19 @@ pub(super) fn report_at(
     parts: &[Part],
     rejected: Rejected,
 ) {
-    let mut of = Some(message.descriptor());
+    let mut descriptor = Some(message.descriptor());
     let mut steps = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
             Part::Index(index) => steps.push(Step::Index(*index)),
             Part::Field(name) => {
-                let Some(field) = of.as_ref().and_then(|of| of.get_field_by_name(name)) else {
+                let Some(field) = descriptor
+                    .as_ref()
+                    .and_then(|descriptor| descriptor.get_field_by_name(name))
+                else {
                     break;
                 };
-                of = field.kind().as_message().cloned();
+                descriptor = field.kind().as_message().cloned();
                 steps.push(Step::Field(field));
             }
         }

@@ -71,9 +71,9 @@ impl Scan<'_> {
         let mut open_groups = 0_usize;
         // Whether there is nothing yet that could be repeated.
         let mut is_start = true;
-        while let Some(c) = self.take() {
+        while let Some(character) = self.take() {
             let was_start = std::mem::take(&mut is_start);
-            match c {
+            match character {
                 '\\' => self.skip_escape()?,
                 '[' => self.skip_class()?,
                 '(' => {
@@ -86,7 +86,7 @@ impl Scan<'_> {
                 }
                 '|' => is_start = true,
                 // A `?` after a parenthesis is of the group's own syntax.
-                '*' | '+' if was_start => return Err(RegexFault::Repetition(c)),
+                '*' | '+' if was_start => return Err(RegexFault::Repetition(character)),
                 _ => {}
             }
         }

@@ -101,24 +101,24 @@ impl Format {
     pub fn new(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut literal = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('%') {
-            literal.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix('%') {
+        let mut remainder = text;
+        while let Some(at) = remainder.find('%') {
+            literal.push_str(&remainder[..at]);
+            remainder = &remainder[at + 1..];
+            if let Some(after) = remainder.strip_prefix('%') {
                 literal.push('%');
-                rest = after;
+                remainder = after;
                 continue;
             }
-            let end =
-                end_of(rest).ok_or("a `%` begins an operator that does not end; write `%%`")?;
+            let end = end_of(remainder)
+                .ok_or("a `%` begins an operator that does not end; write `%%`")?;
             if !literal.is_empty() {
                 parts.push(Part::Literal(std::mem::take(&mut literal).into()));
             }
-            parts.push(parse(&rest[..end])?);
-            rest = &rest[end + 1..];
+            parts.push(parse(&remainder[..end])?);
+            remainder = &remainder[end + 1..];
         }
-        literal.push_str(rest);
+        literal.push_str(remainder);
         if !literal.is_empty() {
             parts.push(Part::Literal(literal.into()));
         }
@@ -161,25 +161,25 @@ fn end_of(text: &str) -> Option<usize> {
 }
 
 fn parse(text: &str) -> Result<Part, String> {
-    let (name, rest) = match text.find(['(', ':']) {
+    let (name, remainder) = match text.find(['(', ':']) {
         Some(at) => text.split_at(at),
         None => (text, ""),
     };
-    let (argument, rest) = match rest.strip_prefix('(') {
-        Some(rest) => {
-            let (argument, rest) = rest.rsplit_once(')').ok_or("a `(` is not closed")?;
-            (Some(argument), rest)
+    let (argument, remainder) = match remainder.strip_prefix('(') {
+        Some(remainder) => {
+            let (argument, remainder) = remainder.rsplit_once(')').ok_or("a `(` is not closed")?;
+            (Some(argument), remainder)
         }
-        None => (None, rest),
+        None => (None, remainder),
     };
-    let max = match rest.strip_prefix(':') {
+    let max = match remainder.strip_prefix(':') {
         Some(number) => Some(
             number
                 .parse()
                 .map_err(|_| format!("{number:?} is no length"))?,
         ),
-        None if rest.is_empty() => None,
-        None => return Err(format!("{rest:?} follows an operator")),
+        None if remainder.is_empty() => None,
+        None => return Err(format!("{remainder:?} follows an operator")),
     };
     let operator = Operator::parse(name, argument)
         .map_err(|problem| format!("the operator %{text}% {problem}"))?;

@@ -170,10 +170,10 @@ impl Operator {
     fn of_address(name: &str, argument: Option<&str>) -> Result<Option<Self>, String> {
         let mut ends = ENDS.iter();
         let found = ends.find_map(|(start, end)| Some((end, name.strip_prefix(start)?)));
-        let Some((end, rest)) = found else {
+        let Some((end, remainder)) = found else {
             return Ok(None);
         };
-        let shown = match (rest, argument) {
+        let shown = match (remainder, argument) {
             ("_ADDRESS", None) => Shown::All,
             ("_PORT", None) => Shown::Port,
             ("_ADDRESS_WITHOUT_PORT", argument) => Shown::Address(mask(argument)?),

@@ -126,31 +126,31 @@ fn push_letters(pieces: &mut Vec<Piece>, letters: &str) {
     );
 }
 
-fn write_letter(out: &mut String, letter: char, day: &Day, seconds: u64) {
+fn write_letter(output: &mut String, letter: char, day: &Day, seconds: u64) {
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     // Writing to a String does not fail.
     let _ = match letter {
-        'Y' => write!(out, "{}", day.year),
-        'C' => write!(out, "{:02}", day.year / 100),
-        'y' => write!(out, "{:02}", day.year % 100),
-        'm' => write!(out, "{:02}", day.month + 1),
-        'd' => write!(out, "{:02}", day.day),
-        'e' => write!(out, "{:2}", day.day),
-        'j' => write!(out, "{:03}", day.of_year + 1),
-        'H' => write!(out, "{hour:02}"),
-        'I' => write!(out, "{:02}", (hour + 11) % 12 + 1),
-        'p' => write!(out, "{}", if hour < 12 { "AM" } else { "PM" }),
-        'M' => write!(out, "{minute:02}"),
-        'S' => write!(out, "{second:02}"),
-        's' => write!(out, "{seconds}"),
-        'B' => write!(out, "{}", MONTHS[day.month]),
-        'b' | 'h' => write!(out, "{}", &MONTHS[day.month][..3]),
-        'A' => write!(out, "{}", DAYS[day.of_week]),
-        'a' => write!(out, "{}", &DAYS[day.of_week][..3]),
-        'u' => write!(out, "{}", (day.of_week + 6) % 7 + 1),
-        'w' => write!(out, "{}", day.of_week),
-        'z' => write!(out, "+0000"),
-        _ => write!(out, "UTC"),
+        'Y' => write!(output, "{}", day.year),
+        'C' => write!(output, "{:02}", day.year / 100),
+        'y' => write!(output, "{:02}", day.year % 100),
+        'm' => write!(output, "{:02}", day.month + 1),
+        'd' => write!(output, "{:02}", day.day),
+        'e' => write!(output, "{:2}", day.day),
+        'j' => write!(output, "{:03}", day.of_year + 1),
+        'H' => write!(output, "{hour:02}"),
+        'I' => write!(output, "{:02}", (hour + 11) % 12 + 1),
+        'p' => write!(output, "{}", if hour < 12 { "AM" } else { "PM" }),
+        'M' => write!(output, "{minute:02}"),
+        'S' => write!(output, "{second:02}"),
+        's' => write!(output, "{seconds}"),
+        'B' => write!(output, "{}", MONTHS[day.month]),
+        'b' | 'h' => write!(output, "{}", &MONTHS[day.month][..3]),
+        'A' => write!(output, "{}", DAYS[day.of_week]),
+        'a' => write!(output, "{}", &DAYS[day.of_week][..3]),
+        'u' => write!(output, "{}", (day.of_week + 6) % 7 + 1),
+        'w' => write!(output, "{}", day.of_week),
+        'z' => write!(output, "+0000"),
+        _ => write!(output, "UTC"),
     };
 }
 

@@ -19,8 +19,8 @@ fn text(value: impl Into<String>) -> Bytes<'static> {
 }
 
 impl Operator {
-    pub(super) fn write(&self, context: &FormatContext<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.value(context));
+    pub(super) fn write(&self, context: &FormatContext<'_>, output: &mut Vec<u8>) {
+        output.extend_from_slice(&self.value(context));
     }
 
     fn value<'v>(&'v self, context: &FormatContext<'v>) -> Bytes<'v> {
@@ -145,8 +145,8 @@ fn server_name<'v>(first: NameOrder, source: Source, context: &FormatContext<'v>
 /// Undoes `%20` and the like. What is no such escape stays.
 fn decode(query: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(query.len());
-    let mut rest = query.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
+    let mut remainder = query.as_bytes();
+    while let Some((byte, after)) = remainder.split_first() {
         let digits = after
             .get(..2)
             .and_then(|digits| str::from_utf8(digits).ok());
@@ -155,11 +155,11 @@ fn decode(query: &str) -> Vec<u8> {
         match escaped.filter(|_| *byte == b'%') {
             Some(escaped) => {
                 out.push(escaped);
-                rest = &after[2..];
+                remainder = &after[2..];
             }
             None => {
                 out.push(*byte);
-                rest = after;
+                remainder = after;
             }
         }
     }

@@ -1,0 +1,83 @@
+//! The subscriptions that concern a name: those by name, and the cursor that
+//! covers it.
+
+use std::sync::Arc;
+
+use super::client_cache::same_variant;
+use super::{Subscription, SubscriptionKey, TypeStream};
+use crate::database::{Choice, Database};
+use crate::name::Name;
+use crate::resource::Resource;
+
+/// A subscription that concerns a name: a subscription by name, or a cursor
+/// that covers the name.
+pub(super) struct MatchingSubscription {
+    /// `None` for a cursor.
+    pub(super) named: Option<(SubscriptionKey, Subscription)>,
+    pub(super) choice: Choice,
+    pub(super) resend: bool,
+}
+
+impl MatchingSubscription {
+    /// Whether the subscription is by name and was in the first request of a
+    /// client that reconnected.
+    pub(super) fn is_resumed(&self) -> bool {
+        let subscription = self.named.map(|(_, subscription)| subscription);
+        subscription.is_some_and(|subscription| subscription.is_resumed)
+    }
+}
+
+impl TypeStream {
+    /// Returns the subscriptions of a name, and the cursor that covers it. The
+    /// cursor is left out beside a plain name, which matches the same resource.
+    pub(super) fn matching_subscriptions(
+        &self,
+        db: &mut Database,
+        name: &Name,
+    ) -> Vec<MatchingSubscription> {
+        let mut matching = Vec::new();
+        for (key, subscription) in self.subscriptions_of(db, name) {
+            matching.push(MatchingSubscription {
+                named: Some((key, subscription)),
+                choice: self.choice_without_error(db, key),
+                resend: subscription.resend,
+            });
+        }
+        if let Some(choice) = self.cursor_choice(db, name) {
+            let mut keys = matching
+                .iter()
+                .filter_map(|subscription| Some(subscription.named?.0));
+            let has_plain = keys.any(|key| key.params == self.params);
+            if !has_plain {
+                matching.push(MatchingSubscription {
+                    named: None,
+                    choice,
+                    resend: self.resend_names.contains(name),
+                });
+            }
+        }
+        matching
+    }
+
+    /// The choice of the database for a subscription. An error stays an error
+    /// only for a client that reads errors. For another client a transient
+    /// error leaves its resource unchanged, and a lasting one means that there
+    /// is none (S61).
+    fn choice_without_error(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
+        match self.resolve(db, key) {
+            Choice::Failed(error, None) if !self.supports_resource_errors => {
+                match error.code.is_data_error() {
+                    true => Choice::Absent,
+                    false => Choice::Unknown,
+                }
+            }
+            choice => choice,
+        }
+    }
+}
+
+/// Whether a subscription, or a cursor, resolves to this resource.
+pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
+    let chosen = matching.choice.resource();
+    chosen.is_some_and(|chosen| same_variant(chosen, resource))
+}
