@@ -141,7 +141,7 @@ fn table(settings: &Settings) -> Vec<Bound> {
         row(Address, "questions that wait, and how long", format!("{}, {}", questions.peer_waiting, time(questions.patience)), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::Questions)),
         row(Address, "bytes of answers that are not read", bytes(questions.peer_bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
 
-        row(Process, "memory", "that of the cgroup".to_owned(), "at nine tenths of it new streams and large answers are refused; what is served stays", "memory_limit", Counted(Limit::Memory)),
+        row(Process, "memory", "that of the cgroup".to_owned(), "at nine tenths of it new streams, large answers and names that do not exist are refused; what is served stays", "memory_limit", Counted(Limit::Memory)),
         row(Process, "connections to the addresses of xDS", number(limits.connections), "one more is closed, or one without a request of the address that has the most", "max_connections", Counted(Limit::Connections)),
         row(Process, "connections to the admin address; to that of `--health`", format!("{}; {}", number(side.connections), running::HEALTH_CONNECTIONS), "the same", "", Counted(Limit::Connections)),
         row(Process, "connections to the address of `--mcp-listen`, or of `mcp source`; sources of a sink", format!("{}; 1", number(bounds::MCP_CONNECTIONS)), "one more is closed, or one without a request of the address that has the most; one more is refused with `UNAVAILABLE`", "", none),

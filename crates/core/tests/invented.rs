@@ -164,6 +164,25 @@ fn s72_names_that_do_not_exist_leave_a_share_for_every_newcomer() {
 }
 
 #[test]
+fn s72_short_of_memory_only_names_that_exist_are_taken() {
+    let mut db = Database::new();
+    put(&mut db, "real");
+    let mut session = Session::open(&mut db, with(|_| ()));
+    assert_eq!(ask(&mut db, &mut session, names(0, 3)), []);
+    db.set_memory_short(true);
+    let refused = ask(&mut db, &mut session, names(0, 5));
+    assert_eq!(refused, [(Refusal::Memory, 2)], "it has three of them");
+    assert_eq!(ask(&mut db, &mut session, vec![Locator::from("real")]), []);
+    let answered = answer(&mut db, &mut session).unwrap();
+    assert_eq!(answered.removed.len(), 5, "refused names are answered, too");
+
+    db.set_memory_short(false);
+    assert_eq!(ask(&mut db, &mut session, names(3, 2)), []);
+    session.check(&mut db).unwrap();
+    db.check().unwrap();
+}
+
+#[test]
 fn s72_sets_of_parameters_leave_a_share_for_every_newcomer() {
     let mut db = Database::new();
     let limit = 41;

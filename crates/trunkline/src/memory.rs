@@ -1,7 +1,7 @@
 //! The memory of the process, and whether it is near its limit.
 //!
-//! Near the limit, new streams and large answers are refused; contents are never
-//! dropped for memory. A system that runs out of memory ends a process without a
+//! Near the limit, new streams, large answers and names that do not exist are
+//! refused; contents are never dropped for memory. A system that runs out of memory ends a process without a
 //! word, and with it every stream.
 
 use std::fs;

@@ -53,7 +53,7 @@ const SUBJECTS: &[Subject] = &[
         name: "traffic",
         package: "trunkline-traffic",
         tested: &["trunkline-traffic"],
-        quick: &[],
+        quick: &["--lib", "--test", "cases"],
         page: "docs/mutants-traffic.md",
     },
 ];

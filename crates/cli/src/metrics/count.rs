@@ -150,6 +150,7 @@ fn refused_by(reason: &Refusal) -> &'static str {
         Refusal::Hosts { .. } => "host",
         Refusal::SubscriptionBytes { .. } => "subscription_bytes",
         Refusal::MissingBytes { .. } => "missing_bytes",
+        Refusal::Memory => "memory",
         Refusal::Params { .. } | Refusal::AllParams { .. } => "params",
         Refusal::Types { .. } | Refusal::AllTypes { .. } => "type",
         Refusal::Name(_) | Refusal::Subscriptions { .. } | Refusal::Globs { .. } => "subscription",

@@ -108,7 +108,7 @@ impl Table {
             changes: add.by_type("changes", "Resources that accepted changes added, changed or removed"),
             missing: add.by_type("missing_names", "Names that do not exist and got their first subscriber"),
             denied: add.by_type("denied", "Types that a client asked for and may not see"),
-            refused_names: add.counters("refused_names", "Names that were taken out of requests, for want of sense or beyond a limit", "by", &["request", "subscription", "host", "subscription_bytes", "missing_bytes", "params", "type"]),
+            refused_names: add.counters("refused_names", "Names that were taken out of requests, for want of sense or beyond a limit", "by", &["request", "subscription", "host", "subscription_bytes", "missing_bytes", "memory", "params", "type"]),
             limits: add.counters("limits", "Times that a limit was met", "limit", &Limit::ALL.map(Limit::as_str)),
             received_bytes: add.counter("received_bytes", "Bytes of requests"),
             sent_bytes: add.counter("sent_bytes", "Bytes of responses"),

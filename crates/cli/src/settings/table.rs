@@ -87,7 +87,7 @@ sections! {
         "max_streams_per_peer" "N" "Streams at once of one address, and of one identity; 0 is half of all" limits.streams_per_peer;
         "max_connections" "N" "Connections at once; one more is closed, or one without a request of the address that has the most" limits.connections;
         "max_connections_per_address" "N" "Connections at once of one address, behind which there may be a fleet; one more is closed; 0 is half of all" limits.connections_per_address;
-        "memory_limit" "SIZE" "Memory of the process: near it, new streams and large answers are refused, and contents stay; `cgroup` is the limit that the system sets, 0 is none" limits.memory;
+        "memory_limit" "SIZE" "Memory of the process: near it, new streams, large answers and names that do not exist are refused, and contents stay; `cgroup` is the limit that the system sets, 0 is none" limits.memory;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
         "max_hosts" "N" "Hosts of one stream that no virtual host names: junk, and those that get a copy of a wildcard; more are told not to exist" limits.hosts;
         "max_globs" "N" "Globs among them" limits.globs;

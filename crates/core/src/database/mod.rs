@@ -91,6 +91,8 @@ pub struct Database {
     unclaimed_types: usize,
     /// The weight of all subscriptions to names without contents.
     missing_weight: usize,
+    /// Whether no further subscription to such a name is taken.
+    refuses_missing: bool,
     params: ParamsTable,
     subscribers: SubscriberRegistry,
     work: Work,
@@ -309,6 +311,19 @@ impl Database {
     #[must_use]
     pub fn missing_weight(&self) -> usize {
         self.missing_weight
+    }
+
+    /// Says whether the process is short of memory. While it is, a further
+    /// subscription to a name without contents is refused, and every other one
+    /// is taken (S72).
+    pub fn set_memory_short(&mut self, is_short: bool) {
+        self.refuses_missing = is_short;
+    }
+
+    /// Whether subscriptions to names without contents are refused because the
+    /// process is short of memory.
+    pub(crate) fn is_memory_short(&self) -> bool {
+        self.refuses_missing
     }
 
     /// Counters of the memory of a type.

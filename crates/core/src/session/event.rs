@@ -101,6 +101,12 @@ pub enum Refusal {
         /// The limit for all streams.
         limit: usize,
     },
+    /// The process is short of memory, and nothing has the name.
+    #[error(
+        "the server is near its memory limit and takes no further name that does not exist; raise \
+         the limit"
+    )]
+    Memory,
     /// The stream subscribes to too many unbounded hosts.
     #[error(
         "the stream already asks for {limit} hosts that no virtual host names itself; keep junk \

@@ -79,13 +79,17 @@ impl Session {
         // A stream may weigh as much as is left: the more streams invent names,
         // the smaller the share of each, and some is left for others always.
         let left = missing_bytes.saturating_sub(db.missing_weight());
-        if weight <= left {
+        let is_memory_short = db.is_memory_short();
+        if weight <= left && !is_memory_short {
             return None;
         }
         let choice = db.choose_name(type_stream.type_id, name, params);
         let is_missing = matches!(choice, Choice::Absent | Choice::Unknown);
-        is_missing.then_some(Refusal::MissingBytes {
-            limit: missing_bytes,
+        is_missing.then_some(match is_memory_short {
+            true => Refusal::Memory,
+            false => Refusal::MissingBytes {
+                limit: missing_bytes,
+            },
         })
     }
 

@@ -51,7 +51,7 @@ impl Etcd {
     fn is_ready(&self) -> bool {
         let writer = TcpStream::connect(self.client).ok();
         let writer = writer.map(|socket| Writer(BufReader::new(socket)));
-        writer.is_some_and(|mut writer| writer.put("ready", "").is_some())
+        writer.is_some_and(|mut writer| writer.put("cmVhZHk=", "").is_some())
     }
 
     /// Opens the connection of a writer.

@@ -38,7 +38,8 @@ pub struct Balancer {
     policy: Arc<Policy>,
     group: Group,
     subsets: Option<Subsets>,
-    by_address: HashMap<Box<str>, Arc<Host>>,
+    /// Endpoints and their priorities.
+    by_address: HashMap<Box<str>, (usize, Arc<Host>)>,
     seed: u64,
 }
 
@@ -63,24 +64,22 @@ impl Balancer {
         seed: u64,
         now: Duration,
     ) -> Self {
-        let by_address = hosts.hosts();
-        let by_address = by_address.map(|host| (host.address().into(), Arc::clone(host)));
         Self {
             group: Group::new(&policy, hosts, local, seed, now),
             subsets: policy
                 .subsets
                 .as_ref()
                 .map(|config| Subsets::new(config, &policy, hosts, seed, now)),
-            by_address: by_address.collect(),
+            by_address: by_address(hosts),
             policy,
             seed,
         }
     }
 
-    /// Takes over an update. The work follows what has changed: an endpoint
-    /// that comes, goes or is another one is put into its pools, whatever their
-    /// size. What depends on all endpoints is made anew: rings, maglev tables,
-    /// subsets, and zone aware routing where the own cluster is known.
+    /// Takes over an update. The work follows what has changed: an endpoint that
+    /// comes, goes or is another one is put into its pools, whatever their size.
+    /// What depends on all endpoints is made anew: rings, maglev tables, subsets,
+    /// and zone aware routing where the own cluster is known.
     pub fn apply(
         &mut self,
         hosts: &HostSets,
@@ -95,7 +94,8 @@ impl Balancer {
         for change in &changes.hosts {
             if let Some(host) = &change.now {
                 let address = change.address.clone();
-                self.by_address.insert(address, Arc::clone(host));
+                let known = (change.priority, Arc::clone(host));
+                self.by_address.insert(address, known);
             }
         }
         let (policy, seed) = (&self.policy, self.seed);
@@ -111,8 +111,8 @@ impl Balancer {
         self.group.members = Some(Members::new(hosts));
     }
 
-    /// Takes over that the health of an endpoint is another one, by checks or
-    /// by outlier detection. The work is that of one change, as in
+    /// Takes over that the health of an endpoint is another one, by checks or by
+    /// outlier detection. The work is that of one change, as in
     /// [`apply`](Self::apply).
     pub fn apply_health(
         &mut self,
@@ -121,12 +121,7 @@ impl Balancer {
         local: Option<&LocalCluster>,
         now: Duration,
     ) {
-        let Some(host) = self.by_address.get(address).cloned() else {
-            return;
-        };
-        let members = self.group.members.as_ref();
-        let priority = members.and_then(|members| members.priority_of(address));
-        let Some(priority) = priority.or_else(|| hosts.priority_of(address)) else {
+        let Some((priority, host)) = self.by_address.get(address).cloned() else {
             return;
         };
         let change = HostChange {
@@ -160,10 +155,7 @@ impl Balancer {
         self.group
             .refresh(&self.policy, hosts, changed, local, self.seed, now);
         self.make_subsets(hosts, now);
-        let all_hosts = hosts.hosts();
-        self.by_address = all_hosts
-            .map(|host| (host.address().into(), Arc::clone(host)))
-            .collect();
+        self.by_address = by_address(hosts);
     }
 
     /// The shares of the priorities.
@@ -179,8 +171,8 @@ impl Balancer {
         random: &mut dyn FnMut() -> u64,
     ) -> Option<&Arc<Host>> {
         if let Some(address) = context.override_host {
-            let host = self.by_address.get(address);
-            if let Some(host) = host.filter(|host| host.health() != Health::Unhealthy) {
+            let known = self.by_address.get(address).map(|(_, host)| host);
+            if let Some(host) = known.filter(|host| host.health() != Health::Unhealthy) {
                 return Some(host);
             }
         }
@@ -192,6 +184,13 @@ impl Balancer {
             }
         }
     }
+}
+
+fn by_address(hosts: &HostSets) -> HashMap<Box<str>, (usize, Arc<Host>)> {
+    let sets = hosts.priorities.iter().enumerate();
+    let all = sets.flat_map(|(priority, set)| set.hosts().map(move |host| (priority, host)));
+    all.map(|(priority, host)| (host.address().into(), (priority, Arc::clone(host))))
+        .collect()
 }
 
 impl Group {
@@ -261,8 +260,8 @@ impl Group {
         };
     }
 
-    /// Takes over changes of single endpoints. Returns `false` if that cannot
-    /// be, and tables have to be made anew.
+    /// Takes over changes of single endpoints. Returns `false` if that cannot be,
+    /// and tables have to be made anew.
     fn apply(
         &mut self,
         policy: &Policy,
@@ -271,10 +270,6 @@ impl Group {
         seed: u64,
         now: Duration,
     ) -> bool {
-        let is_hashed = matches!(self.priorities.first(), Some(Priority::Hashed(_)));
-        if is_hashed || self.priorities.len() != hosts.priorities.len() {
-            return false;
-        }
         // The members as they were: sets have the endpoints that changed already,
         // so the first time costs one look at all.
         let Some(members) = &mut self.members else {
@@ -346,7 +341,7 @@ fn pool_of<'p>(
     match &policy.localities {
         LocalityMode::ZoneAware(config) if panics => (!config.fails_on_panic).then(|| pools.all()),
         _ if panics => Some(pools.all()),
-        LocalityMode::Weighted => pools.next_locality(health),
+        LocalityMode::Weighted => Some(pools.next_locality(health)),
         LocalityMode::ZoneAware(config) => {
             let zone = zone.filter(|_| health == Health::Healthy);
             let locality = zone.and_then(|zone| zone.choose(config, random));

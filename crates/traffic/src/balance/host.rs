@@ -22,6 +22,7 @@ pub struct Host {
     pub(super) locality: Locality,
     pub(super) weight: u32,
     pub(super) metadata: LbMetadata,
+    /// A part of the metadata.
     hash_key: Option<Box<str>>,
     reported: Health,
     /// Whether the control plane says that it drains. It is used in panic only,
@@ -164,7 +165,6 @@ impl Host {
             && self.locality == other.locality
             && self.weight == other.weight
             && self.metadata == other.metadata
-            && self.hash_key == other.hash_key
             && self.reported == other.reported
             && self.is_draining == other.is_draining
     }

@@ -19,8 +19,7 @@ const OVERPROVISIONING: u64 = 140;
 pub struct HostSets {
     pub(super) priorities: Vec<Arc<HostSet>>,
     pub(super) overprovisioning: u64,
-    /// Whether the health of a priority is the share of weights, not of
-    /// numbers.
+    /// Whether the health of a priority is the share of weights, not of numbers.
     pub(super) weighs_health: bool,
     drops: DropOverloads,
 }
@@ -163,12 +162,6 @@ impl HostSets {
         self.priorities.iter().flat_map(|set| set.hosts())
     }
 
-    /// The priority of an endpoint.
-    pub(super) fn priority_of(&self, address: &str) -> Option<usize> {
-        let mut sets = self.priorities.iter();
-        sets.position(|set| set.hosts().any(|host| host.address() == address))
-    }
-
     fn by_address(&self) -> HashMap<&str, (&str, Arc<Host>)> {
         let hosts = self.hosts();
         hosts
@@ -232,11 +225,17 @@ impl HostSets {
 }
 
 impl HostSet {
-    /// Adds the endpoints of a locality, to those that it has already.
+    /// Adds the endpoints of a locality, to those that it has already. Of several
+    /// weights the last one counts, as in Envoy.
     fn add(&mut self, new: LocalityHosts) {
         let mut localities = self.localities.iter_mut();
         match localities.find(|other| other.locality == new.locality) {
-            Some(other) => other.hosts.extend(new.hosts),
+            Some(other) => {
+                other.hosts.extend(new.hosts);
+                if new.weight > 0 {
+                    other.weight = new.weight;
+                }
+            }
             None => self.localities.push(new),
         }
     }

@@ -51,12 +51,6 @@ impl Members {
         }
     }
 
-    /// The priority of an endpoint.
-    pub(super) fn priority_of(&self, address: &str) -> Option<usize> {
-        let mut priorities = self.by_address.iter();
-        priorities.position(|members| members.contains_key(address))
-    }
-
     /// Takes over a change. `None` if the endpoint is or was in a locality that
     /// is not there, or moved from one to another: then all is made anew.
     pub(super) fn shift(

@@ -26,6 +26,8 @@ mod pool;
 mod priority;
 mod ring;
 mod subset;
+#[cfg(test)]
+mod tests;
 mod typed;
 mod zone;
 

@@ -87,10 +87,16 @@ impl Pool {
         self.count
     }
 
-    /// Puts an endpoint in, or in the place of what was at its address, or
-    /// takes it out. The work does not depend on how many there are, unless
-    /// another kind of choice has to begin: with the first weight that differs,
-    /// or the first endpoint that starts slowly.
+    /// The places that are held, empty ones included.
+    #[cfg(test)]
+    pub(super) fn places_held(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Puts an endpoint in, or in the place of what was at its address, or takes
+    /// it out. The work does not depend on how many there are, unless another
+    /// kind of choice has to begin: with the first weight that differs, or the
+    /// first endpoint that starts slowly.
     pub(super) fn change(
         &mut self,
         address: &str,
@@ -140,8 +146,8 @@ impl Pool {
         }
     }
 
-    /// Takes an endpoint out. Where order does not matter, the last one takes
-    /// its place; where it is in a queue, its place stays empty until its turn.
+    /// Takes an endpoint out. Where order does not matter, the last one takes its
+    /// place; where it is in a queue, its place stays empty until its turn.
     fn remove(&mut self, address: &str, place: usize) {
         self.count -= 1;
         self.places().remove(address);
@@ -159,8 +165,8 @@ impl Pool {
         }
     }
 
-    /// Returns whether the kind of choice is the one for an endpoint that was
-    /// put in.
+    /// Returns whether the kind of choice is the one for an endpoint that was put
+    /// in.
     fn suits(&self, host: &Host, now: Duration) -> bool {
         let other = self
             .hosts

@@ -35,7 +35,7 @@ pub(super) struct Pools {
 #[derive(Debug)]
 struct Localities {
     pools: Vec<Pool>,
-    /// Localities by their effective weights; empty if weights do not count.
+    /// Localities that have an effective weight; empty if weights do not count.
     turn: Edf,
     weights: Vec<f64>,
 }
@@ -174,16 +174,20 @@ impl Pools {
         (!pool.is_empty()).then_some(pool)
     }
 
-    /// Returns the pool of the locality whose turn it is by weight (70).
-    pub(super) fn next_locality(&mut self, health: Health) -> Option<&mut Pool> {
-        let localities = match health {
-            Health::Degraded => &mut self.degraded_localities,
-            Health::Healthy | Health::Unhealthy => &mut self.healthy_localities,
+    /// Returns the pool of the locality whose turn it is by weight (70). Weights
+    /// do not count where no locality has one.
+    pub(super) fn next_locality(&mut self, health: Health) -> &mut Pool {
+        let (localities, all) = match health {
+            Health::Degraded => (&mut self.degraded_localities, &mut self.degraded),
+            Health::Healthy | Health::Unhealthy => {
+                (&mut self.healthy_localities, &mut self.healthy)
+            }
         };
         let weights = &localities.weights;
-        let living = |entry: usize| Some(weights[entry]).filter(|weight| *weight > 0.0);
-        let index = localities.turn.pick_living(living)?;
-        localities.pools.get_mut(index)
+        match localities.turn.pick(|entry| weights[entry]) {
+            Some(index) => &mut localities.pools[index],
+            None => all,
+        }
     }
 }
 

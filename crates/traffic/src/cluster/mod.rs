@@ -3,6 +3,8 @@
 mod breakers;
 mod outlier;
 mod outlier_config;
+#[cfg(test)]
+mod tests;
 
 pub use breakers::{Breakers, Limits};
 pub use outlier::{Ejection, Outliers};

@@ -5,6 +5,8 @@ mod host;
 mod hygiene;
 mod identity;
 mod path;
+#[cfg(test)]
+mod tests;
 mod trust;
 
 use std::net::IpAddr;

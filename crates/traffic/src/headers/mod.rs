@@ -6,6 +6,8 @@
 
 mod format;
 mod mutation;
+#[cfg(test)]
+mod tests;
 
 use bytes::Bytes;
 pub use format::{Format, FormatContext, FormatValues};
@@ -190,20 +192,5 @@ fn trim(value: Bytes) -> Bytes {
     match start == 0 && end == value.len() {
         true => value,
         false => value.slice(start..end),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_that_is_set_keeps_its_place() {
-        let mut headers: Headers = [("A", "1"), ("b", " 2\t"), ("a", "3")]
-            .into_iter()
-            .collect();
-        headers.set("a", "4");
-        let lines: Vec<_> = headers.iter().map(|l| (l.name(), l.value())).collect();
-        assert_eq!(lines, [(&b"a"[..], &b"4"[..]), (b"b", b"2")]);
     }
 }

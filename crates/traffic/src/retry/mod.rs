@@ -11,6 +11,8 @@ mod exchange;
 mod policy;
 mod reply;
 mod state;
+#[cfg(test)]
+mod tests;
 mod timeouts;
 
 pub use conditions::{Conditions, Reset};

@@ -23,6 +23,10 @@ use crate::wire::{Accepted, Doubt, Intake, Mistake, Parent};
 const BATCH: usize = 1 << 14;
 /// The maximum of bytes in one batch, give or take a resource.
 const BATCH_BYTES: usize = 8 << 20;
+/// A batch of no more resources and bytes than these is made by the calling
+/// thread: starting others would take longer.
+const SMALL_BATCH: usize = 64;
+const SMALL_BATCH_BYTES: usize = 64 << 10;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
@@ -37,12 +41,11 @@ pub(super) fn decode(
     Reading::new(file, files).read_all(source, first)
 }
 
-/// Makes an intake for each thread: one for each core, but [`MOST_THREADS`] at
-/// most.
-fn intake_per_thread() -> Vec<Intake> {
+/// The number of threads for a large batch: one for each core, but
+/// [`MOST_THREADS`] at most. The system reads files to tell.
+fn thread_count() -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(MOST_THREADS);
-    (0..threads).map(|_| Intake::default()).collect()
+    cores.min(MOST_THREADS)
 }
 
 /// A piece of the file, to be results into resources.
@@ -65,7 +68,7 @@ struct JobResults {
 struct Reading<'a> {
     file: &'a Arc<str>,
     files: Option<&'a dyn SecretFiles>,
-    /// One for each thread.
+    /// One for each thread; only one until there is a large batch.
     intakes: Vec<Intake>,
     /// The batch, in the order of the file.
     jobs: Vec<Job>,
@@ -83,7 +86,7 @@ impl<'a> Reading<'a> {
         Self {
             file,
             files,
-            intakes: intake_per_thread(),
+            intakes: vec![Intake::default()],
             jobs: Vec::new(),
             bytes: 0,
             parent: None,
@@ -155,12 +158,20 @@ impl<'a> Reading<'a> {
         self.append(results);
     }
 
-    /// Makes resources of the jobs of the batch on all threads, and adds them
-    /// in the order of the file.
+    /// Makes resources of the jobs of the batch, on all threads if it is large,
+    /// and adds them in the order of the file.
     fn run_batch(&mut self) {
         let jobs = std::mem::take(&mut self.jobs);
-        self.bytes = 0;
+        let bytes = std::mem::take(&mut self.bytes);
         let (file, files) = (self.file, self.files);
+        if jobs.len() <= SMALL_BATCH && bytes <= SMALL_BATCH_BYTES {
+            let results = run_jobs(file, files, &jobs, &mut self.intakes[0]);
+            return self.append(results);
+        }
+
+        if self.intakes.len() == 1 {
+            self.intakes.resize_with(thread_count(), Intake::default);
+        }
         let jobs_per_thread = jobs.len().div_ceil(self.intakes.len()).max(1);
         let shares = jobs.chunks(jobs_per_thread).zip(&mut self.intakes);
 

@@ -137,7 +137,7 @@ impl Stream {
         let Some(session) = &mut state.session else {
             return NextPoll::default();
         };
-        let is_quiet = self.shared.with(|db| {
+        let is_quiet = self.shared.with_request(|db| {
             session.work_off(db);
             take_demand_changes(db, outcome);
             session.is_quiet(db, now)

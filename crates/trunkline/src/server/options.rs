@@ -58,8 +58,8 @@ pub struct Options {
     /// Connections at once. One more is closed, unless an address that has more
     /// of them has one without a request, which is closed in its place.
     pub connections: usize,
-    /// Bytes of memory; near them, new streams and large answers are refused
-    /// ([`memory`](crate::memory)). `None` is no limit.
+    /// Bytes of memory; near them, new streams, large answers and names that do
+    /// not exist are refused ([`memory`](crate::memory)). `None` is no limit.
     pub memory_limit: Option<u64>,
     /// Connections at once of one address; zero is half of
     /// [`Self::connections`]. One more is closed at once. A fleet may be behind

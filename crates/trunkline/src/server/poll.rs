@@ -154,7 +154,7 @@ fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwR
     if !may_see {
         session.deny(type_url.clone());
     }
-    let handled = shared.with(|db| session.handle_sotw(db, request, now));
+    let handled = shared.with_request(|db| session.handle_sotw(db, request, now));
     let response = handled
         .ok()
         .and_then(|()| shared.poll_to_end(&mut session, now))

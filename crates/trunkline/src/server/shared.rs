@@ -308,6 +308,16 @@ impl Shared {
         self.hub.with(access)
     }
 
+    /// Locks the database for a slice of a request. Near the memory limit, names
+    /// that do not exist are refused in it (S72).
+    pub(super) fn with_request<T>(&self, access: impl FnOnce(&mut Database) -> T) -> T {
+        let is_memory_short = self.memory.is_near_limit();
+        self.with(|db| {
+            db.set_memory_short(is_memory_short);
+            access(db)
+        })
+    }
+
     /// Opens the session of a stream, which is woken by changes from now on.
     pub(super) fn open(&self, config: Config, stream: &Arc<Stream>) -> Session {
         self.hub.open(stream, |db| {

@@ -188,7 +188,7 @@ impl Stream {
         }
 
         let session = self.prepare_session(&mut state, node.as_ref(), outcome);
-        let is_quiet = self.shared.with(|db| {
+        let is_quiet = self.shared.with_request(|db| {
             let handled = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),

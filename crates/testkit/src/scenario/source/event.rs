@@ -141,6 +141,7 @@ fn refusal(reason: &Refusal) -> &'static str {
     match reason {
         Refusal::Name(_) => "name",
         Refusal::Subscriptions { .. } => "subscriptions",
+        Refusal::Memory => "memory",
         Refusal::Hosts { .. } => "hosts",
         Refusal::Globs { .. } => "globs",
         Refusal::Types { .. } => "types",
