@@ -39,26 +39,23 @@ struct Room {
 }
 
 impl Room {
-    /// Makes room for more bytes. Returns whether there is any.
+    /// Makes room for more bytes. Returns `false` if the bound of all bodies
+    /// leaves none: the body is refused then, and its room given back.
     fn grow(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        let held = self.held.as_ref().map_or(0, |held| held.num_permits());
-        let missing = self.bytes.div_ceil(UNIT).saturating_sub(held);
-        let missing = u32::try_from(missing).unwrap_or(u32::MAX);
-        match (
-            Arc::clone(&self.all).try_acquire_many_owned(missing),
-            &mut self.held,
-        ) {
-            (Err(_), _) => false,
-            (Ok(more), Some(held)) => {
-                held.merge(more);
-                true
-            }
-            (Ok(more), none) => {
-                *none = Some(more);
-                true
-            }
+        let held_units = self.held.as_ref().map_or(0, |permit| permit.num_permits());
+        let missing_units = self.bytes.div_ceil(UNIT).saturating_sub(held_units);
+
+        // More units than a `u32` has are more than there are of all.
+        let missing_units = u32::try_from(missing_units).unwrap_or(u32::MAX);
+        let Ok(permit) = Arc::clone(&self.all).try_acquire_many_owned(missing_units) else {
+            return false;
+        };
+        match &mut self.held {
+            Some(held) => held.merge(permit),
+            slot => *slot = Some(permit),
         }
+        true
     }
 }
 

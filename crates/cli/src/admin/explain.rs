@@ -363,12 +363,16 @@ fn show_candidate(host: HostCandidate) -> Candidate {
 fn show_client(client: Connected) -> Client {
     Client {
         has_route: client.has_route,
-        streams: client.streams.into_iter().map(show_stream).collect(),
+        streams: client
+            .streams
+            .into_iter()
+            .map(show_host_on_stream)
+            .collect(),
     }
 }
 
-/// Shows the state of the host on a stream.
-fn show_stream(host: HostOnStream) -> OnStream {
+/// Converts the state of a host on a stream to its form in the answer.
+fn show_host_on_stream(host: HostOnStream) -> OnStream {
     OnStream {
         stream: Stream::new(host.on),
         is_full: host.is_full,

@@ -199,7 +199,7 @@ impl Walk {
         }
 
         self.add_own_references(descriptor.full_name(), message);
-        let secrets = redact::own_secrets(message);
+        let secrets = redact::find_own_secrets(message);
         self.holds_secrets |= secrets.any;
         self.holds_keys |= secrets.keys;
         let is_inside = depth > 0;

@@ -43,17 +43,12 @@ pub(crate) fn is_typed_struct(message: &str) -> bool {
     structs::is_typed_struct(message)
 }
 
-/// Finds the secrets in the own fields of a message, but not in the messages
-/// inside it, unless it is a `TypedStruct`.
-pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
+/// Finds the secrets in the own fields of a message. The messages in its fields
+/// are left to the caller, except those of a `TypedStruct`.
+pub(crate) fn find_own_secrets(message: &DynamicMessage) -> OwnSecrets {
     let descriptor = message.descriptor();
     if structs::is_typed_struct(descriptor.full_name()) {
-        let mut hider = collecting();
-        hider.hide_secrets(&mut message.clone(), 0);
-        return OwnSecrets {
-            any: hider.values.is_some_and(|values| !values.is_empty()),
-            keys: hider.has_key,
-        };
+        return find_in_typed_struct(message);
     }
     let Some(rules) = table::rules(descriptor.full_name()) else {
         return OwnSecrets::default();
@@ -68,16 +63,28 @@ pub(crate) fn own_secrets(message: &DynamicMessage) -> OwnSecrets {
         secrets.any |= rules.is_map(&field) && has_secret_entry(value);
     }
     if let Some(pair) = rules.pair {
-        let is_named = has_secret_name(pair, message);
-        let values = pair
-            .values
-            .iter()
-            .filter_map(|field| message.get_field_by_name(field));
-        secrets.any |= values
-            .into_iter()
-            .any(|value| is_secret_value(&value, is_named));
+        secrets.any |= has_secret_pair(pair, message);
     }
     secrets
+}
+
+/// Finds the secrets in a `TypedStruct`, the messages in it included. Hiding is
+/// what finds them; the hidden copy is dropped.
+fn find_in_typed_struct(message: &DynamicMessage) -> OwnSecrets {
+    let mut hider = collecting();
+    hider.hide_secrets(&mut message.clone(), 0);
+    OwnSecrets {
+        any: hider.values.is_some_and(|values| !values.is_empty()),
+        keys: hider.has_key,
+    }
+}
+
+/// Whether one of the values of a pair is secret.
+fn has_secret_pair(pair: &Pair, message: &DynamicMessage) -> bool {
+    let is_named = has_secret_name(pair, message);
+    let fields = pair.values.iter();
+    let mut values = fields.filter_map(|field| message.get_field_by_name(field));
+    values.any(|value| is_secret_value(&value, is_named))
 }
 
 /// Whether the name of a pair sounds secret.
@@ -161,7 +168,7 @@ fn message_reveals(message: &DynamicMessage) -> bool {
 }
 
 /// Returns a check of the encoded bytes of a message: whether
-/// [`own_secrets`] may find something by a name or by the form of a text.
+/// [`find_own_secrets`] may find something by a name or by the form of a text.
 /// `None` if nothing of that kind is in the message.
 pub(crate) fn quick_check(message: &str) -> Option<fn(&[u8]) -> bool> {
     let rules = table::rules(message)?;

@@ -31,7 +31,9 @@ use crate::{
     descriptor, text,
 };
 pub use find::values;
-pub(crate) use find::{is_secret_field, is_secret_path, is_typed_struct, own_secrets, quick_check};
+pub(crate) use find::{
+    find_own_secrets, is_secret_field, is_secret_path, is_typed_struct, quick_check,
+};
 pub use scrub::{MAX_SCRUBBED, scrub};
 use table::Pair;
 pub use words::sounds_secret;

@@ -9,9 +9,9 @@ use super::{
     yaml::{self, Parsed},
 };
 
-/// Parses every document of a text into a tree with places. What the keys mean
-/// is for the caller to know. `file` is the name of the text in errors. YAML is
-/// read by its core schema: `on` and `yes` are text.
+/// Parses a text into one tree for each document, whose nodes have their line
+/// and column. The caller interprets the keys. `file` is the name of the text
+/// in errors. YAML is read by its core schema: `on` and `yes` are text.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Limits, Value, parse};
@@ -22,7 +22,7 @@ use super::{
 /// ```
 ///
 /// # Errors
-/// The text passes a limit, or is not of the format.
+/// The text exceeds a limit, or is not valid in the format.
 pub fn parse(
     format: Format,
     file: &str,

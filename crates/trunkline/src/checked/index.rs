@@ -126,7 +126,8 @@ impl Index {
         self.slots.take(id)
     }
 
-    /// Returns the items of this type and name: its variants.
+    /// Returns the variants of the resource with this type and name. Other names
+    /// may have the same hash, and are left out.
     pub(super) fn variants<'a>(
         &'a self,
         type_url: &'a TypeUrl,

@@ -21,7 +21,8 @@ pub(super) struct Convergence {
 }
 
 impl Convergence {
-    /// A change that came at this time, before it had to wait for others.
+    /// Begins to follow a change that was accepted at this time, before it
+    /// waited for other changes.
     pub(super) fn new(accepted: Instant, hooks: &Arc<HookSet>) -> Self {
         Self {
             accepted,

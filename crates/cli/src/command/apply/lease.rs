@@ -25,6 +25,8 @@ use crate::signals::Ends;
 const RENEWALS: u32 = 3;
 /// The time of the first wait for a server that was not reached.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// More doublings of it than these are longer than any lease.
+const MOST_DOUBLINGS: u32 = 16;
 /// The shortest time after which a response is not waited for any more.
 const SHORTEST_CALL: Duration = Duration::from_secs(1);
 /// The longest such time.
@@ -86,7 +88,7 @@ impl<'a> Keeper<'a> {
         loop {
             sleep(match &outage {
                 None => self.interval,
-                Some(outage) => outage.wait(self.interval),
+                Some(outage) => outage.next_wait(self.interval),
             })
             .await;
             match self.renew().await {
@@ -199,9 +201,10 @@ impl Outage {
 
     /// Returns how long to wait before the next attempt: twice as long as before
     /// the last, up to `longest`. Up to half of it is left out at random, so that
-    /// writers that lost a server do not come back all at once.
-    fn wait(&self, longest: Duration) -> Duration {
-        let doublings = self.attempts.saturating_sub(1).min(16);
+    /// writers that lost a server do not come back all at once. The randomness is
+    /// that of a hasher's key, which each process draws anew.
+    fn next_wait(&self, longest: Duration) -> Duration {
+        let doublings = self.attempts.saturating_sub(1).min(MOST_DOUBLINGS);
         let wait = (FIRST_WAIT * 2_u32.pow(doublings)).min(longest);
         let random = RandomState::new().hash_one(self.attempts) % 512;
         wait.mul_f64(1.0 - random as f64 / 1024.0)
@@ -223,9 +226,9 @@ mod tests {
         let longest = Duration::from_secs(10);
         let mut outage = Outage::new();
         outage.attempts = 1;
-        assert!(outage.wait(longest) <= FIRST_WAIT);
+        assert!(outage.next_wait(longest) <= FIRST_WAIT);
         outage.attempts = u32::MAX;
-        let waits: Vec<Duration> = (0..20).map(|_| outage.wait(longest)).collect();
+        let waits: Vec<Duration> = (0..20).map(|_| outage.next_wait(longest)).collect();
         let range = longest / 2..=longest;
         assert!(waits.iter().all(|wait| range.contains(wait)), "{waits:?}");
         assert!(waits.iter().any(|wait| *wait != waits[0]));

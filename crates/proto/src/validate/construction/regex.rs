@@ -77,7 +77,7 @@ impl Scan<'_> {
                 '\\' => self.skip_escape()?,
                 '[' => self.skip_class()?,
                 '(' => {
-                    self.check_group()?;
+                    self.reject_look_around()?;
                     open_groups += 1;
                     is_start = true;
                 }
@@ -122,15 +122,13 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Checks what follows the parenthesis of a group.
-    fn check_group(&self) -> Scanned {
-        let is_look_around = ["?=", "?!", "?<=", "?<!"]
-            .iter()
-            .any(|start| self.left.starts_with(start));
-        match is_look_around {
-            true => Err(RegexFault::LookAround),
-            false => Ok(()),
+    /// Rejects a group, whose parenthesis was taken, that is a look-around.
+    fn reject_look_around(&self) -> Scanned {
+        let mut starts = ["?=", "?!", "?<=", "?<!"].iter();
+        if starts.any(|start| self.left.starts_with(start)) {
+            return Err(RegexFault::LookAround);
         }
+        Ok(())
     }
 
     /// Skips a class, whose bracket was taken. A `]` at its beginning is one of

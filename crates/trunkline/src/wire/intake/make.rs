@@ -69,8 +69,8 @@ pub(super) struct HostVariants {
 
 impl Intake {
     /// Takes in a body in which no part has a condition: it becomes one
-    /// resource, for the clients in its wrapper.
-    pub(super) fn take_in_plain(
+    /// resource, for the clients that match the constraints of its wrapper.
+    pub(super) fn take_in_unconditional(
         &mut self,
         envelope: &Envelope<'_>,
         facts: Facts,
@@ -104,7 +104,7 @@ impl Intake {
         let facts = facts::of_message(message)?;
         let written = envelope.written.as_ref();
         let Some(variants) = variants_if_any(message, &body, written)? else {
-            return self.take_in_plain(envelope, facts, body);
+            return self.take_in_unconditional(envelope, facts, body);
         };
 
         let (url, wrapper) = (envelope.type_url, envelope.wrapper);
@@ -135,7 +135,7 @@ impl Intake {
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         match quick::look(envelope.type_url, &body) {
-            Some(facts) => self.take_in_plain(envelope, facts, body),
+            Some(facts) => self.take_in_unconditional(envelope, facts, body),
             None => self.take_in_decoded(envelope, &decode(envelope.type_url, &body)?, body),
         }
     }
@@ -149,7 +149,7 @@ impl Intake {
         body: &Bytes,
     ) -> Result<HostVariants, AcceptError> {
         match quick::look(types::VIRTUAL_HOST, body) {
-            Some(facts) => self.take_in_plain_host(route, clients, facts, body),
+            Some(facts) => self.take_in_unconditional_host(route, clients, facts, body),
             None => {
                 self.take_in_decoded_host(route, clients, &decode(types::VIRTUAL_HOST, body)?, body)
             }
@@ -167,7 +167,12 @@ impl Intake {
         body: &Bytes,
     ) -> Result<HostVariants, AcceptError> {
         let Some(variants) = variants_if_any(message, body, clients)? else {
-            return self.take_in_plain_host(route, clients, facts::of_message(message)?, body);
+            return self.take_in_unconditional_host(
+                route,
+                clients,
+                facts::of_message(message)?,
+                body,
+            );
         };
 
         let mut resources = Vec::with_capacity(variants.all.len());
@@ -184,7 +189,7 @@ impl Intake {
 
     /// Takes a virtual host in which no part has a condition out of a route
     /// configuration, for the clients of that one: it becomes one resource.
-    pub(super) fn take_in_plain_host(
+    pub(super) fn take_in_unconditional_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,

@@ -182,7 +182,7 @@ impl Intake {
         let (route, clients) = (&parent.name, parent.constraints.as_ref());
 
         let host_variants = match quick::look(types::VIRTUAL_HOST, &body) {
-            Some(facts) => self.take_in_plain_host(route, clients, facts, &body),
+            Some(facts) => self.take_in_unconditional_host(route, clients, facts, &body),
             None => {
                 let raw = Raw {
                     spot,
@@ -218,7 +218,7 @@ impl Intake {
                 let body = Bytes::copy_from_slice(&raw.body);
                 let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
                 let envelope = Envelope::new(&raw.type_url, wrapper);
-                envelope.and_then(|envelope| self.take_in_plain(&envelope, facts, body))
+                envelope.and_then(|envelope| self.take_in_unconditional(&envelope, facts, body))
             }
             None => self.accept_text(&decode_valid(file, raw)?),
         };

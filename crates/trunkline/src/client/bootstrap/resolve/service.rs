@@ -34,7 +34,7 @@ impl Resolver<'_> {
                 self.google_grpc(google, &scope.field("google_grpc"))
             }
         };
-        let backoff = backoff(retry.0, &retry.1);
+        let backoff = read_backoff(retry.0, &retry.1);
         let mut server = server?;
         server.metadata.extend(metadata?);
         if server.sends_token_in_plaintext() {
@@ -84,25 +84,23 @@ fn headers(headers: &[HeaderValue], scope: &Scope<'_>) -> Option<Vec<(String, Se
     read.into_iter().collect()
 }
 
-/// Reads when to connect again: the longest wait is ten times the first, if
-/// nothing else is said (E7).
-fn backoff(policy: Option<&RetryPolicy>, scope: &Scope<'_>) -> Option<BackoffConfig> {
-    let Some(waits) = policy.and_then(|policy| policy.retry_back_off.as_ref()) else {
+/// Reads the back-off between two connections: `max_interval` is ten times
+/// `base_interval` unless the policy has one (E7).
+fn read_backoff(policy: Option<&RetryPolicy>, scope: &Scope<'_>) -> Option<BackoffConfig> {
+    let Some(retry_back_off) = policy.and_then(|policy| policy.retry_back_off.as_ref()) else {
         return Some(BackoffConfig::default());
     };
     let scope = scope.field("retry_back_off");
-    let Some(base) = waits.base_interval.as_ref() else {
-        return scope.missing(
-            "base_interval",
-            "write the longest first wait, such as 0.5s",
-        );
+    let Some(base) = retry_back_off.base_interval.as_ref() else {
+        return scope.missing("base_interval", "write the first wait, such as 0.5s");
     };
     let base = duration::read(base, &scope.field("base_interval"))?;
     let config = BackoffConfig::with_base(base);
+
     let max_scope = scope.field("max_interval");
-    let max = duration::read_or(waits.max_interval.as_ref(), config.max, &max_scope)?;
+    let max = duration::read_or(retry_back_off.max_interval.as_ref(), config.max, &max_scope)?;
     if base.is_zero() || max < base {
-        let reason = "the first wait must be longer than zero, and not longer than the longest";
+        let reason = "base_interval must be longer than zero, and at most max_interval";
         return scope.mistake(Problem::Invalid { reason });
     }
     Some(BackoffConfig { max, ..config })
