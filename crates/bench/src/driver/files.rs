@@ -21,13 +21,14 @@ const EACH: usize = 100;
 pub(super) struct Files {
     directory: PathBuf,
     /// The file of each resource.
-    places: HashMap<Place, usize>,
+    file_of: HashMap<Place, usize>,
     /// What is in each file.
     files: Vec<Vec<Put>>,
 }
 
 impl Files {
-    pub(super) fn new(directory: &str) -> Result<Self> {
+    /// Creates the directory if it is missing; it has no files yet.
+    pub(super) fn create_in(directory: &str) -> Result<Self> {
         let directory = PathBuf::from(directory);
         std::fs::create_dir_all(&directory).map_err(|source| Error::File {
             path: directory.clone(),
@@ -35,14 +36,14 @@ impl Files {
         })?;
         Ok(Self {
             directory,
-            places: HashMap::new(),
+            file_of: HashMap::new(),
             files: Vec::new(),
         })
     }
 
-    /// Takes a resource in; the number of its file.
-    fn place(&mut self, put: &Put) -> usize {
-        if let Some(file) = self.places.get(&put.place).copied() {
+    /// Puts a resource into its file, and returns the number of the file.
+    fn put_in_file(&mut self, put: &Put) -> usize {
+        if let Some(file) = self.file_of.get(&put.place).copied() {
             let same = |other: &&mut Put| other.place == put.place;
             match self.files[file].iter_mut().find(same) {
                 Some(old) => *old = put.clone(),
@@ -56,13 +57,13 @@ impl Files {
         }
         let file = self.files.len() - 1;
         self.files[file].push(put.clone());
-        self.places.insert(put.place, file);
+        self.file_of.insert(put.place, file);
         file
     }
 
     /// Takes a resource out; the number of its file.
     fn take(&mut self, put: &Put) -> Option<usize> {
-        let file = self.places.get(&put.place).copied()?;
+        let file = self.file_of.get(&put.place).copied()?;
         self.files[file].retain(|other| other.place != put.place);
         Some(file)
     }
@@ -95,7 +96,7 @@ impl Driver for Files {
 
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let changed = resources.iter().map(|put| self.place(put)).collect();
+            let changed = resources.iter().map(|put| self.put_in_file(put)).collect();
             self.write_all(changed).await
         })
     }
@@ -116,7 +117,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_rewrites_the_file_it_began_in() {
         let directory = tempfile::tempdir().unwrap();
-        let mut files = Files::new(directory.path().to_str().unwrap()).unwrap();
+        let mut files = Files::create_in(directory.path().to_str().unwrap()).unwrap();
         let recipe = Recipe {
             kinds: vec![Kind::Clusters],
             prefix: "b".into(),

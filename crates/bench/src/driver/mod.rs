@@ -109,7 +109,7 @@ pub(crate) fn parse(text: &str) -> Result<Option<Box<dyn Driver>>> {
     Ok(Some(match how {
         "admin" => Box::new(admin::Admin::new(to)?),
         "put" => Box::new(put::ByHttp::new(to)?),
-        "files" => Box::new(files::Files::new(to)?),
+        "files" => Box::new(files::Files::create_in(to)?),
         "command" => Box::new(command::Command::new(to)),
         _ => return Err(usage()),
     }))

@@ -136,11 +136,11 @@ fn existing_variants(
     }
 }
 
-/// Returns every variant of a name; none if it does not exist.
+/// Returns every variant of a name; none if the type or the name is unknown.
 pub(super) fn variants_of(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
-    server.read(|db| {
-        let id = db.find_type(type_url);
-        id.map_or_else(Vec::new, |id| db.variants(id, name).to_vec())
+    server.read(|db| match db.find_type(type_url) {
+        Some(type_id) => db.variants(type_id, name).to_vec(),
+        None => Vec::new(),
     })
 }
 

@@ -38,12 +38,17 @@ struct Class {
 }
 
 impl Writer<'_> {
-    /// Writes the condition that a client at the node `start` gets to `holds`.
-    /// Every path from there leads to `holds` or to `fails`, and both are
+    /// Writes the condition that a client at the node `start` gets to `true_end`.
+    /// Every path from there leads to `true_end` or to `false_end`, and both are
     /// reached. Recurses a few times for each key.
-    fn write_region(&mut self, start: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
+    fn write_region(
+        &mut self,
+        start: Id,
+        true_end: Id,
+        false_end: Id,
+    ) -> Result<Expr, ConstraintError> {
         let Some(node) = self.diagram.node(start) else {
-            return if start == holds {
+            return if start == true_end {
                 make_and([])
             } else {
                 make_or([])
@@ -51,22 +56,22 @@ impl Writer<'_> {
         };
 
         // A client has to get from each gate to the next.
-        let gates = self.find_gates(start, holds, fails)?;
+        let gates = self.find_gates(start, true_end, false_end)?;
         if gates.len() > 2 {
             let parts = gates.windows(2);
-            let parts = parts.map(|ends| self.write_region(ends[0], ends[1], fails));
+            let parts = parts.map(|ends| self.write_region(ends[0], ends[1], false_end));
             return make_and(parts.collect::<Result<Vec<_>, _>>()?);
         }
 
         // A client fails only if it gets from each gate to the next.
-        let gates = self.find_gates(start, fails, holds)?;
+        let gates = self.find_gates(start, false_end, true_end)?;
         if gates.len() > 2 {
             let parts = gates.windows(2);
-            let parts = parts.map(|ends| self.write_region(ends[0], holds, ends[1]));
+            let parts = parts.map(|ends| self.write_region(ends[0], true_end, ends[1]));
             return make_or(parts.collect::<Result<Vec<_>, _>>()?);
         }
 
-        self.write_branches(node, holds, fails)
+        self.write_branches(node, true_end, false_end)
     }
 
     /// Finds the nodes that every path from `start` to `end` passes, both
@@ -131,31 +136,35 @@ impl Writer<'_> {
     }
 
     /// Writes the branches of a node as an OR: for each target that may lead to
-    /// `holds`, the values of the key that get there, and the region below.
+    /// the node `true_end`, the values of the key that get there, and the region
+    /// below. The node `false_end` is where the condition does not hold.
     fn write_branches(
         &mut self,
         node: &Branches,
-        holds: Id,
-        fails: Id,
+        true_end: Id,
+        false_end: Id,
     ) -> Result<Expr, ConstraintError> {
         let mut classes = classes_of(node);
-        let holding = classes.remove(&holds).unwrap_or_default();
-        classes.remove(&fails);
+        let true_class = classes.remove(&true_end).unwrap_or_default();
+        classes.remove(&false_end);
 
         let mut alternatives = Vec::new();
-        if !holding.is_empty() {
-            alternatives.push(self.write_guard(node, &holding)?);
+        if !true_class.is_empty() {
+            alternatives.push(self.write_guard(node, &true_class)?);
         }
         for (child, class) in sort_classes(classes) {
             self.budget.spend(node.len())?;
-            // Where the region holds anyway, the guard may be wider.
-            let wider = class.union(&holding);
-            let guard = if wider.guard_len(node) < class.guard_len(node) {
-                self.write_guard(node, &wider)?
+
+            // Where the condition holds anyway, the guard may be wider: the
+            // shorter of the two is written.
+            let wider_class = class.union(&true_class);
+            let guard = if wider_class.guard_len(node) < class.guard_len(node) {
+                self.write_guard(node, &wider_class)?
             } else {
                 self.write_guard(node, &class)?
             };
-            let continuation = self.write_region(child, holds, fails)?;
+
+            let continuation = self.write_region(child, true_end, false_end)?;
             alternatives.push(make_and([guard, continuation])?);
         }
         make_or(alternatives)

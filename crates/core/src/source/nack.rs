@@ -49,7 +49,7 @@ impl TypeStream {
             return self.schedule_trials(db, suspects, error);
         }
 
-        let Some(pending_ack) = self.take_nacked(db, nonce) else {
+        let Some(pending_ack) = self.ack_before_and_take(db, nonce) else {
             return Vec::new();
         };
         self.fall_back_to_named_set(db);
@@ -70,15 +70,18 @@ impl TypeStream {
     /// Removes and returns the pending ACK of a NACKed response; `None` if
     /// there is no such response. The responses before it count as ACKed: the
     /// client handles responses in order, and would have NACKed them.
-    fn take_nacked(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
+    fn ack_before_and_take(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
         let pending_acks = self.client_cache.pending_acks();
         let index = pending_acks
             .iter()
             .position(|pending_ack| pending_ack.nonce == *nonce)?;
+
         if let Some(previous) = index.checked_sub(1) {
-            let nonce = pending_acks[previous].nonce.clone();
-            self.handle_ack(db, &nonce);
+            let previous_nonce = pending_acks[previous].nonce.clone();
+            self.handle_ack(db, &previous_nonce);
         }
+
+        // Now the NACKed one is the oldest.
         self.client_cache.take_oldest_pending()
     }
 

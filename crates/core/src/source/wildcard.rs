@@ -13,6 +13,13 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
 
+/// Which of the names that a cursor lists are resent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resend {
+    All,
+    CoveredByOthers,
+}
+
 impl TypeStream {
     /// Subscribes to a scope. If the client was subscribed before, the whole
     /// scope is resent (S28). Otherwise a cursor is opened, which resumes at
@@ -26,7 +33,7 @@ impl TypeStream {
         if let Some(cursor) = self.client_cache.cursor_of(scope) {
             let id = cursor.id;
             self.record_tombstones(db, scope);
-            self.resend_listed(db, id, true);
+            self.resend_names_of(db, id, Resend::All);
             return;
         }
 
@@ -46,7 +53,7 @@ impl TypeStream {
         if !initial.is_empty() {
             self.resume_cursor(db, id, initial);
         }
-        self.resend_listed(db, id, false);
+        self.resend_names_of(db, id, Resend::CoveredByOthers);
     }
 
     /// Records the remembered tombstones of a glob as held, so that they are
@@ -165,13 +172,13 @@ impl TypeStream {
         }
     }
 
-    /// Resends the names that a cursor lists and another cursor covers (S30);
-    /// if `with_own` is set, also those that the cursor covers itself. A name
-    /// that the client is subscribed to is resent either way. Records of other
-    /// names stay: their removals are still to be sent.
-    fn resend_listed(&mut self, db: &mut Database, cursor: CursorId, with_own: bool) {
-        let is_alone = self.client_cache.cursors().len() == 1;
-        if is_alone && !with_own {
+    /// Resends the names that a cursor lists (S30): those that the client is
+    /// subscribed to, and those that `resend` says. What the client cache records
+    /// of names that it does not resend stays: their removals are still to be
+    /// sent.
+    fn resend_names_of(&mut self, db: &mut Database, cursor: CursorId, resend: Resend) {
+        let is_only_cursor = self.client_cache.cursors().len() == 1;
+        if is_only_cursor && resend == Resend::CoveredByOthers {
             return;
         }
 
@@ -180,7 +187,7 @@ impl TypeStream {
             if self.is_subscribed(db, name, self.params) {
                 self.resend_plain(db, name);
             } else if let Some(covering) = self.client_cache.covering_cursor(name)
-                && (with_own || covering.id != cursor)
+                && (resend == Resend::All || covering.id != cursor)
             {
                 self.client_cache.make_exception(db, name);
                 self.resend_names.insert(name.clone());

@@ -49,8 +49,8 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
     Some((seconds, parse_nanos(fraction)?))
 }
 
-/// Splits a time in the text before its zone, and the seconds by which the zone
-/// is ahead of UTC. `None` if it has no zone.
+/// Splits a time of RFC 3339 into the text before its zone, and the seconds by
+/// which the zone is ahead of UTC. `None` if the zone is missing or wrong.
 fn split_zone(time: &str) -> Option<(&str, i64)> {
     if let Some(time) = time.strip_suffix('Z') {
         return Some((time, 0));
@@ -58,17 +58,24 @@ fn split_zone(time: &str) -> Option<(&str, i64)> {
 
     const ZONE_LEN: usize = "+00:00".len();
     let zone_start = time.len().checked_sub(ZONE_LEN)?;
-    let (time, zone) = time.split_at_checked(zone_start)?;
-    let (sign, zone) = match zone.split_at_checked(1)? {
-        ("+", zone) => (1, zone),
-        ("-", zone) => (-1, zone),
+    let (before_zone, zone) = time.split_at_checked(zone_start)?;
+    Some((before_zone, parse_offset_secs(zone)?))
+}
+
+/// Parses the offset of a zone, such as `+02:00`, in seconds.
+fn parse_offset_secs(zone: &str) -> Option<i64> {
+    let (sign, clock) = match zone.split_at_checked(1)? {
+        ("+", clock) => (1, clock),
+        ("-", clock) => (-1, clock),
         _ => return None,
     };
-    let (hours, minutes) = zone.split_once(':')?;
+    let (hours, minutes) = clock.split_once(':')?;
     let hours = parse_digits(hours)?;
     let minutes = parse_digits(minutes)?;
-    let offset = sign * (hours * 60 + minutes) * 60;
-    (hours < 24 && minutes < 60).then_some((time, offset))
+    if hours >= 24 || minutes >= 60 {
+        return None;
+    }
+    Some(sign * (hours * 60 + minutes) * 60)
 }
 
 /// Parses three numbers that have as many digits as `lens` says, with

@@ -12,7 +12,7 @@ use trunkline_proto::descriptor::types;
 use trunkline_proto::discovery::{Any, Resource};
 
 use super::target::{HEAD, cannot_write, create, finish, write_binary};
-use super::text::to_item;
+use super::text::to_yaml_item;
 use crate::failure::Result;
 use crate::kinds;
 use crate::progress::Progress;
@@ -66,7 +66,7 @@ impl<'a> Folder<'a> {
     /// Writes all resources, each into the file of its type.
     pub(super) fn write(mut self, resources: &[Any], progress: &mut Progress) -> Result<()> {
         for (done, any) in resources.iter().enumerate() {
-            match to_item(any) {
+            match to_yaml_item(any) {
                 Some(item) => self.put(&file_of(any), &item)?,
                 None => self.other.push(any.clone()),
             }

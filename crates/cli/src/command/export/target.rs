@@ -12,7 +12,7 @@ use trunkline_proto::discovery::{Any, DiscoveryResponse};
 use trunkline_proto::text;
 
 use super::folder::{Folder, inner_type, unwrap};
-use super::text::to_item;
+use super::text::to_yaml_item;
 use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::progress::Progress;
@@ -124,7 +124,7 @@ fn write_text(
         false => put(HEAD)?,
     }
     for (done, any) in resources.iter().enumerate() {
-        let item = to_item(any).ok_or_else(|| {
+        let item = to_yaml_item(any).ok_or_else(|| {
             Failure::wrong(format!(
                 "{} is of a type, or has fields, for which this release has no words: write it \
                  into a directory or into a file that ends in .pb, or give its type with \

@@ -8,9 +8,9 @@ use trunkline_proto::discovery::{Any, DynamicParameterConstraints, Resource};
 use trunkline_proto::prost_reflect::DynamicMessage;
 use trunkline_proto::text::{self, Node, Value};
 
-/// Writes a resource as an item of a list in YAML; `None` if a text would not
-/// have all of it.
-pub(super) fn to_item(any: &Any) -> Option<String> {
+/// Writes a resource as an item of a list in YAML; `None` if YAML cannot express
+/// all of the resource.
+pub(super) fn to_yaml_item(any: &Any) -> Option<String> {
     let node = to_node(any)?;
     let item = Node {
         at: node.at,

@@ -172,23 +172,25 @@ impl Bootstrap {
         node::on_the_wire(&self.node)
     }
 
-    /// The source of the names of an authority: its own servers (C10), the
-    /// first of the sources that know it, or the default (E13). `None` if none
-    /// does, and then its names have no source.
+    /// The source of the names of an authority: its own servers (C10), with
+    /// gRPC's bootstraps else those of the bootstrap (A47), the first of the
+    /// sources that list the authority, or the default source (E13). `None` if
+    /// there is no default: its names have no source then.
     #[must_use]
     pub fn source_of_authority(&self, authority: &str) -> Option<ConfigSource> {
-        if let Some(known) = self.authorities.get(authority) {
-            let own = known.servers.clone().map(Specifier::Api);
-            match own {
-                Some(own) => return Some(own.into()),
-                // A47: an authority without servers has those of the bootstrap.
-                None if self.self_is_ads => return self.ads.clone(),
-                None => {}
+        if let Some(entry) = self.authorities.get(authority) {
+            if let Some(own_servers) = entry.servers.clone() {
+                return Some(Specifier::Api(own_servers).into());
+            }
+            if self.self_is_ads {
+                return self.ads.clone();
             }
         }
-        let knows = |source: &&AuthoritySource| source.authorities.iter().any(|a| a == authority);
-        let source = self.config_sources.iter().find(knows);
-        let source = source.map(|source| &source.source);
+
+        let lists_authority =
+            |source: &&AuthoritySource| source.authorities.iter().any(|a| a == authority);
+        let listed = self.config_sources.iter().find(lists_authority);
+        let source = listed.map(|listed| &listed.source);
         source.or(self.default_config_source.as_ref()).cloned()
     }
 

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Code(pub u32);
 
 impl Code {
+    /// The call succeeded.
+    pub const OK: Self = Self(0);
     /// The call was cancelled.
     pub const CANCELLED: Self = Self(1);
     /// The server says nothing of the reason, or nothing that can be read.

@@ -198,7 +198,7 @@ impl ResponseReceiver {
     }
 
     fn ended(&self, trailers: Option<&HeaderMap>) -> Result<Option<Bytes>, StreamError> {
-        match trailers.and_then(status) {
+        match trailers.and_then(read_status) {
             None => Err(StreamError::NoStatus),
             Some(Err(error)) => Err(error),
             Some(Ok(())) if !self.received.is_empty() => Err(StreamError::Truncated),
@@ -210,7 +210,7 @@ impl ResponseReceiver {
 /// The messages of an answer that is gRPC.
 fn opened(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
     // A stream that is refused at once has its status here.
-    if let Some(status) = status(answer.headers()) {
+    if let Some(status) = read_status(answer.headers()) {
         status?;
     }
     if !answer.status().is_success() {
@@ -225,15 +225,17 @@ fn opened(answer: Response<RecvStream>) -> Result<RecvStream, StreamError> {
     Ok(answer.into_body())
 }
 
-/// Reads a status of gRPC; `None` if there is none.
-fn status(headers: &HeaderMap) -> Option<Result<(), StreamError>> {
-    let code = headers.get("grpc-status")?;
-    let code = code.to_str().ok().and_then(|code| code.parse().ok());
-    let code = code.map_or(Code::UNKNOWN, Code);
-    if code == Code(0) {
+/// Reads the gRPC status of trailers; `None` if they have no `grpc-status`. A
+/// code that is no number counts as UNKNOWN.
+fn read_status(trailers: &HeaderMap) -> Option<Result<(), StreamError>> {
+    let text = trailers.get("grpc-status")?.to_str();
+    let number = text.ok().and_then(|text| text.parse().ok());
+    let code = number.map_or(Code::UNKNOWN, Code);
+    if code == Code::OK {
         return Some(Ok(()));
     }
-    let message = headers
+
+    let message = trailers
         .get("grpc-message")
         .map(header::HeaderValue::as_bytes);
     let message = percent_decoded(message.unwrap_or_default());
