@@ -14,6 +14,7 @@
 //! whatever its parameters: all subscriptions of a selector are in one state.
 
 use super::config::SinkConfig;
+use super::ended::Ended;
 use crate::interest::{Interest, InterestDiff, Subscription, Wildcard};
 use crate::message::{Locator, Locators};
 use crate::name::{Name, Selector};
@@ -37,10 +38,8 @@ pub(super) struct InterestState {
     sent: Interest,
     added: Interest,
     removed: Interest,
-    /// Subscriptions with parameters that ended on this stream while their name
-    /// is subscribed to with others. The server may not have read that when it
-    /// sent a variant.
-    ended: Interest,
+    /// Those with locators that ended on this stream.
+    ended: Ended,
     /// The state of the wildcard at the server, after the requests so far.
     wildcard: Wildcard,
     /// `desired` as requests list it, until it changes: an acknowledgement of
@@ -58,7 +57,7 @@ impl InterestState {
             sent: Interest::default(),
             added: Interest::default(),
             removed: Interest::default(),
-            ended: Interest::default(),
+            ended: Ended::default(),
             wildcard: Wildcard::default(),
             listed: None,
         }
@@ -122,7 +121,7 @@ impl InterestState {
     pub(super) fn restart(&mut self) {
         self.sent = Interest::default();
         self.removed = Interest::default();
-        self.ended = Interest::default();
+        self.ended = Ended::default();
         self.added = self.desired.clone();
         self.wildcard = Wildcard::Never;
     }
@@ -136,11 +135,11 @@ impl InterestState {
         };
         for subscription in diff.removed.iter() {
             self.sent.remove(&subscription);
+            if self.locators {
+                self.ended.insert(subscription);
+            }
         }
         self.sent.extend(diff.added.iter());
-        for subscription in diff.removed.iter() {
-            self.record_ended(subscription);
-        }
         for subscription in diff.added.iter() {
             self.ended.remove(&subscription);
         }
@@ -148,22 +147,15 @@ impl InterestState {
         diff
     }
 
-    /// Notes a subscription that ended, if its names are subscribed to with
-    /// other parameters, by themselves or by a wildcard or glob; without those,
-    /// its variants are not asked for at all.
-    fn record_ended(&mut self, subscription: Subscription) {
-        let selector = &subscription.selector;
-        let goes_on = match selector {
+    /// Returns whether any of these subscriptions, which have ended, was one of
+    /// several to its names: by itself, or by a wildcard or glob. Then variants
+    /// go, and their names stay.
+    pub(super) fn ends_parts(&self, ended: &Interest) -> bool {
+        let is_part = |subscription: Subscription| match &subscription.selector {
             Selector::Name(name) => self.sent.contains(name),
             Selector::Wildcard | Selector::Glob(_) => !self.sent.is_empty(),
         };
-        if goes_on && self.locators {
-            self.ended.insert(subscription);
-        } else {
-            for old in with_selector(&self.ended, selector) {
-                self.ended.remove(&old);
-            }
-        }
+        self.locators && ended.iter().any(is_part)
     }
 
     /// Records that a request is sent that only prepares the next change.
@@ -290,7 +282,12 @@ impl InterestState {
     /// stream.
     pub(super) fn is_variant_ended(&self, resource: &Resource) -> bool {
         let (name, aliases) = (&resource.name, &resource.aliases);
-        self.matches(&self.ended, name, aliases, resource.constraints.as_ref())
+        self.matches(
+            self.ended.as_interest(),
+            name,
+            aliases,
+            resource.constraints.as_ref(),
+        )
     }
 
     /// Returns whether a subscription of an interest covers one of a resource's
@@ -364,7 +361,7 @@ impl InterestState {
             assert!(!self.desired.has(&subscription));
             assert!(self.locators || !self.desired.has_selector(&subscription.selector));
         }
-        for subscription in self.ended.iter() {
+        for subscription in self.ended.as_interest().iter() {
             assert!(self.locators && !self.sent.has(&subscription));
         }
         if let Some(listed) = &self.listed {

@@ -41,6 +41,7 @@ mod completion;
 mod config;
 mod delta;
 mod effects;
+mod ended;
 mod entry;
 mod error;
 mod error_policy;

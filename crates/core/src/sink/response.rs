@@ -53,7 +53,8 @@ pub(super) struct PendingVerdict {
     /// The response is a whole set: resources that it leaves out are removed
     /// (C29).
     pub(super) is_whole_set: bool,
-    /// A part of the set was not subscribed to, and is not kept (C21).
+    /// A part of the set was not subscribed to, or not any more, and is not
+    /// kept (C21).
     pub(super) is_partial: bool,
     /// Rejections that do not depend on the owner's verdict.
     pub(super) over_limits: Vec<Rejection>,
@@ -166,7 +167,10 @@ pub(super) fn filter_response(
             .collect(),
         lists_all: pending.version.is_some(),
     };
+    let listed_count = resources.len();
     pending.refused = filter.refuse(&mut resources);
+    // What is left out without a rejection is not kept either.
+    pending.is_partial |= resources.len() + pending.refused.len() < listed_count;
     pending.delivery.resources = resources;
     pending
 }

@@ -56,7 +56,7 @@ pub(super) struct TypeState {
     completion: Completion,
     /// The version of the last set that was ACKed; outlives streams (C19).
     pub(super) version: Option<Version>,
-    /// Nothing of that set is subscribed to any more, or not all of it was
+    /// Nothing of that set is subscribed to any more, or not all of it was or is
     /// kept. On a new stream, the version would tell the server that there is
     /// nothing to send.
     version_is_void: bool,
@@ -361,6 +361,9 @@ impl TypeState {
         effects: &mut Effects,
     ) {
         self.evict(&sent.removed, config, effects);
+        // The set that the version stands for may have variants that are dropped
+        // now. A server that took them for held could send them again.
+        self.version_is_void |= self.interest.ends_parts(&sent.removed);
         self.completion.record_sent(sent, is_first);
         if let (Some(timeout), FetchStart::Sent) =
             (config.fetch_timeout.after(), config.fetch_start)

@@ -356,6 +356,46 @@ fn tp2_so_is_one_whose_name_goes_on_otherwise() {
 }
 
 #[test]
+fn tp2_so_is_one_whose_name_comes_back_otherwise() {
+    for mode in [Mode::Delta, Mode::Sotw] {
+        let mut bench = located(mode, &[ENVS[1], "cds b{env=test}"]);
+        bench.unsub(ENVS[1]);
+        bench.requests();
+        bench.sub(ENVS[0]);
+        bench.requests();
+        let resources = ["a@1[env=test]", "b@1[env=test]"];
+        let late: Response = match mode {
+            Mode::Delta => delta("cds", "n1", &resources, &[]).into(),
+            Mode::Sotw => sotw("cds", "1", "n1", &resources).into(),
+        };
+        let effects = vec!["+cds b@1[env=test]".to_owned()];
+        assert_eq!(bench.judge(late, &[]), (true, effects), "{mode:?}");
+    }
+}
+
+#[test]
+fn tp2_a_version_of_a_variant_that_was_dropped_is_not_told() {
+    let both = ["a@1[env=prod]", "a@2[env=test]"];
+    // The variant goes before the set is there, or with the next request.
+    for is_early in [true, false] {
+        let mut bench = two(Mode::Sotw);
+        bench.unsub(ENVS[1]);
+        if is_early {
+            bench.requests();
+            bench.accept(sotw("cds", "2", "n2", &both));
+        }
+        bench.requests();
+        bench.sink.handle_connected();
+        assert_eq!(bench.requests(), ["node:n cds [a{env=prod}]"]);
+
+        bench.accept(sotw("cds", "3", "n3", &both[..1]));
+        bench.requests();
+        bench.sink.handle_connected();
+        assert_eq!(bench.requests(), ["node:n cds [a{env=prod}] version=3"]);
+    }
+}
+
+#[test]
 fn tp2_the_last_variant_of_a_subscription_that_ended_leaves_the_name_unknown() {
     let mut bench = located(Mode::Delta, &ENVS);
     bench.accept(delta("cds", "n1", &["a@1[env=prod]"], &[]));
