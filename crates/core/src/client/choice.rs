@@ -3,7 +3,6 @@
 
 use super::contents::Key;
 use super::fallback::Fallback;
-use super::server::Link;
 use super::source::Source;
 use super::view::View;
 use super::{Client, ServerId, SourceId};
@@ -183,10 +182,11 @@ impl Client {
 
     /// Forgets everything that a failed server has said, if a source has
     /// replaced it or begins to use it: the server is to send everything when
-    /// it is back. Other sources that use it keep their contents.
+    /// it is back. Other sources that use it keep their contents. A stream that
+    /// has no response yet is opened anew: it was told of what is forgotten.
     pub(super) fn start_anew(&mut self, id: ServerId, now: Moment) {
         let server = self.servers.get(&id);
-        if !server.is_some_and(|server| server.has_failed && server.link != Link::Up) {
+        if !server.is_some_and(|server| server.has_failed) {
             return;
         }
         for source in self.sources_of(id) {

@@ -81,7 +81,8 @@ pub enum Action {
     /// Open a stream to the server, then call [`Client::handle_connected`], or
     /// [`Client::handle_disconnected`] if that fails.
     Connect(ServerId),
-    /// Close the stream: nobody needs it. There is nothing to call after it.
+    /// Close the stream: nobody needs it, or another one is opened in its
+    /// place. There is nothing to call after it.
     Close(ServerId),
 }
 
@@ -279,20 +280,8 @@ impl Client {
 
     /// Returns the next server to connect to or to close.
     pub fn poll_action(&mut self, now: Moment) -> Option<Action> {
-        for (id, server) in &mut self.servers {
-            match server.link {
-                Link::Idle { retry_at } if server.is_needed() && retry_at <= now => {
-                    server.link = Link::Dialing;
-                    return Some(Action::Connect(*id));
-                }
-                Link::Dialing | Link::Up if !server.is_needed() => {
-                    server.close();
-                    return Some(Action::Close(*id));
-                }
-                _ => {}
-            }
-        }
-        None
+        let mut servers = self.servers.iter_mut();
+        servers.find_map(|(id, server)| server.poll_action(*id, now))
     }
 
     /// Starts a stream to a server, in place of an earlier one.
@@ -313,10 +302,6 @@ impl Client {
         let Some(server) = self.servers.get_mut(&id) else {
             return false;
         };
-        if matches!(server.link, Link::Idle { .. }) {
-            return false;
-        }
-
         let is_failure = server.note_disconnected(reason, now);
         self.absorb(id, now);
         if !is_failure {

@@ -5,8 +5,10 @@
 //!            Connect             handle_connected
 //!   Idle ──────────────▶ Dialing ───────────────▶ Up
 //!    ▲  ▲                  │ handle_disconnected   │
-//!    │  └──── retry_at ────┴───────────────────────┘
-//!    └─────── Close, from any state: nobody needs it
+//!    │  └──── retry_at ────┴───────────────────────┤
+//!    │                                             │ start_anew
+//!    └─────── Close ◀── Spent ◀────────────────────┘
+//!             Close, from any state: nobody needs it
 //! ```
 
 use std::collections::BTreeSet;
@@ -14,6 +16,7 @@ use std::collections::BTreeSet;
 use super::contents::{Contents, Key, key_of};
 use super::rate_limit::{RateLimit, TokenBucket};
 use super::subscriptions::{Subscriptions, TypedSubscription};
+use super::{Action, ServerId};
 use crate::Moment;
 use crate::message::Request;
 use crate::sink::{Backoff, BackoffConfig, Cause, Effects, Event, Sink, SinkConfig, SinkError};
@@ -39,6 +42,10 @@ pub(super) enum Link {
     Dialing,
     /// There is a stream.
     Up,
+    /// There is a stream that began with contents which are forgotten since:
+    /// the server would not send them again on it. It is to be closed, and
+    /// another one opened.
+    Spent,
 }
 
 /// One server: one stream after another.
@@ -157,10 +164,13 @@ impl Server {
 
     /// Forgets everything that the server has sent, but not the subscriptions:
     /// the contents come from another server in the meantime, and this one is
-    /// to send everything when it is back (E9). Only for a server without a
-    /// stream.
+    /// to send everything when it is back (E9). A stream that was told of the
+    /// contents is spent.
     pub(super) fn start_anew(&mut self, now: Moment) {
         self.forget_all();
+        if self.link == Link::Up {
+            self.link = Link::Spent;
+        }
         for (type_url, subscription) in self.subscriptions.iter() {
             let result = self.sink.subscribe(type_url, subscription.clone(), now);
             debug_assert!(result.is_ok(), "it was accepted before");
@@ -173,8 +183,28 @@ impl Server {
         self.contents = Contents::new();
     }
 
+    /// Returns whether the owner of the client has to open or to close a stream
+    /// to this server.
+    pub(super) fn poll_action(&mut self, id: ServerId, now: Moment) -> Option<Action> {
+        match self.link {
+            Link::Idle { retry_at } if self.is_needed() && retry_at <= now => {
+                self.link = Link::Dialing;
+                Some(Action::Connect(id))
+            }
+            Link::Dialing | Link::Up | Link::Spent if !self.is_needed() => {
+                self.close();
+                Some(Action::Close(id))
+            }
+            Link::Spent => {
+                self.link = Link::Idle { retry_at: now };
+                Some(Action::Close(id))
+            }
+            Link::Idle { .. } | Link::Dialing | Link::Up => None,
+        }
+    }
+
     /// Ends the stream because nobody needs it.
-    pub(super) fn close(&mut self) {
+    fn close(&mut self) {
         self.link = Link::Idle {
             retry_at: Moment::START,
         };
@@ -184,9 +214,18 @@ impl Server {
     }
 
     /// Records that the stream, or the attempt to open one, has ended. Returns
-    /// whether that is a failure: no response came on it (C36).
+    /// whether that is a failure: no response came on it (C36). The end of a
+    /// spent stream is none.
     pub(super) fn note_disconnected(&mut self, reason: &str, now: Moment) -> bool {
-        let had_stream = self.link == Link::Up;
+        let had_stream = match self.link {
+            Link::Up => true,
+            Link::Dialing => false,
+            Link::Idle { .. } => return false,
+            Link::Spent => {
+                self.link = Link::Idle { retry_at: now };
+                return false;
+            }
+        };
         self.sink.handle_disconnected(reason);
         let got_response = had_stream && self.sink.got_response();
         self.link = Link::Idle {

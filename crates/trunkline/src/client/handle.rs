@@ -396,7 +396,11 @@ impl Running {
                 self.runtime.spawn(task.run())
             }
         };
-        lock(&self.tasks).servers.insert(id, task.abort_handle());
+        let previous = lock(&self.tasks).servers.insert(id, task.abort_handle());
+        // It has ended, unless the machine gave up its stream at that moment.
+        if let Some(previous) = previous {
+            previous.abort();
+        }
     }
 
     /// Requests and responses of a server; `stream` is what observers are told.

@@ -302,6 +302,79 @@ fn c47_the_old_word_of_a_server_that_cannot_be_reached_takes_nothing_away() {
 }
 
 #[test]
+fn c47_so_does_that_of_one_that_has_not_answered_since_it_is_back() {
+    let mut rig = Rig::new();
+    let servers = [rig.server(Mode::Delta), rig.server(Mode::Delta)];
+    let [one, two] = [servers.to_vec(), vec![servers[1]]].map(|servers| {
+        let source = rig.client.add_source(servers, FallbackPolicy::Grpc);
+        rig.subscribe(source, "a");
+        source
+    });
+    let watch = rig.watch(Some(one), "a");
+    rig.subscribe(two, "c");
+    let other = rig.watch(Some(two), "c");
+    rig.connect(servers[1]);
+    rig.send_all(servers[1], &["c@1"], &["a"]);
+    rig.client.handle_connected(servers[0], rig.now);
+    rig.requests(servers[0]);
+    rig.send(servers[0], &["a@1"]);
+    for _ in 0..2 {
+        rig.fail(servers[1]);
+        rig.wait(60_000);
+        rig.actions();
+    }
+    rig.client.handle_connected(servers[1], rig.now);
+    rig.requests(servers[1]);
+
+    // Something is missing when the better server fails.
+    rig.subscribe(one, "b");
+    rig.fail(servers[0]);
+    rig.wait(60_000);
+    rig.actions();
+    rig.fail(servers[0]);
+    let states = [watch, other].map(|watch| rig.state(watch));
+    assert_eq!(states, ["a@1 ~ Unreachable", "c@1 ~ Unreachable"]);
+    rig.connect(servers[1]);
+    rig.send_all(servers[1], &["b@2"], &["a"]);
+    let states = [watch, other].map(|watch| rig.state(watch));
+    assert_eq!(states, ["! Deleted", "c@1"]);
+}
+
+#[test]
+fn c47_a_stream_that_was_told_of_what_is_forgotten_is_opened_anew() {
+    let mut rig = Rig::new();
+    let (one, servers) = rig.source(2);
+    let two = rig
+        .client
+        .add_source(vec![servers[1]], FallbackPolicy::Grpc);
+    rig.subscribe(one, "a");
+    rig.subscribe(two, "b");
+    rig.connect(servers[1]);
+    rig.send(servers[1], &["b@1"]);
+    rig.fail(servers[1]);
+    rig.wait(60_000);
+    rig.connect(servers[1]);
+    rig.fail(servers[1]);
+    rig.wait(60_000);
+    rig.connect(servers[1]);
+    rig.fail(servers[0]);
+
+    let anew = [servers[1]].map(|id| [Action::Close(id), Action::Connect(id)]);
+    assert_eq!(rig.actions(), anew.concat());
+    let late = rig
+        .client
+        .handle_response(servers[1], sotw("n", &["b@2"]), rig.now);
+    assert_eq!(late, Err(SinkError::NotConnected));
+    rig.client.handle_connected(servers[1], rig.now);
+    let request = rig.client.poll_request(servers[1], rig.now);
+    let Some(Request::Delta(request)) = request else {
+        panic!("{request:?}");
+    };
+    assert_eq!(request.initial_versions.iter().count(), 0);
+    assert_eq!(request.subscribe.len(), 2);
+}
+
+#[test]
 fn c25_what_one_source_ends_another_keeps() {
     let mut rig = Rig::new();
     let shared = rig.server(Mode::Delta);
