@@ -1,6 +1,7 @@
 //! Seeds of worlds that failed once, by the kind of world.
 
-/// The seeds of a kind: `relays`, `variants`, `wild`, `trees` or `servers`.
+/// The seeds of a kind: `relays`, `variants`, `wild`, `trees`, `servers` or
+/// `snapshots`.
 pub(crate) fn seeds(kind: &str) -> Vec<u64> {
     let lines = include_str!("../seeds.txt").lines();
     let seeds = lines.filter_map(|line| {

@@ -10,9 +10,9 @@
 //! to. Each snapshot is checked when it is shown. It is whole: a part has what
 //! its own version refers to, and nothing else. It is not torn: a part is what
 //! the client has accepted last of its name, unless a newer version is warming
-//! or it was removed under its users. It is not older: no number is below the
-//! one that the root showed before. In quiet nothing warms, and what is shown is
-//! what the server has.
+//! or it was removed under its users. It is not older: nothing arrived before
+//! what the root showed of the name the last time. In quiet nothing warms, and
+//! what is shown is what the server has.
 
 mod contents;
 mod owner;

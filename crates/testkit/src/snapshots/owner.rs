@@ -29,6 +29,35 @@ pub(super) struct Owner {
     roots: BTreeMap<&'static str, Root>,
     nodes: BTreeMap<NodeId, (Arc<Key<()>>, WatchId)>,
     watches: BTreeMap<WatchId, NodeId>,
+    arrivals: Arrivals,
+}
+
+/// The order in which versions of each name arrived. A server that gives up one
+/// that was rejected, or was never accepted for certain, sends an older one
+/// again (S12), which is the newest then.
+#[derive(Debug, Default)]
+struct Arrivals {
+    newest: BTreeMap<String, String>,
+    /// The last arrival of each name and body.
+    numbers: BTreeMap<(String, String), usize>,
+    count: usize,
+}
+
+impl Arrivals {
+    fn note(&mut self, name: &str, body: &str) {
+        if self.newest.get(name).is_some_and(|newest| newest == body) {
+            return;
+        }
+        self.count += 1;
+        self.newest.insert(name.to_owned(), body.to_owned());
+        let version = (name.to_owned(), body.to_owned());
+        self.numbers.insert(version, self.count);
+    }
+
+    fn number(&self, name: &str, body: &str) -> Option<usize> {
+        let version = (name.to_owned(), body.to_owned());
+        self.numbers.get(&version).copied()
+    }
 }
 
 /// A root, and what it has shown.
@@ -36,8 +65,8 @@ pub(super) struct Owner {
 struct Root {
     id: RootId,
     shown: Option<Arc<Snapshot<(), String>>>,
-    /// The greatest number that was shown of each name.
-    numbers: BTreeMap<String, u64>,
+    /// The arrival of what was shown of each name.
+    arrivals: BTreeMap<String, Option<usize>>,
 }
 
 impl Owner {
@@ -48,6 +77,7 @@ impl Owner {
             roots: BTreeMap::new(),
             nodes: BTreeMap::new(),
             watches: BTreeMap::new(),
+            arrivals: Arrivals::default(),
         };
         owner.add_root(ROOTS[0]);
         owner
@@ -57,7 +87,7 @@ impl Owner {
         let root = Root {
             id: self.tree.add_root(key(name)),
             shown: None,
-            numbers: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
         };
         self.roots.insert(name, root);
     }
@@ -152,6 +182,9 @@ impl Owner {
             (None, Some(error)) => Update::Failed(error.clone()),
             (None, None) => return,
         };
+        if let (Update::Value { value, .. }, Some((key, _))) = (&update, self.nodes.get(node)) {
+            self.arrivals.note(&text(&key.type_url, &key.name), value);
+        }
         self.tree.handle_update(*node, update);
     }
 
@@ -203,9 +236,9 @@ impl Owner {
             if accepted.is_some_and(|accepted| accepted != *shown) && !is_warming {
                 return fault("another version is in use, and none is warming (torn)");
             }
-            let number = number(shown);
-            let before = root.numbers.insert(of.clone(), number);
-            if before.is_some_and(|before| before > number) {
+            let arrival = self.arrivals.number(&of, shown);
+            let before = root.arrivals.insert(of.clone(), arrival);
+            if before.is_some_and(|before| before > arrival) {
                 return fault("it is older than what was shown before");
             }
         }
