@@ -91,10 +91,20 @@ impl Client {
         is_other
     }
 
-    /// Drops the kept contents of names on which a server was silent for too
-    /// long, from its sources; `events` are the errors of the fetch timers that
-    /// ran out just now.
-    pub(super) fn drop_silent(&mut self, id: ServerId, events: &[Event]) {
+    /// Counts the fetch timers of a server that ran out just now, and drops the
+    /// kept contents of names on which it was silent for too long from its
+    /// sources; `events` are the errors of those timers.
+    pub(super) fn handle_silence(&mut self, id: ServerId, events: &[Event]) {
+        let is_timeout = |event: &&Event| match event {
+            Event::Failed(_, _, error) => {
+                matches!(error.cause, Cause::Silent | Cause::TimedOut)
+            }
+            Event::Ambient(..) => false,
+        };
+        if let Some(server) = self.servers.get_mut(&id) {
+            server.fetch_timeouts += events.iter().filter(is_timeout).count() as u64;
+        }
+
         let silent = events.iter().filter_map(|event| match event {
             Event::Failed(url, name, error) if error.cause == Cause::Silent => {
                 Some((url.clone(), name.clone()))

@@ -416,7 +416,7 @@ impl Client {
         }
         for id in ids {
             let events = self.absorb(id, now);
-            self.drop_silent(id, &events);
+            self.handle_silence(id, &events);
         }
         let sources = self.sources.values_mut();
         let expired_keys: Vec<_> = sources.flat_map(|source| source.kept.expire(now)).collect();

@@ -68,6 +68,8 @@ pub(super) struct Server {
     pub(super) is_limited: bool,
     /// The number of times that requests had to wait.
     pub(super) limited: u64,
+    /// The number of names that the server did not answer in time.
+    pub(super) fetch_timeouts: u64,
 }
 
 impl Server {
@@ -85,6 +87,7 @@ impl Server {
             tokens: config.rate_limit.map(TokenBucket::new),
             is_limited: false,
             limited: 0,
+            fetch_timeouts: 0,
             config,
         }
     }

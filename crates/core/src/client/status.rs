@@ -39,6 +39,8 @@ pub struct ServerStatus {
     pub is_needed: bool,
     /// The number of times that requests had to wait (E6).
     pub rate_limited: u64,
+    /// The number of names that it did not answer in time (E2).
+    pub fetch_timeouts: u64,
 }
 
 impl Client {
@@ -51,6 +53,7 @@ impl Client {
             has_failed: server.has_failed,
             is_needed: server.is_needed(),
             rate_limited: server.limited,
+            fetch_timeouts: server.fetch_timeouts,
         })
     }
 

@@ -10,7 +10,9 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_core::sink::{CacheState, WatchError};
 
 use super::handle::{Client, Running};
-use super::metrics::{CONNECTED, RESOURCES, Sample, TARGET};
+use super::metrics::{
+    CONNECTED, CONNECTED_STATE, FETCH_TIMEOUT, RATE_LIMITED, RESOURCES, SERVER, Sample, TARGET,
+};
 use super::rejections::RejectedUpdate;
 
 /// One name that a client holds, or has asked for.
@@ -87,18 +89,24 @@ impl Running {
         })
     }
 
-    /// The metrics (C66).
+    /// The metrics (C66, E16).
     pub(super) fn metrics(&self) -> Vec<Sample> {
         let target = (TARGET, self.target().to_owned());
         let mut samples = self.observers.counters.samples();
         for (id, server) in self.servers() {
             let status = self.shared.read(|state, _| state.machine.server_status(id));
             if let Some(status) = status.filter(|status| status.is_needed) {
-                samples.push(Sample {
-                    name: CONNECTED,
-                    labels: vec![("grpc.xds.server", server)],
-                    value: u64::from(!status.has_failed),
-                });
+                let values = [
+                    (CONNECTED, u64::from(!status.has_failed)),
+                    (CONNECTED_STATE, u64::from(status.is_connected)),
+                    (RATE_LIMITED, status.rate_limited),
+                    (FETCH_TIMEOUT, status.fetch_timeouts),
+                ];
+                samples.extend(values.map(|(name, value)| Sample {
+                    name,
+                    labels: vec![(SERVER, server.clone())],
+                    value,
+                }));
             }
         }
         let mut counts: BTreeMap<(String, &str, String), u64> = BTreeMap::new();

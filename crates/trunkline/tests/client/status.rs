@@ -191,6 +191,40 @@ async fn c66_metrics_have_grpcs_names_and_labels() {
 }
 
 #[tokio::test]
+async fn e16_updates_of_a_type_are_counted_as_envoy_does() {
+    let Scene {
+        client,
+        stream,
+        watches,
+        mut script,
+    } = Scene::set().await;
+    let server = format!("grpc.xds.server={}", script.address);
+    let of_type = vec![server.clone(), format!("grpc.xds.resource_type={CDS}")];
+    for (name, count) in [
+        ("update_attempt", 2),
+        ("update_success", 1),
+        ("update_rejected", 1),
+    ] {
+        assert_eq!(samples(&client, name), [(of_type.clone(), count)], "{name}");
+    }
+    let of_server = |name: &str| samples(&client, name);
+    let counts = |value| vec![(vec![server.clone()], value)];
+    assert_eq!(of_server("control_plane.connected_state"), counts(1));
+    assert_eq!(of_server("control_plane.rate_limit_enforced"), counts(0));
+    assert_eq!(of_server("init_fetch_timeout"), counts(0));
+    assert_eq!(of_server("update_failure"), []);
+
+    // The second of these streams ends without a response.
+    let away = || tonic::Status::unavailable("away");
+    stream.fail(away()).await;
+    script.stream().await.fail(away()).await;
+    script.stream().await.request().await;
+    assert_eq!(of_server("update_failure"), counts(1));
+    assert_eq!(of_server("update_attempt").len(), 2);
+    drop(watches);
+}
+
+#[tokio::test]
 async fn c66_a_server_is_connected_again_with_its_first_response() {
     let Scene {
         client,

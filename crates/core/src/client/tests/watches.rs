@@ -90,6 +90,8 @@ fn c32_c34_a_name_that_nobody_speaks_of_does_not_exist_until_it_comes() {
     rig.wait(1);
     assert_eq!(rig.news(), [watch]);
     assert_eq!(rig.state(watch), "! Silent");
+    let status = rig.client.server_status(servers[0]).unwrap();
+    assert_eq!(status.fetch_timeouts, 1, "E2, E16");
 
     rig.send(servers[0], &["a@1"]);
     assert_eq!(rig.news(), [watch]);

@@ -57,7 +57,7 @@ async fn nothing_more(watch: &mut PathWatch) {
 }
 
 #[tokio::test]
-async fn a_file_that_is_replaced_by_a_move_is_read_again() {
+async fn e19_a_file_that_is_replaced_by_a_move_is_read_again() {
     let dir = tempfile::tempdir().unwrap();
     replace(&dir, "cds.yaml", &yaml("one"));
     let mut watch = PathWatch::new(&source(&dir, "cds.yaml"), LIMIT);
@@ -135,7 +135,7 @@ async fn a_file_may_be_json_or_binary_and_has_a_limit() {
 /// As Kubernetes mounts a volume: a link to a directory is moved.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_move_in_the_watched_directory_announces_a_file() {
+async fn e19_a_move_in_the_watched_directory_announces_a_file() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     for (version, name) in [("v1", "one"), ("v2", "two")] {
