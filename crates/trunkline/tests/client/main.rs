@@ -22,6 +22,7 @@ mod scripted;
 mod secrets;
 mod server;
 mod sources;
+mod spans;
 mod status;
 mod streams;
 mod tables;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use trunkline::client::{
-    Bootstrap, Client, ClientBuilder, ConfigSource, Query, SourceError, Specifier,
+    Bootstrap, Client, ClientBuilder, ConfigSource, Query, SourceError, Specifier, State,
 };
 use trunkline::envoy::config::cluster::v3::Cluster;
 use trunkline::envoy::config::endpoint::v3::ClusterLoadAssignment;
@@ -139,4 +139,56 @@ async fn all_clusters_are_the_collection_that_the_bootstrap_names() {
     let held = held.filter(|held| held.name.xdstp().is_some());
     let held: Vec<_> = held.map(|held| held.name.to_string()).collect();
     assert_eq!(held, names);
+}
+
+/// Puts a file of one cluster in its place by a move.
+fn write_cluster(path: &std::path::Path, timeout: &str) {
+    let text = format!(
+        "version_info: '{timeout}'\nresources:\n- '@type': {CDS}\n  name: a\n  \
+         connect_timeout: {timeout}\n"
+    );
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(&new, path).unwrap();
+}
+
+fn seconds(state: &State<Cluster>) -> Option<i64> {
+    let timeout = state.value()?.connect_timeout?;
+    Some(timeout.seconds)
+}
+
+#[tokio::test]
+async fn e19_a_file_is_a_source_and_its_last_good_contents_stay() {
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cds.yaml");
+    write_cluster(&path, "1s");
+    let fields = format!(
+        "dynamic_resources:\n  cds_config: {{path_config_source: {{path: {}}}}}",
+        path.display()
+    );
+    let client = build(bootstrap(nobody, nobody, &fields));
+    let mut watch = client.subscribe::<Cluster>("a").unwrap().watch();
+    assert_eq!(seconds(&next(&mut watch).await), Some(1));
+    write_cluster(&path, "2s");
+    assert_eq!(seconds(&next(&mut watch).await), Some(2));
+
+    write_cluster(&path, "soon");
+    let state = next(&mut watch).await;
+    assert_eq!(seconds(&state), Some(2), "{state:?}");
+    assert!(state.error().is_some(), "{state:?}");
+    write_cluster(&path, "3s");
+    while seconds(&next(&mut watch).await) != Some(3) {}
+}
+
+#[tokio::test]
+async fn a_source_can_be_polled() {
+    let serving = Serving::start_with(|serving| serving.set(&[("a", 1)]));
+    let fields = "dynamic_resources:\n  cds_config: {api_config_source: {api_type: REST, \
+                  transport_api_version: V3, cluster_names: [one], refresh_delay: 0.05s}}";
+    let client = build(bootstrap(serving.address, serving.address, fields));
+    let mut watch = client.subscribe::<Cluster>("a").unwrap().watch();
+    assert_eq!(seconds(&next(&mut watch).await), Some(1));
+    serving.set(&[("a", 2)]);
+    assert_eq!(seconds(&next(&mut watch).await), Some(2));
 }
