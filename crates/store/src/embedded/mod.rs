@@ -235,7 +235,10 @@ impl EmbeddedStore {
 
 impl Store for EmbeddedStore {
     fn load(&self) -> Result<Kept, StoreError> {
-        self.read(read::load)
+        self.read(|file| {
+            served_files::check(file)?;
+            read::load(file)
+        })
     }
 
     fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message as _;
-use redb::{ReadTransaction, ReadableTable as _, TableError, WriteTransaction};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable as _, TableError, WriteTransaction};
 use trunkline::checked::{Row, RowKey};
 use trunkline::{Resource, TypeUrl};
 
@@ -64,12 +64,34 @@ pub(super) fn clear(file: &WriteTransaction) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The table, if the file has one.
+type FilesTable = ReadOnlyTable<(&'static str, u32), &'static [u8]>;
+
+/// Opens the table; `None` if a release before it has made the file.
+fn open_files(file: &ReadTransaction) -> Result<Option<FilesTable>, Failed> {
+    match file.open_table(FILES) {
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        table => Ok(Some(table?)),
+    }
+}
+
+/// Checks that every part of every file is what was written.
+pub(super) fn check(file: &ReadTransaction) -> Result<(), Failed> {
+    let Some(table) = open_files(file)? else {
+        return Ok(());
+    };
+    for entry in table.iter()? {
+        let (key, value) = entry?;
+        let (name, part) = key.value();
+        open("files", &part_key(name, part), value.value())?;
+    }
+    Ok(())
+}
+
 /// Reads what is served of all files.
 pub(super) fn load(file: &ReadTransaction) -> Result<Vec<ServedFile>, Failed> {
-    let table = match file.open_table(FILES) {
-        // A release before this table has made the file.
-        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-        table => table?,
+    let Some(table) = open_files(file)? else {
+        return Ok(Vec::new());
     };
     let incomplete = || Failed::damaged("what is served of a file", "a part of it is missing");
     let mut reader = RowReader::default();

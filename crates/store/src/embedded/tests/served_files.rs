@@ -1,5 +1,7 @@
 //! What is served of files, as the file keeps it.
 
+use redb::ReadableTable as _;
+
 use super::super::served_files::{ServedChange, ServedFile};
 use super::super::tables::PART;
 use super::*;
@@ -66,6 +68,27 @@ fn a_missing_part_of_a_file_is_found() {
         let error = store.load_served_files().unwrap_err().to_string();
         assert!(error.contains("a part of it is missing"), "{error}");
     }
+}
+
+#[test]
+fn a_part_that_is_not_what_was_written_is_found_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), 10).unwrap();
+    keep(&store, &[served("a", 3)]);
+    store.load().unwrap();
+    let turned = store.write(|file| {
+        let mut table = file.open_table(FILES)?;
+        let mut value = match table.get(("a", 0))? {
+            Some(value) => value.value().to_vec(),
+            None => Vec::new(),
+        };
+        value[40] ^= 1;
+        table.insert(("a", 0), &*value)?;
+        Ok(())
+    });
+    turned.unwrap();
+    let error = store.load().unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
 }
 
 #[test]
