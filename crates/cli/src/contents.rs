@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trunkline::checked::{Dangling, Finding};
 use trunkline_proto::text;
-use trunkline_store::{FileContents, Files, FilesStatus, Options};
+use trunkline_store::{EmbeddedStore, FileContents, Files, FilesStatus, Options};
 
 use crate::report::{Report, Severity};
 use crate::settings::{OnDangling, Settings};
@@ -39,11 +39,16 @@ pub(crate) enum Reading {
     Collections,
 }
 
-/// Begins to read and watch the files of the settings, in a thread.
+/// Begins to read and watch the files of the settings, in a thread. What is
+/// served of them is kept in a store, if there is one.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn watch(settings: &Settings, reading: Reading) -> std::io::Result<FileContents> {
+pub(crate) fn watch(
+    settings: &Settings,
+    reading: Reading,
+    store: Option<Arc<EmbeddedStore>>,
+) -> std::io::Result<FileContents> {
     let options = Options {
         allow_empty: settings.allow_empty,
         guard: settings.hold_removals,
@@ -55,7 +60,11 @@ pub(crate) fn watch(settings: &Settings, reading: Reading) -> std::io::Result<Fi
         },
         ..options(settings.dangling)
     };
-    FileContents::watch(Files::new(&settings.config, options))
+    let files = Files::new(&settings.config, options);
+    FileContents::watch(match store {
+        Some(store) => files.keep_in(store),
+        None => files,
+    })
 }
 
 /// Logs each problem when it comes and each file when it is good again, until
@@ -92,10 +101,17 @@ impl Logged {
     /// problem that stays was logged when it came.
     fn update(&mut self, status: &FilesStatus) {
         if status.loaded && !std::mem::replace(&mut self.is_loaded, true) {
-            tracing::info!(
-                files = status.files.len(),
-                "files are served as they are: no earlier state is known"
-            );
+            let files = status.files.len();
+            match status.recalled {
+                true => tracing::info!(
+                    files,
+                    "files are compared with what was served of them before the start"
+                ),
+                false => tracing::info!(
+                    files,
+                    "files are served as they are: no earlier state is known"
+                ),
+            }
         }
         let shown = self.show_new(Severity::Error, status.errors(), &self.errors);
         for error in shown {

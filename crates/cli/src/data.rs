@@ -17,6 +17,8 @@ const MEMORY: &str = "memory";
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) kept: Kept,
+    /// Where what is served of files is kept; `None` if nowhere.
+    pub(crate) of_files: Option<Arc<EmbeddedStore>>,
 }
 
 /// Where contents are kept.
@@ -40,6 +42,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Opened> {
             return Ok(Opened {
                 store: Arc::new(MemoryStore::new(history)),
                 kept: Kept::default(),
+                of_files: None,
             });
         }
         Place::Dir(dir) => dir,
@@ -52,9 +55,11 @@ pub(crate) fn open(settings: &Settings) -> Result<Opened> {
         resources = kept.rows.len(),
         "contents that come by `apply` are kept"
     );
+    let store = Arc::new(store);
     Ok(Opened {
-        store: Arc::new(store),
+        store: Arc::<EmbeddedStore>::clone(&store),
         kept,
+        of_files: Some(store),
     })
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct File {
     /// The number of its resources that are served: those of its last state
     /// without a mistake. `None` if it had none so far.
     pub(crate) served: Option<usize>,
+    /// The hash of that state as the store has it.
+    pub(crate) kept: Option<u64>,
     /// Whether that state is a text that ends in a newline.
     pub(crate) ends_line: bool,
     pub(crate) errors: Vec<Finding>,

@@ -15,6 +15,7 @@ use crate::mailbox::Touched;
 use crate::options::Options;
 use crate::read::Outcome;
 use crate::read_all::read_all;
+use crate::recall::Keeper;
 use crate::scan::{Found, Scan};
 use crate::target::Target;
 
@@ -28,6 +29,8 @@ pub struct Files {
     /// Paths that could not be scanned, and since when.
     pub(crate) failed: BTreeMap<PathBuf, (Finding, SystemTime)>,
     pub(crate) loaded: bool,
+    /// Keeps what is served of the files; `None` if nobody does.
+    pub(crate) keeper: Option<Keeper>,
     /// Since when changes are put off because files go on changing.
     put_off_since: Option<Instant>,
 }
@@ -69,16 +72,18 @@ impl Files {
             target: Target::Set(Box::default()),
             failed: BTreeMap::new(),
             loaded: false,
+            keeper: None,
             put_off_since: None,
         }
     }
 
     /// Reads the files that changed, and settles them. Until every file has
-    /// been good once, nothing is applied. Files are scanned with `scan_files`,
-    /// which is given the paths of all attachments. Those at `touched`, as
-    /// absolute paths, are read even if they look the same. On the last try
-    /// nothing is put off, and a file that looks half written is bad. Returns
-    /// how soon files should be looked at again, if something was put off.
+    /// been good once, nothing is applied, unless an earlier state is known.
+    /// Files are scanned with `scan_files`, which is given the paths of all
+    /// attachments. Those at `touched`, as absolute paths, are read even if
+    /// they look the same. On the last try nothing is put off, and a file that
+    /// looks half written is bad. Returns how soon files should be looked at
+    /// again, if something was put off.
     pub(crate) fn refresh(
         &mut self,
         scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
@@ -90,8 +95,13 @@ impl Files {
             return Some(self.options.quiet);
         }
         self.settle();
-        if !self.loaded && self.is_all_good() {
-            self.apply_first();
+        match (self.loaded, self.is_recalled()) {
+            (false, true) if self.is_servable() => {
+                self.target.loaded();
+                self.loaded = true;
+            }
+            (false, false) if self.is_all_good() => self.apply_first(),
+            _ => {}
         }
         match read {
             Reread { unstable: true, .. } => Some(self.options.quiet),
@@ -179,7 +189,10 @@ impl Files {
         let ids: Vec<FileId> = changed.into_iter().map(|(_, id)| id).collect();
 
         let edits = ids.iter().filter_map(|id| self.take_edit(id)).collect();
-        let effect = match self.loaded {
+        // Of what was there before the start, nothing is known but what was
+        // recalled.
+        let knows_earlier = self.loaded || self.is_recalled();
+        let effect = match knows_earlier {
             true => Effect::Applied,
             false => Effect::Held,
         };
@@ -190,14 +203,16 @@ impl Files {
             dangling: self.options.dangling,
             is_complete: self.failed.is_empty() && self.is_all_known(&ids),
             effect,
-            // Of what was there before the start, nothing is known.
-            guard: match self.loaded && self.options.guard {
+            guard: match knows_earlier && self.options.guard {
                 true => Guard::On,
                 false => Guard::Off,
             },
         };
         let settlement = self.target.settle(&names, proposal);
         self.note_settlement(&ids, settlement.rejections);
+        if knows_earlier {
+            self.keep_served(&ids);
+        }
         self.update_findings();
     }
 
@@ -286,7 +301,12 @@ impl Files {
 
         let names: Vec<&Arc<str>> = self.files.keys().map(|id| &id.name).collect();
         match self.target.apply_first(&names) {
-            Ok(()) => self.loaded = true,
+            Ok(()) => {
+                let ids: Vec<FileId> = self.files.keys().cloned().collect();
+                self.keep_served(&ids);
+                self.target.loaded();
+                self.loaded = true;
+            }
             Err(error) => self.fail_roots(&Fault::Refused(error)),
         }
     }

@@ -18,6 +18,7 @@
 //! | `load` | all files, read once |
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
 //! | `contents`, `target` | the way to a server |
+//! | `recall` | what was served of files before a restart |
 //! | `embedded`, `memory` | stores of contents that are not of files |
 //! | `history` | what became of them between two revisions |
 //!
@@ -35,7 +36,8 @@
 //! - A file that a secret names is a part of the file that it is written in: it
 //!   is watched, and while the two of a certificate and its key are replaced one
 //!   after the other, the last pair stays.
-//! - Nothing is applied before every file has been good (S51).
+//! - Nothing is applied before every file has been good (S51), unless a store
+//!   knows what was served of them before.
 //!
 //! A number in parentheses, such as S51 or TP2, names a rule of the protocol;
 //! `docs/rules.md` in the repository lists them.
@@ -67,6 +69,7 @@ mod notifications;
 mod options;
 mod read;
 mod read_all;
+mod recall;
 mod scan;
 mod status;
 #[cfg(test)]

@@ -17,7 +17,10 @@ pub struct FilesStatus {
     /// In the order of the configured paths, then by path. Configured paths
     /// that do not exist, and directories that cannot be read, are included.
     pub files: Vec<FileStatus>,
-    /// The reasons why changes are not seen at once.
+    /// Whether it was known at the start what was served of them before.
+    pub recalled: bool,
+    /// The reasons why changes are not seen at once, or why the next start will
+    /// not know what is served.
     pub unwatched: Vec<Finding>,
 }
 
@@ -108,8 +111,8 @@ impl Files {
     }
 
     /// Returns the status of all files, and of paths that could not be scanned.
-    /// Whether directories can be watched is not known here, so `unwatched` is
-    /// empty.
+    /// Whether directories can be watched is not known here, and not in
+    /// `unwatched`.
     pub(crate) fn status(&self) -> FilesStatus {
         let files = self
             .files
@@ -122,10 +125,13 @@ impl Files {
             errors: [finding.clone()].into(),
             warnings: [].into(),
         });
+        let keeper = self.keeper.iter();
+        let problem = keeper.filter_map(|keeper| keeper.problem.as_ref());
         FilesStatus {
             loaded: self.loaded,
             files: files.chain(failed).collect(),
-            unwatched: Vec::new(),
+            recalled: self.is_recalled(),
+            unwatched: problem.cloned().collect(),
         }
     }
 

@@ -31,17 +31,22 @@ impl Target {
         }
     }
 
-    /// Applies the resources of all files for the first time. After that, they
-    /// are loaded.
+    /// Applies the resources of all files for the first time.
     ///
     /// # Errors
     /// The server refuses one; none is applied then.
     pub(crate) fn apply_first(&mut self, files: &[&Arc<str>]) -> Result<(), ApplyError> {
         if let Self::Server(writer) = self {
             writer.apply_held(&author(files), ORIGIN)?;
-            writer.loaded();
         }
         Ok(())
+    }
+
+    /// Declares the files loaded.
+    pub(crate) fn loaded(&self) {
+        if let Self::Server(writer) = self {
+            writer.loaded();
+        }
     }
 
     /// Reads the set.

@@ -55,6 +55,7 @@ impl Watching {
     /// closes the mailbox.
     pub(crate) fn run(mut self, writer: Writer) {
         self.files.target = Target::Server(writer);
+        self.files.recall();
         // At the start a file that looks half written is reported at once:
         // there are no last good contents that could be served meanwhile.
         let mut recheck_delay = self.refresh(&Touched::new(), true);
@@ -122,7 +123,9 @@ impl Watching {
     /// watched. A status that did not change wakes nobody.
     fn publish(&self) {
         let mut status = self.files.status();
-        status.unwatched.clone_from(&self.notifications.unwatched);
+        status
+            .unwatched
+            .extend(self.notifications.unwatched.iter().cloned());
         self.report.send_if_modified(|published| {
             let changed = **published != status;
             if changed {

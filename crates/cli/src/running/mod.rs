@@ -173,7 +173,11 @@ pub(crate) fn build(
         .hooks(audit.clone())
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
-    let Opened { store, kept } = data::open(settings)?;
+    let Opened {
+        store,
+        kept,
+        of_files,
+    } = data::open(settings)?;
     builder = builder.store(store);
     // What is kept was applied before.
     let origins = settings.await_origins.iter();
@@ -187,7 +191,7 @@ pub(crate) fn build(
         builder = builder.contents(Arc::clone(&applied));
     }
     if !settings.config.is_empty() {
-        let contents = contents::watch(settings, reading)
+        let contents = contents::watch(settings, reading, of_files)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
         let lines = settings.log_format == LogFormat::Text && std::io::stderr().is_terminal();
         tokio::spawn(contents::log_problems(contents.status(), lines));

@@ -23,6 +23,7 @@ mod entry;
 mod history;
 mod hosts;
 mod log;
+mod past;
 mod put;
 mod resume_point;
 mod shards;

@@ -259,6 +259,12 @@ impl Table {
         let exists = !new.resources().is_empty();
         let replaced_resources = replaced_resources(&self.kind, &old, new);
         self.history.remember_all(replaced_resources);
+        if let Some(entry) = self.entries.get(id.0)
+            && self.kind.whole_set
+            && !self.is_cache
+        {
+            self.past.remember(name, &old, &entry.content);
+        }
 
         if exists && !existed {
             self.len += 1;

@@ -9,6 +9,7 @@ use super::content::{Choice, Content};
 use super::entry::{Entry, EntryId, NameSubscribers};
 use super::history::History;
 use super::hosts::HostIndex;
+use super::past::Past;
 use super::shards::Shards;
 use super::slab::Slab;
 use super::tombstones::Tombstones;
@@ -73,6 +74,8 @@ pub(super) struct Table {
     pub(super) keys: Keys,
     pub(super) tombstones: Tombstones,
     pub(super) history: History,
+    /// Empty, unless the responses of the type are whole sets.
+    pub(super) past: Past,
     /// A name that is not here may exist: its source has to be asked.
     pub(super) is_cache: bool,
     /// The table was a cache, and its entries are being visited.
@@ -101,6 +104,7 @@ impl Table {
             keys: Keys::default(),
             tombstones: Tombstones::default(),
             history: History::default(),
+            past: Past::default(),
             is_cache,
             is_completing: false,
             complete_scopes: HashSet::new(),

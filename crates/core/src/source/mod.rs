@@ -32,6 +32,7 @@ mod matching;
 mod nack;
 mod negative;
 mod params;
+mod past_set;
 mod push;
 mod refuse;
 mod remember;

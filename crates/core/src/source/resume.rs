@@ -3,7 +3,8 @@
 //!
 //! The body of a resource that it holds is known if the client names the
 //! version of the current one, or of a set that this process sent before and
-//! remembers. Otherwise its name is known, if that.
+//! remembers, or of one that was current in the past and can be worked out.
+//! Otherwise its name is known, if that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,14 +112,16 @@ impl TypeStream {
         if self.sends_whole_sets() && self.subscriptions.len() > MOST_IN_SET {
             self.resumption = None;
         }
-        let Some(resumption) = &mut self.resumption else {
+        if self.resumption.is_none() {
             return Vec::new();
-        };
-        resumption.version = Some(version.clone());
+        }
         let set = match self.kind.whole_set {
-            true => db.recall_set(self.type_id, version),
+            true => self.find_set(db, version),
             false => None,
         };
+        if let Some(resumption) = &mut self.resumption {
+            resumption.version = Some(version.clone());
+        }
         let Some(set) = set else {
             return match self.kind.survives_reconnect {
                 true => self.subscriptions.keys().collect(),

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
-    TableDefinition, WriteTransaction,
+    TableDefinition, TableError, WriteTransaction,
 };
 use trunkline::{Store as _, StoreError};
 
 use super::error::Failed;
-use super::tables::{BODIES, CHANGES, CONTENTS, HEAD, KEYS, LEASES, TRANSACTIONS};
+use super::tables::{BODIES, CHANGES, CONTENTS, FILES, HEAD, KEYS, LEASES, TRANSACTIONS};
 use super::{EmbeddedStore, FILE, guarded, io_error, make_dir, make_file, sync_dir};
 
 /// Records that are copied in one transaction.
@@ -49,6 +49,7 @@ fn copy_all(source: &ReadTransaction, target: &Database) -> Result<(), Failed> {
     copy_table(source, target, CHANGES)?;
     copy_table(source, target, LEASES)?;
     copy_table(source, target, KEYS)?;
+    copy_table(source, target, FILES)?;
     copy_table(source, target, HEAD)
 }
 
@@ -58,7 +59,11 @@ fn copy_table<K: redb::Key + 'static>(
     target: &Database,
     table: TableDefinition<'static, K, &'static [u8]>,
 ) -> Result<(), Failed> {
-    let source = source.open_table(table)?;
+    let source = match source.open_table(table) {
+        // A release before this table has made the file.
+        Err(TableError::TableDoesNotExist(_)) => return Ok(()),
+        source => source?,
+    };
     let mut records = source.iter()?;
     loop {
         let mut file: WriteTransaction = target.begin_write()?;

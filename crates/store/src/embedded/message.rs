@@ -113,3 +113,27 @@ pub(super) struct HeadRecord {
     #[prost(uint64, tag = "5")]
     pub(super) transactions: u64,
 }
+
+/// One resource that is served of a file.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ServedRecord {
+    #[prost(message, required, tag = "1")]
+    pub(super) key: KeyRecord,
+    #[prost(message, required, tag = "2")]
+    pub(super) row: RowRecord,
+    #[prost(bytes = "vec", tag = "3")]
+    pub(super) body: Vec<u8>,
+}
+
+/// Some of the resources that are served of a file.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ServedPartRecord {
+    /// Whether the file is a text that ends in a newline.
+    #[prost(bool, tag = "1")]
+    pub(super) ends_line: bool,
+    /// Whether the file has no more parts.
+    #[prost(bool, tag = "2")]
+    pub(super) is_last: bool,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) resources: Vec<ServedRecord>,
+}

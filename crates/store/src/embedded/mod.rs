@@ -12,6 +12,7 @@
 //! | `seal` | finds records that are not what was written |
 //! | `write`, `read` | transactions in, contents and history out |
 //! | `undo` | transactions that were refused, and are there |
+//! | `served_files` | what is served of files |
 //! | `copy` | backups, and their way back |
 //! | `error` | errors of the engine |
 //!
@@ -26,6 +27,7 @@ mod message;
 mod read;
 mod row_value;
 mod seal;
+mod served_files;
 mod tables;
 mod undo;
 mod write;
@@ -44,7 +46,10 @@ use trunkline::{Kept, Repeatable, Store, StoreError, StoredTransaction, Transact
 pub use copy::restore_backup;
 use error::Failed;
 use read::Head;
-use tables::{BODIES, CHANGES, CONTENTS, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS};
+pub(crate) use served_files::{ServedChange, ServedFile};
+use tables::{
+    BODIES, CHANGES, CONTENTS, FILES, FORMAT, FORMAT_KEY, HEAD, KEYS, LEASES, TRANSACTIONS,
+};
 
 /// The name of the file in its directory.
 const FILE: &str = "contents.redb";
@@ -121,6 +126,21 @@ impl EmbeddedStore {
         self.read(read::check_history)
     }
 
+    /// Reads what is served of files.
+    pub(crate) fn load_served_files(&self) -> Result<Vec<ServedFile>, StoreError> {
+        self.read(served_files::load)
+    }
+
+    /// Keeps what is served of some files from now on.
+    pub(crate) fn keep_served_files(&self, changes: &[ServedChange]) -> Result<(), StoreError> {
+        self.write(|file| served_files::write(file, changes))
+    }
+
+    /// Forgets what is served of all files.
+    pub(crate) fn forget_served_files(&self) -> Result<(), StoreError> {
+        self.write(served_files::clear)
+    }
+
     /// Returns the file.
     #[must_use]
     pub fn file(&self) -> &Path {
@@ -171,6 +191,24 @@ impl EmbeddedStore {
         guarded(&self.path, || look(&database.begin_read()?))
     }
 
+    /// Writes in one transaction of the file, which is no transaction of the
+    /// server.
+    fn write(
+        &self,
+        change: impl FnOnce(&redb::WriteTransaction) -> Result<(), Failed>,
+    ) -> Result<(), StoreError> {
+        let database = self.database()?;
+        let mut closes = false;
+        let written = guarded(&self.path, || {
+            let written = write_with(&database, change);
+            written.inspect_err(|failed| closes = failed.closes())
+        });
+        if closes {
+            *self.lock() = None;
+        }
+        written
+    }
+
     /// Takes back transactions that were refused, if the file has them.
     fn take_back(&self, refused: &[StoredTransaction]) -> Result<(), StoreError> {
         let Some(first) = refused.first().map(|first| first.info.revision) else {
@@ -197,7 +235,10 @@ impl EmbeddedStore {
 
 impl Store for EmbeddedStore {
     fn load(&self) -> Result<Kept, StoreError> {
-        self.read(read::load)
+        self.read(|file| {
+            served_files::check(file)?;
+            read::load(file)
+        })
     }
 
     fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
@@ -261,8 +302,16 @@ fn commit(
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
+    write_with(database, |file| write::write(file, transactions, history))
+}
+
+/// Makes a change of the file; once this returns it is on the disk.
+fn write_with(
+    database: &Database,
+    change: impl FnOnce(&redb::WriteTransaction) -> Result<(), Failed>,
+) -> Result<(), Failed> {
     let file = database.begin_write()?;
-    write::write(&file, transactions, history)?;
+    change(&file)?;
     Ok(file.commit()?)
 }
 
@@ -295,6 +344,7 @@ fn make_tables(database: &Database) -> Result<(), Failed> {
         file.open_table(CHANGES)?;
         file.open_table(LEASES)?;
         file.open_table(KEYS)?;
+        file.open_table(FILES)?;
     }
     Ok(file.commit()?)
 }

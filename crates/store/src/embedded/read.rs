@@ -88,7 +88,7 @@ pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
 }
 
 /// Transactions that are recent.
-const MOST_RECENT: usize = 64;
+const MOST_RECENT: usize = 1000;
 /// Changes that they have together.
 const MOST_RECENT_CHANGES: u64 = 10_000;
 

@@ -9,6 +9,7 @@
 //! | `changes` | revision, part | what: rows before and after, bodies by their hashes |
 //! | `leases` | origin | how long its lease lasts |
 //! | `keys` | idempotency key | the revision that was made with it, and the hash of the request |
+//! | `files` | file, part | what is served of the file |
 //!
 //! A body is written once: with its row as long as it is served, then in
 //! `bodies` as long as a transaction is kept that took it out of service.
@@ -26,13 +27,15 @@ pub(super) const TRANSACTIONS: TableDefinition<'_, u64, &[u8]> =
 pub(super) const CHANGES: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("changes");
 pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
 pub(super) const KEYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("keys");
+pub(super) const FILES: TableDefinition<'_, (&str, u32), &[u8]> = TableDefinition::new("files");
 
 /// The key of the head in its table.
 pub(super) const HEAD_KEY: &str = "head";
 /// The key of the format.
 pub(super) const FORMAT_KEY: &str = "format";
 
-/// The number of changes in one part of a transaction.
+/// The number of changes in one part of a transaction, and of resources in one
+/// of a file.
 pub(super) const PART: usize = 1000;
 
 /// Returns the bytes of the key of a part, for its seal.

@@ -54,6 +54,7 @@
 //! | `known cds *`, `unknown cds *` | a cache is complete for a type or a glob, or no longer |
 //! | `forget cds a` | a cache no longer knows of a name |
 //! | `restart` | a new database with the same contents; every stream is lost |
+//! | `restart kept` | the same, with the transactions that made them, as a store has kept them |
 //! | `restart empty` | a new database that never knew those contents, as another replica: its contents are those of the next lines |
 //! | `wait 5s` | time passes, and responses that become due meanwhile are sent |
 //!

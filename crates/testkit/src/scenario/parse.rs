@@ -105,7 +105,8 @@ fn begins(words: &[String]) -> Result<Begins, String> {
     match words {
         [] => Ok(Begins::Same),
         [word] if word == "empty" => Ok(Begins::Empty),
-        _ => Err("a process begins with the same contents, or `empty`".to_owned()),
+        [word] if word == "kept" => Ok(Begins::Kept),
+        _ => Err("a process begins with the same contents, `kept` or `empty`".to_owned()),
     }
 }
 

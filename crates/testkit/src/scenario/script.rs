@@ -77,6 +77,9 @@ pub(super) enum Begins {
     Same,
     /// Nothing: it never knew them.
     Empty,
+    /// The contents of the one before, made by the same transactions: a store
+    /// has kept them.
+    Kept,
 }
 
 /// What must become of a transaction.

@@ -65,6 +65,30 @@ impl Document {
         }
     }
 
+    /// A document of resources that were accepted before; their places are not
+    /// known.
+    #[must_use]
+    pub fn of_resources(
+        file: &Arc<str>,
+        resources: Vec<(TypeUrl, Arc<Resource>)>,
+        ends_line: bool,
+    ) -> Self {
+        let mut document = Self {
+            ends_line,
+            ..Self::empty(file)
+        };
+        for (type_url, resource) in resources {
+            document.push(Item {
+                type_url,
+                resource,
+                at: At::default(),
+                wrapper_constraints: None,
+                is_inline_host: false,
+            });
+        }
+        document
+    }
+
     /// Adds a resource as its variants, and the virtual hosts that are written
     /// in it, whose type is `vhds`. `host_at` returns the place of each by its
     /// index. A name of which no variant is left goes to `self.empty`.

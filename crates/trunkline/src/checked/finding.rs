@@ -210,6 +210,15 @@ pub enum Fault {
         /// The hash of the change.
         hash: String,
     },
+    /// What is served of files is not kept for the next start.
+    #[error(
+        "what is served of files is not kept for the next start, which will serve them as they \
+         are: {reason}"
+    )]
+    ServedNotKept {
+        /// Why.
+        reason: String,
+    },
     /// The configured paths have no resources at the start.
     #[error(
         "has no resources, so clients wait for the first contents; add some, or start with \

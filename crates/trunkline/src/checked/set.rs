@@ -292,6 +292,23 @@ impl ContentSet {
         resources.collect()
     }
 
+    /// Returns all resources of a file with their types.
+    #[must_use]
+    pub fn resources_of_file(
+        &self,
+        origin: &str,
+        root: usize,
+        name: &Arc<str>,
+    ) -> Vec<(TypeUrl, Arc<Resource>)> {
+        let slots = &self.index.slots;
+        let unit = self.find_file(origin, root, name);
+        let unit = unit.and_then(|unit| slots.units.get(unit));
+        let items = unit.into_iter().flat_map(|unit| &unit.items);
+        let items = items.filter_map(|id| slots.get(*id));
+        let resources = items.map(|item| (item.type_url.clone(), Arc::clone(item.resource)));
+        resources.collect()
+    }
+
     /// Returns the origin of a variant of a name, by its constraints; `None` if
     /// the set does not have it.
     #[must_use]

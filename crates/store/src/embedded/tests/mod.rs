@@ -5,6 +5,7 @@ mod damage;
 mod faults;
 mod linear;
 mod power;
+mod served_files;
 
 use super::*;
 use crate::suite::{row, step};

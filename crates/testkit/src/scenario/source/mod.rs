@@ -25,6 +25,8 @@ use stream::Stream;
 /// See the module's documentation.
 pub(super) struct Stage {
     db: Database,
+    /// The transactions that the database took.
+    transactions: Vec<Vec<Change>>,
     streams: BTreeMap<String, Stream>,
     labels: Labels,
     now: Moment,
@@ -43,6 +45,7 @@ impl Stage {
         db.watch_demand();
         Self {
             db,
+            transactions: Vec::new(),
             streams: BTreeMap::new(),
             labels: Labels::new(),
             now: Moment::START,

@@ -28,8 +28,8 @@ impl Stage {
         for change in &changes {
             self.remember(change);
         }
-        match (self.db.apply(changes), fate) {
-            (Ok(()), Fate::Taken) => {}
+        match (self.db.apply(changes.clone()), fate) {
+            (Ok(()), Fate::Taken) => self.transactions.push(changes),
             (Ok(()), Fate::Refused(_)) => return Err("the database took it".to_owned()),
             (Err(error), Fate::Taken) => return Err(format!("the database refuses it: {error}")),
             (Err(error), Fate::Refused(both)) => because(&error, both.as_ref())?,
@@ -84,19 +84,30 @@ impl Stage {
 
     /// Another process, with the same contents or none; its streams are lost.
     pub(super) fn restart(&mut self, begins: Begins) -> Result<(), String> {
-        let mut contents = Vec::new();
-        let kept = self.db.types().filter(|_| begins == Begins::Same);
-        for (type_id, url) in kept {
-            for resource in self.db.resources(type_id) {
-                contents.push(Change::Upsert(url.clone(), resource.clone()));
-            }
-        }
+        let transactions = match begins {
+            Begins::Same => vec![self.contents()],
+            Begins::Empty => Vec::new(),
+            Begins::Kept => std::mem::take(&mut self.transactions),
+        };
         for stream in self.streams.values_mut() {
             stream.lose();
         }
         self.db = Database::new();
         self.db.watch_demand();
-        self.apply(contents, &Fate::Taken)
+        self.transactions.clear();
+        let mut transactions = transactions.into_iter();
+        transactions.try_for_each(|changes| self.apply(changes, &Fate::Taken))
+    }
+
+    /// All contents, as one transaction.
+    fn contents(&self) -> Vec<Change> {
+        let mut contents = Vec::new();
+        for (type_id, url) in self.db.types() {
+            for resource in self.db.resources(type_id) {
+                contents.push(Change::Upsert(url.clone(), resource.clone()));
+            }
+        }
+        contents
     }
 
     /// Records for which names demand started or ended.
