@@ -148,7 +148,7 @@ pub(crate) struct Load {
 }
 
 /// The source of the Mesh Configuration Protocol that contents come from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mcp {
     pub(crate) from: Option<Peer>,
     pub(crate) listen: Option<Address>,

@@ -134,12 +134,6 @@ choice!(
     }
 );
 
-impl Default for OverXds {
-    fn default() -> Self {
-        Self::No
-    }
-}
-
 choice!(
     /// The format of the log.
     LogFormat {
