@@ -5,8 +5,8 @@ use lexopt::Arg;
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
 use crate::{
-    api, attack, bench, crash, deny, deps, fuzz, mutants, peers, release, rules, setup, sim, store,
-    test, tidy, traffic,
+    api, attack, bench, crash, deny, deps, fuzz, mcp, mutants, peers, release, rules, setup, sim,
+    store, test, tidy, traffic,
 };
 
 /// One command of `cargo xtask`.
@@ -58,6 +58,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[engine|servers|peers|page]... [--only FIGURE,...] [--repeats N] [--quick]",
         about: "what the engine and whole servers cost, beside a floor and peers; writes docs/benchmarks.md",
         run: bench::command,
+    },
+    Command {
+        name: "mcp",
+        usage: "",
+        about: "what a source of collections costs with 100 000 resources; see docs/mcp.md",
+        run: |workspace, args| {
+            no_more(args)?;
+            mcp::command(workspace)
+        },
     },
     Command {
         name: "attack",

@@ -23,11 +23,15 @@ pub(crate) const OTHERS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The address of all attackers: a bound for each address is theirs alone.
 pub(crate) const ATTACKERS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// Both addresses of the server.
+/// The addresses of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Doors {
+    /// That of a source of collections, if the server is one.
     pub(crate) xds: Door,
     pub(crate) admin: Door,
+    /// Where sources of collections may connect; nobody listens there unless the
+    /// setup says so.
+    pub(crate) mcp: Door,
 }
 
 impl Doors {
@@ -40,6 +44,7 @@ impl Doors {
         Self {
             xds: from(&self.xds),
             admin: from(&self.admin),
+            mcp: from(&self.mcp),
         }
     }
 }

@@ -32,6 +32,7 @@ const QUICK_PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Field {
     pub(crate) xds: Door,
     pub(crate) admin: Door,
+    pub(crate) mcp: Door,
     /// The same for those who do no harm.
     pub(crate) others: Doors,
     scale: Scale,
@@ -57,10 +58,11 @@ pub(crate) struct Told {
 
 impl Field {
     pub(crate) fn new(others: &Doors, scale: Scale) -> Self {
-        let Doors { xds, admin } = others.from(ATTACKERS);
+        let Doors { xds, admin, mcp } = others.from(ATTACKERS);
         Self {
             xds,
             admin,
+            mcp,
             others: others.clone(),
             scale,
             begun: Instant::now(),

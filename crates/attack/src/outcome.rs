@@ -68,6 +68,11 @@ pub(crate) async fn run(options: &Options, attack: &'static Attack) -> Result<Ou
     let (phase, field) = scene.measure(running).await;
     let after = come_back(&scene, before).await;
     let mut outcome = outcome(attack, quiet, phase, &field);
+    if attack.setup == Setup::Source {
+        // It has no histogram of its own.
+        outcome.quiet = Some(outcome.quiet_seen);
+        outcome.attacked = Some(outcome.attacked_seen);
+    }
     (outcome.before, outcome.after) = (before, after);
     outcome.peak = peak.most();
     outcome.judge();

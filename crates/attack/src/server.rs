@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::process::{Child, ChildStderr, Command};
 
+use crate::attacks::mcp;
 use crate::door::{Door, Doors, OTHERS};
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -35,7 +36,14 @@ pub(crate) enum Setup {
     Tls,
     /// A log with every line, into a pipe that nobody reads.
     FullPipe,
+    /// `mcp source` in the place of `serve`.
+    Source,
+    /// A source of collections has brought contents, and left.
+    Sink,
 }
+
+/// The collections that a control plane asks its source for.
+const COLLECTIONS: [&str; 2] = ["clusters", "listeners"];
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -52,22 +60,34 @@ impl Server {
     /// Starts a server with contents, and waits until it is ready.
     pub(crate) async fn start(options: &Options, setup: Setup) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let (xds, admin) = (free()?, free()?);
+        let (xds, admin, mcp) = (free()?, free()?, free()?);
         let certificates = match setup {
             Setup::Tls => Some(Certificates::make(folder.path())?),
             _ => None,
         };
         let program = options.program.as_deref().unwrap_or(Path::new("trunkline"));
         let mut command = pinned(options.server_cores.as_deref(), program);
-        command.arg("serve");
+        command.args(match setup {
+            Setup::Source => &["mcp", "source", "--allow-empty"][..],
+            _ => &["serve"],
+        });
         // What an attack writes is of no use to the next.
         command.env("XDG_STATE_HOME", folder.path());
         command.args(["--listen", &xds.to_string(), "--admin", &admin.to_string()]);
-        if has_ceiling(program).await {
+        if setup != Setup::Source && has_ceiling(program).await {
             command.args(CEILING_FLAG);
         }
         match setup {
             Setup::Plain | Setup::Tls => {}
+            Setup::Source => {
+                let empty = folder.path().join("empty");
+                std::fs::create_dir(&empty)?;
+                command.arg("--config").arg(empty);
+            }
+            Setup::Sink => {
+                command.args(["--mcp-listen", &mcp.to_string()]);
+                command.args(["--collections", &COLLECTIONS.join(",")]);
+            }
             Setup::Flags(flags) => {
                 command.args(flags);
             }
@@ -90,25 +110,22 @@ impl Server {
             _pipe: child.stderr.take(),
             child,
             doors: Doors {
-                xds: Door {
-                    address: xds,
-                    certificates: certificates.clone(),
-                    source: OTHERS,
-                },
-                admin: Door {
-                    address: admin,
-                    certificates,
-                    source: OTHERS,
-                },
+                xds: door(xds, certificates.as_ref()),
+                admin: door(admin, certificates.as_ref()),
+                mcp: door(mcp, certificates.as_ref()),
             },
             folder,
         };
-        server.fill().await?;
+        server.await_answer().await?;
+        if setup == Setup::Sink {
+            mcp::feed(&server.doors.mcp, COLLECTIONS.len()).await?;
+        }
+        contents::fill(&server.doors.admin).await?;
         Ok(server)
     }
 
-    /// Waits until the admin address answers, and applies the contents.
-    async fn fill(&mut self) -> Result<()> {
+    /// Waits until the admin address answers.
+    async fn await_answer(&mut self) -> Result<()> {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -122,7 +139,7 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        contents::fill(&self.doors.admin).await
+        Ok(())
     }
 
     async fn answers(&self) -> bool {
@@ -154,6 +171,15 @@ impl Server {
         let lines: Vec<&str> = text.lines().collect();
         let from = lines.len().saturating_sub(8);
         lines[from..].join("\n")
+    }
+}
+
+/// An address, as those enter it who do no harm.
+fn door(address: SocketAddr, certificates: Option<&Certificates>) -> Door {
+    Door {
+        address,
+        certificates: certificates.cloned(),
+        source: OTHERS,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The victim: a client of good manners, which subscribes to some clusters and
-//! ACKs what it gets.
+//! ACKs what it gets. To a source of collections it is a sink that asks over
+//! delta.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +59,7 @@ fn read(response: &DeltaResponse, ledger: &Ledger) {
     let removed = response.removed.len() as u64;
     ledger.blame(|faults| faults.removed += removed);
     for body in response.resources.iter().filter_map(|r| r.body.as_ref()) {
-        let Ok(cluster) = wire::Cluster::decode(body.value.clone()) else {
+        let Some(cluster) = read_cluster(body) else {
             continue;
         };
         let index = cluster.name.strip_prefix("victim-");
@@ -69,6 +70,16 @@ fn read(response: &DeltaResponse, ledger: &Ledger) {
             ledger.see(index, revision);
         }
     }
+}
+
+/// Reads a cluster; that of a source of collections is within a resource of its
+/// protocol.
+fn read_cluster(body: &wire::Any) -> Option<wire::Cluster> {
+    let mut raw = body.value.clone();
+    if body.type_url == wire::MCP_RESOURCE {
+        raw = wire::McpResource::decode(raw).ok()?.body?.value;
+    }
+    wire::Cluster::decode(raw).ok()
 }
 
 async fn acknowledge(call: &mut Call, response: DeltaResponse) -> Result<()> {

@@ -23,6 +23,12 @@ pub(crate) const STATUS: &str =
     "/envoy.service.status.v3.ClientStatusDiscoveryService/StreamClientStatus";
 pub(crate) const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
+/// The two services of the Mesh Configuration Protocol.
+pub(crate) const MCP_SOURCE: &str = "/istio.mcp.v1alpha1.ResourceSource/EstablishResourceStream";
+pub(crate) const MCP_SINK: &str = "/istio.mcp.v1alpha1.ResourceSink/EstablishResourceStream";
+/// The resources of that protocol, where an `Any` holds one.
+pub(crate) const MCP_RESOURCE: &str = "type.googleapis.com/istio.mcp.v1alpha1.Resource";
+
 /// `envoy.config.core.v3.Node`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Node {
@@ -199,6 +205,73 @@ impl StatusRequest {
 pub(crate) struct ReflectionRequest {
     #[prost(string, tag = "4")]
     pub(crate) symbol: String,
+}
+
+/// `istio.mcp.v1alpha1.SinkNode`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct McpNode {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(map = "string, string", tag = "2")]
+    pub(crate) annotations: HashMap<String, String>,
+}
+
+/// `google.rpc.Status`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct McpError {
+    #[prost(int32, tag = "1")]
+    pub(crate) code: i32,
+    #[prost(string, tag = "2")]
+    pub(crate) message: String,
+}
+
+/// `istio.mcp.v1alpha1.RequestResources`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct McpRequest {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) node: Option<McpNode>,
+    #[prost(string, tag = "2")]
+    pub(crate) collection: String,
+    #[prost(map = "string, string", tag = "3")]
+    pub(crate) versions: HashMap<String, String>,
+    #[prost(string, tag = "4")]
+    pub(crate) nonce: String,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) error: Option<McpError>,
+    #[prost(bool, tag = "6")]
+    pub(crate) incremental: bool,
+}
+
+impl McpRequest {
+    /// The first request of a sink for a collection.
+    pub(crate) fn first(collection: &str) -> Self {
+        Self {
+            collection: collection.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+/// `istio.mcp.v1alpha1.Resources`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct McpResources {
+    #[prost(string, tag = "2")]
+    pub(crate) collection: String,
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub(crate) resources: Vec<Bytes>,
+    #[prost(string, repeated, tag = "4")]
+    pub(crate) removed: Vec<String>,
+    #[prost(string, tag = "5")]
+    pub(crate) nonce: String,
+    #[prost(bool, tag = "6")]
+    pub(crate) incremental: bool,
+}
+
+/// `istio.mcp.v1alpha1.Resource`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct McpResource {
+    #[prost(message, optional, tag = "2")]
+    pub(crate) body: Option<Any>,
 }
 
 /// A message in gRPC's frame, not compressed.

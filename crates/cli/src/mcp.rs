@@ -14,7 +14,7 @@ use trunkline::mcp::{
 };
 use trunkline::tls::Tls;
 
-use crate::settings::Settings;
+use crate::settings::{OverXds, Settings};
 
 /// The role of this process.
 #[derive(Clone, Debug)]
@@ -115,8 +115,9 @@ pub(crate) fn contents(
             annotations: mcp.annotations.0.iter().cloned().collect(),
         },
         wire: match mcp.over_xds {
-            true => Wire::Xds,
-            false => Wire::Mcp,
+            OverXds::No => Wire::Mcp,
+            OverXds::Sotw => Wire::Xds,
+            OverXds::Delta => Wire::DeltaXds,
         },
         ..SinkOptions::of("", mcp.collections.names())
     };

@@ -346,38 +346,35 @@ fn mcp_over_xds_is_served_and_asked_for() {
     put(&dir.path().join("front.yaml"), GATEWAY);
     put(&dir.path().join("clusters.yaml"), CLUSTER);
     let source = Source::listening(dir.path());
-    let ask = |collection: &str| {
-        let args = [
-            "mcp",
-            "watch",
-            collection,
-            "--server",
-            &source.listen,
-            "--once",
-            "--xds",
-        ];
-        good(&run(&args))
+    let ask = |collection: &str, more: &[&str]| {
+        let server = &source.listen;
+        let args = ["mcp", "watch", collection, "--server", server, "--once"];
+        good(&run(&[&args[..], &["--xds"], more].concat()))
     };
-    // As Istio asks for it, and by its name here.
+    // As Istio asks for it, and by its name here; in state of the world and by
+    // delta.
     for collection in [
         "networking.istio.io/v1/Gateway",
         "istio/networking/v1/gateways",
     ] {
-        let line = ask(collection);
-        let expected = format!("added {collection} shop/front version ");
-        assert!(line.starts_with(&expected), "{line}");
+        for more in [&[][..], &["--incremental"]] {
+            let line = ask(collection, more);
+            let expected = format!("added {collection} shop/front version ");
+            assert!(line.starts_with(&expected), "{line}");
+        }
     }
-    let flags = [
-        "--mcp-from",
-        &source.listen,
-        "--mcp-over-xds",
-        "--collections",
-        "cds",
-    ];
-    let plane = Server::start_until(&flags, "ready");
-    assert_eq!(plane.names("cds"), ["backend"]);
-    put(&dir.path().join("clusters.yaml"), &edited("other"));
-    until("the edit", || {
-        (plane.names("cds") == ["other"]).then_some(())
+    assert_eq!(ask("no/such", &["--incremental"]), "empty no/such\n");
+    let planes = ["sotw", "delta"].map(|form| {
+        let from = ["--mcp-from", &source.listen, "--mcp-over-xds", form];
+        Server::start_until(&[&from[..], &["--collections", "cds"]].concat(), "ready")
     });
+    for plane in &planes {
+        assert_eq!(plane.names("cds"), ["backend"]);
+    }
+    put(&dir.path().join("clusters.yaml"), &edited("other"));
+    for plane in &planes {
+        until("the edit", || {
+            (plane.names("cds") == ["other"]).then_some(())
+        });
+    }
 }

@@ -109,6 +109,14 @@ pub const RESET_STREAMS: usize = 20;
 /// Bytes of unfinished requests that a connection may have at any time.
 pub const SMALL_REQUESTS: usize = 64 << 10;
 
+/// Requests in a second on one stream to a source; a sink has one for each
+/// collection at first, and then one for each response.
+pub const MCP_REQUESTS: u32 = 250;
+
+/// Bytes of unfinished messages of the Mesh Configuration Protocol where it runs
+/// without a server, whose bound it shares otherwise.
+pub const MCP_UNFINISHED: usize = 256 << 20;
+
 /// Streams of the Mesh Configuration Protocol on a connection: a source and a
 /// sink have one.
 pub const MCP_STREAMS: usize = 1;

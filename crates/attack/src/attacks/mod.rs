@@ -5,6 +5,7 @@
 
 mod bombs;
 mod loads;
+pub(crate) mod mcp;
 mod names;
 mod params;
 mod questions;
@@ -90,6 +91,13 @@ attacks! {
     "+" "tls-half" silent::half_handshakes, Setup::Tls, false, "TLS handshakes that stop, or go a byte at a time";
     "+" "bombs" bombs::compressed, Setup::Plain, true, "messages and bodies that are small until they are decompressed";
     "+" "storm" storm::reconnect, Setup::Plain, false, "clients that reconnect without end, with versions of 10 000 names";
+    "11" "mcp-silent" mcp::silent, Setup::Source, true, "more sinks than a source takes, which say nothing";
+    "11" "mcp-collections" mcp::collections, Setup::Source, true, "sinks that ask for 20 000 collections each";
+    "11" "mcp-claims" mcp::claims, Setup::Source, true, "sinks that say they hold millions of resources";
+    "11" "mcp-nacks" mcp::nacks, Setup::Source, true, "sinks that reject everything with 60 KB of text, without end";
+    "11" "mcp-unread" mcp::unread, Setup::Source, false, "sinks that ask for everything over MCP and xDS, and read nothing";
+    "11" "mcp-half" mcp::half, Setup::Source, false, "requests to a source of 8 MiB that lack their last byte";
+    "11" "mcp-sources" mcp::sources, Setup::Sink, true, "sources of a control plane that bring 60 MB of nothing, a million removals, garbage and half a message";
     "9" "full-pipe" storm::chatter, Setup::FullPipe, false, "clients that make the log long, while nobody reads it";
 }
 
@@ -113,7 +121,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ATTACKS.len());
-        for number in 1..=10 {
+        for number in 1..=11 {
             let number = number.to_string();
             assert!(ATTACKS.iter().any(|attack| attack.number == number));
         }

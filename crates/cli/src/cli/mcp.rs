@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use trunkline::bounds;
 
 use super::Remote;
 use crate::settings::{Peer, parse_duration};
@@ -44,6 +45,9 @@ pub(crate) struct McpSource {
     /// How long a change has to do well with canaries before others get it
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "canary", value_parser = parse_duration)]
     pub(crate) soak: Duration,
+    /// How many sinks may be connected; half of them from one address
+    #[arg(long, value_name = "N", default_value_t = bounds::MCP_CONNECTIONS)]
+    pub(crate) max_connections: usize,
     /// Where its status, /ready and /metrics are
     #[arg(long, value_name = "ADDR", default_value = ADMIN)]
     pub(crate) admin: String,
@@ -89,8 +93,9 @@ pub(crate) struct McpWatch {
     /// Ask for changes, and not for the whole collection each time
     #[arg(long)]
     pub(crate) incremental: bool,
-    /// Ask over xDS, as Istio speaks it: collections are type URLs of ADS
-    #[arg(long, conflicts_with = "incremental")]
+    /// Ask over xDS, as Istio speaks it: collections are type URLs of ADS; with --incremental by
+    /// delta
+    #[arg(long)]
     pub(crate) xds: bool,
     /// The name of the sink to be
     #[arg(long, value_name = "ID", default_value = "trunkline-watch")]

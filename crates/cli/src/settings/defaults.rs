@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline::load::LoadClusters;
 
-use super::types::{ByteSize, LogFormat, LogLevel, MemoryLimit, OnDangling};
+use super::types::{ByteSize, LogFormat, LogLevel, MemoryLimit, OnDangling, OverXds};
 use super::{Address, Limits, Load, Mcp, Rules, Sending, Settings, Times};
 
 /// The default address of xDS.
@@ -69,7 +69,15 @@ impl Settings {
             times: default_times(&options),
             limits: default_limits(options),
             load,
-            mcp: Mcp::default(),
+            mcp: Mcp {
+                from: None,
+                listen: None,
+                collections: Default::default(),
+                labels: Vec::new(),
+                annotations: Default::default(),
+                tls_ca: None,
+                over_xds: OverXds::No,
+            },
         }
     }
 

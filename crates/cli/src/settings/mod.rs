@@ -38,7 +38,9 @@ pub(crate) use peer::{Collections, Pairs, Peer, collection_of, parse_pair};
 pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
-pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, MemoryLimit, OnDangling};
+pub(crate) use types::{
+    Address, ByteSize, Choice, LogFormat, LogLevel, MemoryLimit, OnDangling, OverXds,
+};
 pub(crate) use value::parse_duration;
 
 /// Whether a setting has this key.
@@ -146,7 +148,7 @@ pub(crate) struct Load {
 }
 
 /// The source of the Mesh Configuration Protocol that contents come from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mcp {
     pub(crate) from: Option<Peer>,
     pub(crate) listen: Option<Address>,
@@ -154,7 +156,7 @@ pub(crate) struct Mcp {
     pub(crate) labels: Vec<String>,
     pub(crate) annotations: Pairs,
     pub(crate) tls_ca: Option<PathBuf>,
-    pub(crate) over_xds: bool,
+    pub(crate) over_xds: OverXds,
 }
 
 impl Mcp {

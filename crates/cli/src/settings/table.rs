@@ -61,7 +61,7 @@ sections! {
         "collections" "LIST" "The collections that are asked for, with commas between them; words such as `cds` are those of Envoy's types; without any, all of these but secrets" mcp.collections;
         "mcp_label" "KEY" "A label of resources whose value is a constraint: with `env`, one labelled `env: prod` is for clients with the parameter env=prod" mcp.labels;
         "mcp_annotation" "KEY=VALUE" "An annotation by which the source can tell this server from others, such as env=canary" mcp.annotations;
-        "mcp_over_xds" "BOOL" "Whether the source of --mcp-from is asked over xDS, as Istio speaks it: collections are type URLs of ADS" mcp.over_xds;
+        "mcp_over_xds" "HOW" "Whether the source of --mcp-from is asked over xDS, with collections as type URLs of ADS: `no`, `sotw` as Istio speaks it, or `delta`" mcp.over_xds;
         "mcp_tls_ca" "FILE" "The authorities of the source of --mcp-from, in PEM, instead of those of the system; --tls-cert is shown to it" mcp.tls_ca;
     }
     "Security" {

@@ -123,6 +123,18 @@ choice!(
 );
 
 choice!(
+    /// Whether a source of MCP is asked over xDS.
+    OverXds {
+        /// By the protocol itself.
+        No = "no",
+        /// In state of the world, as Istio does.
+        Sotw = "sotw",
+        /// By delta.
+        Delta = "delta",
+    }
+);
+
+choice!(
     /// The format of the log.
     LogFormat {
         /// For people.

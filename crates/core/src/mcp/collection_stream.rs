@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::held::Held;
-use super::message::{RequestResources, ResourcesUpdate};
+use super::message::{ENTRY, RequestResources, ResourcesUpdate};
 use crate::database::{CursorId, Database, Position, Scope, StreamId, SubscriberId};
 use crate::message::InitialVersions;
 use crate::params::ParamsId;
@@ -19,8 +19,8 @@ use crate::resource::{Nonce, TypeUrl, Version};
 /// of them is sent again.
 const MAX_REJECTED: usize = 64;
 
-/// Bytes of a version that is remembered, beside its texts.
-const ENTRY: usize = 64;
+/// Bytes of a rejection's reason that are remembered: people read them.
+const MAX_REASON: usize = 1024;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -110,7 +110,8 @@ impl CollectionStream {
         if self.rejected.len() == MAX_REJECTED {
             self.rejected.pop_front();
         }
-        self.rejected.push_back((sum, reason.to_owned()));
+        let end = reason.floor_char_boundary(MAX_REASON);
+        self.rejected.push_back((sum, reason[..end].to_owned()));
         true
     }
 

@@ -34,10 +34,10 @@ impl Held {
     }
 }
 
-/// Compares versions. An empty collection is sent as full state, which a sink
-/// that held something cannot mistake for "nothing changed" (M10).
+/// Compares versions. To a sink that says it holds nothing, an empty collection
+/// is sent as full state, which it cannot mistake for "nothing changed" (M10).
 fn changes_since_claim(claimed: &InitialVersions, newest: &[Arc<Resource>]) -> ResourcesUpdate {
-    if newest.is_empty() {
+    if newest.is_empty() && claimed.is_empty() {
         return ResourcesUpdate::FullState(Vec::new());
     }
     let is_other = |resource: &&Arc<Resource>| {

@@ -7,6 +7,9 @@ use crate::message::{ErrorDetail, InitialVersions};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 
+/// Bytes of an entry of a map, beside its texts.
+pub(super) const ENTRY: usize = 64;
+
 /// Who a sink is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SinkNode {
@@ -14,6 +17,15 @@ pub struct SinkNode {
     pub id: String,
     /// What else is known of it. Canaries are chosen by them (M14).
     pub annotations: BTreeMap<String, String>,
+}
+
+impl SinkNode {
+    /// The bytes of its texts, with some for each annotation.
+    pub(super) fn weight(&self) -> usize {
+        let annotations = self.annotations.iter();
+        let bytes = annotations.map(|(key, value)| key.len() + value.len() + ENTRY);
+        self.id.len() + bytes.sum::<usize>()
+    }
 }
 
 /// What a sink says: the first request for a collection, an ACK or a NACK.

@@ -24,6 +24,10 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::TypeUrl;
 
+/// Bytes of versions that all sinks together may say they hold. A stream gets
+/// half of what the others leave.
+const MAX_ALL_CLAIMED: usize = 128 << 20;
+
 /// Which sinks are canaries, and how long an update has to do well there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canaries {
@@ -179,6 +183,10 @@ impl Publisher {
         if !self.streams.contains_key(&stream) {
             self.begin(stream, request.node.as_ref());
         }
+        let room = match request.initial_versions.is_empty() {
+            true => 0,
+            false => MAX_ALL_CLAIMED.saturating_sub(self.claimed_beside(stream)) / 2,
+        };
         let Some(open) = self.streams.get_mut(&stream) else {
             return Ok(Handled::Refused);
         };
@@ -186,8 +194,11 @@ impl Publisher {
             (Some(staging), Side::Newest) => &mut staging.newest,
             _ => &mut self.promoted,
         };
-        let handled = open.machine.handle_request(db, request)?;
-        let asks = matches!(handled, Handled::First | Handled::Restarted);
+        let handled = open.machine.handle_request_within(db, request, room)?;
+        let asks = matches!(
+            handled,
+            Handled::First | Handled::Restarted | Handled::VersionsIgnored
+        );
         if let Some(staging) = &mut self.staging
             && open.side == Side::Newest
             && asks
@@ -198,6 +209,12 @@ impl Publisher {
         }
         self.judge(now);
         Ok(handled)
+    }
+
+    /// Bytes of the versions that the sinks of other streams say they hold.
+    fn claimed_beside(&self, stream: PublisherStream) -> usize {
+        let others = self.streams.iter().filter(|(other, _)| **other != stream);
+        others.map(|(_, open)| open.machine.claimed()).sum()
     }
 
     fn begin(&mut self, stream: PublisherStream, node: Option<&SinkNode>) {

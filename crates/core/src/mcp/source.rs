@@ -16,6 +16,12 @@ const MAX_COLLECTIONS: usize = 1024;
 /// collections together. Beyond that it is sent a full state, which needs none.
 const MAX_CLAIMED: usize = 32 << 20;
 
+/// Bytes of the name of a collection that may be asked for.
+const MAX_NAME: usize = 1024;
+
+/// Bytes of what a sink says of itself.
+const MAX_NODE: usize = 64 << 10;
+
 /// The collections that a source serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Served {
@@ -32,13 +38,17 @@ pub enum Handled {
     First,
     /// The conversation of its collection begins anew (M13).
     Restarted,
+    /// Either of them, with more versions than there is room for: they were
+    /// ignored, and the answer is a full state.
+    VersionsIgnored,
     /// An ACK.
     Ack,
     /// A NACK, and why. It raises an alarm (M11).
     Nack(ErrorDetail),
     /// For a nonce that is not the newest: it was ignored (M4).
     Stale,
-    /// For one collection too many: it was ignored.
+    /// For one collection too many, or one with a name that is too long: it was
+    /// ignored.
     Refused,
 }
 
@@ -52,6 +62,12 @@ pub enum SourceError {
         asked: TypeUrl,
         /// The collection that is served.
         served: TypeUrl,
+    },
+    /// The sink says too much of itself.
+    #[error("the sink's node has {bytes} bytes of id and annotations; {MAX_NODE} are read")]
+    Node {
+        /// The bytes of its id and annotations.
+        bytes: usize,
     },
 }
 
@@ -129,6 +145,13 @@ impl McpSource {
         all.filter_map(|(name, collection)| Some((name, collection.rejection(db)?)))
     }
 
+    /// Bytes of the versions that the sink says it holds.
+    #[must_use]
+    pub fn claimed(&self) -> usize {
+        let collections = self.collections.values();
+        collections.map(CollectionStream::claimed).sum()
+    }
+
     /// The collections with a response that is not acknowledged.
     pub fn pending(&self) -> impl Iterator<Item = &TypeUrl> {
         let pending = self.collections.iter();
@@ -146,6 +169,17 @@ impl McpSource {
         db: &mut Database,
         request: RequestResources,
     ) -> Result<Handled, SourceError> {
+        self.handle_request_within(db, request, MAX_CLAIMED)
+    }
+
+    /// The same, where there is room for so many bytes of versions that the sink
+    /// says it holds.
+    pub(super) fn handle_request_within(
+        &mut self,
+        db: &mut Database,
+        request: RequestResources,
+        room: usize,
+    ) -> Result<Handled, SourceError> {
         if let Served::Only(served) = &self.served
             && *served != request.collection
         {
@@ -155,50 +189,68 @@ impl McpSource {
             });
         }
         if let Some(node) = &request.node {
+            let bytes = node.weight();
+            if bytes > MAX_NODE {
+                return Err(SourceError::Node { bytes });
+            }
             self.node.clone_from(node);
         }
-        let request = self.within_budget(request);
+        let Some(nonce) = &request.nonce else {
+            return Ok(self.handle_first(db, request, room));
+        };
         let known = self.collections.get_mut(&request.collection);
-        Ok(match (known, &request.nonce) {
-            (None, None) => self.begin(db, request),
-            (Some(collection), None) => {
-                collection.restart(db, &request);
-                Handled::Restarted
+        let latest = known.filter(|collection| collection.is_latest(nonce));
+        let Some(collection) = latest else {
+            self.stale += 1;
+            return Ok(Handled::Stale);
+        };
+        Ok(match request.error {
+            None => {
+                collection.handle_ack(db, request.incremental);
+                Handled::Ack
             }
-            (Some(collection), Some(nonce)) if collection.is_latest(nonce) => match request.error {
-                None => {
-                    collection.handle_ack(db, request.incremental);
-                    Handled::Ack
-                }
-                Some(error) => {
-                    let is_news = collection.handle_nack(db, request.incremental, &error.message);
-                    self.nacks += u64::from(is_news);
-                    Handled::Nack(error)
-                }
-            },
-            (_, Some(_)) => {
-                self.stale += 1;
-                Handled::Stale
+            Some(error) => {
+                let is_news = collection.handle_nack(db, request.incremental, &error.message);
+                self.nacks += u64::from(is_news);
+                Handled::Nack(error)
             }
         })
     }
 
-    /// Takes the versions out of a request that are more than a stream may
-    /// bring. The answer is a full state then.
-    fn within_budget(&self, mut request: RequestResources) -> RequestResources {
-        let others = self.collections.iter();
-        let others = others.filter(|(name, _)| **name != request.collection);
-        let others: usize = others.map(|(_, collection)| collection.claimed()).sum();
-        let is_first = request.nonce.is_none();
-        if is_first && others + weight(&request.initial_versions) > MAX_CLAIMED {
+    /// Takes a request without a nonce: the first for its collection, or one that
+    /// begins it anew.
+    fn handle_first(
+        &mut self,
+        db: &mut Database,
+        mut request: RequestResources,
+        room: usize,
+    ) -> Handled {
+        let known = self.collections.get(&request.collection);
+        let before = known.map_or(0, CollectionStream::claimed);
+        let others = self.claimed() - before;
+        let claimed = weight(&request.initial_versions);
+        let has_room = claimed == 0 || others + claimed <= room.min(MAX_CLAIMED);
+        if !has_room {
+            // A full state needs none.
             request.initial_versions = InitialVersions::default();
             request.incremental = false;
         }
-        request
+        let handled = match self.collections.get_mut(&request.collection) {
+            None => self.begin(db, request),
+            Some(collection) => {
+                collection.restart(db, &request);
+                Handled::Restarted
+            }
+        };
+        match handled {
+            Handled::First | Handled::Restarted if !has_room => Handled::VersionsIgnored,
+            handled => handled,
+        }
     }
 
     fn begin(&mut self, db: &mut Database, request: RequestResources) -> Handled {
-        if self.collections.len() >= MAX_COLLECTIONS {
+        let is_long = request.collection.as_str().len() > MAX_NAME;
+        if is_long || self.collections.len() >= MAX_COLLECTIONS {
             return Handled::Refused;
         }
         let collection = CollectionStream::new(db, self.stream, &request);

@@ -5,7 +5,7 @@ use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, k
 
 /// Writes the key and the length of a length-delimited field. The caller writes
 /// its value, of `len` bytes.
-pub(super) fn put_delimiter(buf: &mut impl BufMut, number: u32, len: usize) {
+pub(crate) fn put_delimiter(buf: &mut impl BufMut, number: u32, len: usize) {
     encode_key(number, WireType::LengthDelimited, buf);
     encode_varint(len as u64, buf);
 }

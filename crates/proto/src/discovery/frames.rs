@@ -40,6 +40,15 @@ pub struct Frames {
 }
 
 impl Frames {
+    /// A message in one frame, which shares nothing.
+    #[must_use]
+    pub fn of(message: &impl Message) -> Self {
+        let nothing = std::iter::empty();
+        assemble(message.encoded_len(), nothing, |buf| {
+            message.encode_raw(buf);
+        })
+    }
+
     /// The length of the message itself.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -142,17 +151,28 @@ fn encode<'a>(
 ) -> Frames {
     let rest_len = rest.map_or(0, Message::encoded_len);
     let own_len = head.encoded_len(control_plane_number) + rest_len;
+    assemble(own_len, pieces, |buf| {
+        head.put(control_plane_number, buf);
+        if let Some(rest) = rest {
+            rest.encode_raw(buf);
+        }
+    })
+}
+
+/// Assembles a message: the gRPC prefix, the `own_len` bytes that `put` writes,
+/// and the pieces.
+pub(crate) fn assemble<'a>(
+    own_len: usize,
+    pieces: impl Iterator<Item = &'a Bytes> + Clone,
+    put: impl FnOnce(&mut Vec<u8>),
+) -> Frames {
     let small_pieces = pieces.clone().filter(|piece| is_small(piece));
     let copied_len = own_len + small_pieces.map(Bytes::len).sum::<usize>();
     let len = own_len + pieces.clone().map(Bytes::len).sum::<usize>();
 
     let mut buf = Vec::with_capacity(PREFIX + copied_len);
     put_prefix(&mut buf, len);
-    head.put(control_plane_number, &mut buf);
-    if let Some(rest) = rest {
-        rest.encode_raw(&mut buf);
-    }
-
+    put(&mut buf);
     let (first, rest) = splice(buf, pieces);
     Frames { first, rest, len }
 }

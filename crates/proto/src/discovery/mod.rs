@@ -17,9 +17,9 @@
 //! without decoding.
 
 mod constraints;
-mod delimited;
+pub(crate) mod delimited;
 mod field;
-mod frames;
+pub(crate) mod frames;
 mod glance;
 pub(crate) mod inbound;
 mod limits;

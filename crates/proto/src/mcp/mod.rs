@@ -18,12 +18,14 @@
 //! the limits of discovery messages.
 
 mod collection;
+mod frames;
 mod inbound;
 mod message;
 #[cfg(test)]
 mod tests;
 
 pub use collection::Collection;
+pub use frames::encode_resources;
 pub use message::{Metadata, RequestResources, Resource, Resources, SinkNode, Timestamp};
 
 /// The method of the service `ResourceSource`: the sink dials.

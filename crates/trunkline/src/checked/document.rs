@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl};
 
 use super::finding::{Fault, Finding};
 use super::place::{At, Place};
+use super::unit::ResourceKey;
 use crate::wire::Accepted;
 
 /// A resource and its place.
@@ -37,9 +37,9 @@ pub struct Document {
     pub items: Vec<Item>,
     /// Whether one of them has constraints.
     pub constrained: bool,
-    /// Names of which the document has the whole, and no variant is left: its
-    /// conditions hold for no client.
-    pub empty: Vec<(TypeUrl, Name)>,
+    /// Resources of which no variant is left: their conditions hold for no
+    /// client.
+    pub(super) empty: Vec<ResourceKey>,
     /// Whether it says `allow_removal: true`: the [guard](super::Guard) lets it
     /// remove as much as it does.
     pub allow_removal: bool,
@@ -91,7 +91,7 @@ impl Document {
 
     /// Adds a resource as its variants, and the virtual hosts that are written
     /// in it, whose type is `vhds`. `host_at` returns the place of each by its
-    /// index. A name of which no variant is left goes to `self.empty`.
+    /// index. A resource of which no variant is left goes to `self.empty`.
     pub(super) fn add_accepted(
         &mut self,
         vhds: &TypeUrl,
@@ -100,10 +100,12 @@ impl Document {
         host_at: impl Fn(usize) -> At,
     ) {
         let written = accepted.written;
-        let has_whole_name = written.is_none();
-        if has_whole_name && accepted.variants.is_empty() {
-            let name = accepted.name;
-            self.empty.push((accepted.type_url.clone(), name));
+        if accepted.variants.is_empty() {
+            self.empty.push(ResourceKey {
+                type_url: accepted.type_url.clone(),
+                name: accepted.name,
+                constraints: written.clone(),
+            });
         }
 
         for resource in accepted.variants {

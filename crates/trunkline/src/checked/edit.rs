@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
-use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::resource::TypeUrl;
 
 use super::document::{Document, Item};
 use super::finding::Finding;
@@ -38,7 +38,7 @@ pub enum Edit {
 /// written again replaces what was written before:
 ///
 /// - without constraints in its wrapper, all of its name; with constraints,
-///   that variant;
+///   that variant, and all that conditions inside it made;
 /// - virtual hosts that came with a route configuration, and that it no longer
 ///   lists. If it lists none at all, they stay.
 #[derive(Debug)]
@@ -74,17 +74,9 @@ pub struct Removal {
     pub type_url: TypeUrl,
     /// Its name.
     pub name: Name,
-    /// The one variant that is removed, by its constraints; `None` is all of
-    /// the name.
+    /// The one variant that is removed, by its constraints, with all that
+    /// conditions inside it made; `None` is all of the name.
     pub variant: Option<Option<Constraints>>,
-}
-
-impl Removal {
-    /// Returns whether a variant of the name is removed.
-    pub(super) fn selects(&self, resource: &Resource) -> bool {
-        let variant = self.variant.as_ref();
-        variant.is_none_or(|variant| *variant == resource.constraints)
-    }
 }
 
 /// Items of one unit, which are not in the index.

@@ -12,7 +12,7 @@ use super::document::Item;
 use super::edit::{OpenEdit, Removal, ResourceEdit};
 use super::finding::{Fault, Finding};
 use super::index::{Index, overlap};
-use super::slots::ItemId;
+use super::slots::{ItemId, SlotItem};
 use super::unit::{OriginId, ResourceKey, Unit, UnitId, UnitKey};
 
 /// The plan of an edit.
@@ -47,15 +47,12 @@ impl<'a> Plan<'a> {
             for (key, items) in &units {
                 self.replace_unit(key, items);
             }
-            for item in alone
-                .iter()
-                .filter(|item| item.wrapper_constraints.is_none())
-            {
-                self.replace_name(&item.type_url, &item.resource.name);
+            for item in &alone {
+                self.replace_written(&key_of(item));
             }
         }
-        for (type_url, name) in &edit.document.empty {
-            self.replace_name(type_url, name);
+        for key in &edit.document.empty {
+            self.replace_written(key);
         }
         let items = units.iter().flat_map(|(_, items)| items);
         for item in items.chain(&alone) {
@@ -103,13 +100,31 @@ impl<'a> Plan<'a> {
         self.index.slots.units.origin_of(unit) == Some(self.origin)
     }
 
-    /// Replaces what was written before under the key of a unit; without
-    /// constraints, all of its name.
+    /// Replaces what was written before under a key; without constraints, all of
+    /// its name. A resource with constraints around it may have been one item
+    /// before, or the several that its conditions made.
+    fn replace_written(&mut self, key: &ResourceKey) {
+        if key.constraints.is_none() {
+            self.replace_name(&key.type_url, &key.name);
+            return;
+        }
+        let variants = self.index.variants(&key.type_url, &key.name);
+        let same = variants.filter(|(_, item)| {
+            self.is_own(item.unit) && self.index.slots.written_as(*item).0 == key.constraints
+        });
+        let same: Vec<(ItemId, UnitId)> = same.map(|(id, item)| (id, item.unit)).collect();
+        for (id, unit_id) in same {
+            match self.index.slots.units.get(unit_id) {
+                Some(unit) if is_written_as(unit, &key.type_url) => self.replace_items(unit_id),
+                _ => _ = self.replaced.insert(id),
+            }
+        }
+    }
+
+    /// Replaces what was written before under the key of a unit.
     fn replace_unit(&mut self, key: &ResourceKey, items: &[Item]) {
         let (type_url, name) = (&key.type_url, &key.name);
-        if key.constraints.is_none() {
-            self.replace_name(type_url, name);
-        }
+        self.replace_written(key);
 
         let unit_key = UnitKey::Resource(key.clone());
         let Some(unit) = self.index.slots.units.find(self.origin, &unit_key) else {
@@ -197,7 +212,7 @@ impl<'a> Plan<'a> {
         let variants = self.index.variants(&removal.type_url, &removal.name);
         let removed = variants.filter(|(_, item)| {
             let is_allowed = takes_over || self.is_own(item.unit);
-            is_allowed && removal.selects(item.resource)
+            is_allowed && self.selects(removal, *item)
         });
         let removed: Vec<(ItemId, UnitId)> = removed.map(|(id, item)| (id, item.unit)).collect();
         self.replaced.extend(removed.iter().map(|(id, _)| *id));
@@ -218,12 +233,23 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Returns whether a variant of the name is removed: the one with these
+    /// constraints, or each that conditions made of a resource with these
+    /// constraints around it.
+    fn selects(&self, removal: &Removal, item: SlotItem<'_>) -> bool {
+        removal.variant.as_ref().is_none_or(|variant| {
+            let (written, is_inline_host) = self.index.slots.written_as(item);
+            let is_part = variant.is_some() && !is_inline_host && written == *variant;
+            is_part || item.resource.constraints == *variant
+        })
+    }
+
     /// Makes the finding that a resource belongs to another origin; `None` if
     /// some of it is the origin's own.
     fn find_owner(&self, removal: &Removal) -> Option<Finding> {
         let slots = &self.index.slots;
         let variants = self.index.variants(&removal.type_url, &removal.name);
-        let mut variants = variants.filter(|(_, item)| removal.selects(item.resource));
+        let mut variants = variants.filter(|(_, item)| self.selects(removal, *item));
         let (_, other) = variants.next()?;
         if self.is_own(other.unit) || variants.any(|(_, item)| self.is_own(item.unit)) {
             return None;

@@ -195,6 +195,64 @@ fn virtual_hosts_go_with_the_route_configuration_that_they_came_with() {
     assert_eq!(fixture.good("a", remove(kind::VHDS, "r/b")), ["-r/b"]);
 }
 
+/// A cluster for the clients of production that a condition of its own leaves to
+/// some of them.
+fn production(when: Option<&str>) -> String {
+    let when = when
+        .map(|when| format!(", metadata: {{filter_metadata: {{trunkline: {{when: {when:?}}}}}}}"));
+    let cluster = format!(
+        "{{'@type': {}, name: x{}}}",
+        kind::CDS,
+        when.unwrap_or_default()
+    );
+    let wrapper = "name: x, resource_name: {name: x, dynamic_parameter_constraints: 'env=prod'}";
+    let wrapped = format!("{wrapper}, resource: {cluster}");
+    resource(
+        "type.googleapis.com/envoy.service.discovery.v3.Resource",
+        &wrapped,
+    )
+}
+
+#[test]
+fn what_conditions_made_of_a_variant_goes_with_that_variant() {
+    let constraints = |fixture: &Fixture| {
+        let all = fixture.set.resources("a").into_iter();
+        let all = all.map(|(_, r)| r.constraints.as_ref().map(ToString::to_string));
+        all.flatten().collect::<Vec<_>>().join("; ")
+    };
+    let written = [
+        (Some("version=v1"), "env=prod AND version=v1"),
+        (None, "env=prod"),
+        (Some("version=v2"), "env=prod AND version=v2"),
+        // For nobody.
+        (Some("env=test"), ""),
+        (Some("version=v1"), "env=prod AND version=v1"),
+    ];
+    let mut fixture = Fixture::default();
+    for (when, expected) in written {
+        fixture.good("a", write(&[production(when)]));
+        assert_eq!(constraints(&fixture), expected, "{when:?}");
+    }
+    let removal = Removal {
+        type_url: kind::CDS.into(),
+        name: "x".into(),
+        variant: Some(Some("env=prod".parse().unwrap())),
+    };
+    let other = Removal {
+        variant: Some(Some("env=test".parse().unwrap())),
+        ..removal.clone()
+    };
+    for (removal, left) in [(other, "env=prod AND version=v1"), (removal, "")] {
+        let removals = vec![removal];
+        let edit = ResourceEdit {
+            removals,
+            ..write(&[])
+        };
+        fixture.good("a", edit);
+        assert_eq!(constraints(&fixture), left);
+    }
+}
+
 #[test]
 fn a_reference_that_would_dangle_rejects_whoever_makes_it_so() {
     let mut fixture = Fixture {

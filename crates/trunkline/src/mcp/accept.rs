@@ -2,18 +2,20 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response};
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::server::{Grpc, StreamingService};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::Status;
 
+use super::answer::AnswerBody;
 use super::link::{Ended, Form, Link, Why, Wire};
-use crate::codec::RawCodec;
+use crate::bounds::{MCP_MESSAGE, MCP_UNFINISHED};
 use crate::listen::{BoxError, Closing};
-use crate::server::{BoxFuture, Connection};
+use crate::server::{BoxFuture, Connection, Limit, RequestBounds, WholeMessages, connection_of};
 
 /// A source or a sink: what it does on a stream.
 pub(super) trait Role: Clone + Send + Sync + 'static {
@@ -22,6 +24,9 @@ pub(super) trait Role: Clone + Send + Sync + 'static {
 
     /// Bytes of a message that it takes.
     const LONGEST: usize;
+
+    /// Whether the other end speaks first, and soon, where this side listens.
+    const IS_ASKED: bool;
 
     /// The method that it opens where it dials, and its messages.
     fn dialled(&self) -> (&'static str, Wire);
@@ -32,13 +37,84 @@ pub(super) trait Role: Clone + Send + Sync + 'static {
 
 /// The gRPC service of a role.
 #[derive(Clone, Debug)]
-pub(super) struct Accept<R>(pub(super) R);
+pub(super) struct Accept<R> {
+    role: R,
+    bounds: RequestBounds,
+}
 
-impl<R: Role, B> tower_service::Service<http::Request<B>> for Accept<R>
+impl<R: Role> Accept<R> {
+    /// The service of a role that runs without a server.
+    pub(super) fn alone(role: R) -> Self {
+        Self::within(role, RequestBounds::alone(MCP_MESSAGE, MCP_UNFINISHED))
+    }
+
+    /// The service of a role that shares bounds with a server.
+    pub(super) fn within(role: R, bounds: RequestBounds) -> Self {
+        Self { role, bounds }
+    }
+
+    /// A bound was met.
+    pub(super) fn met(&self) -> impl Fn(Limit) + Send + Sync + 'static {
+        let bounds = self.bounds.clone();
+        move |limit| bounds.met(limit)
+    }
+
+    /// Starts a task for a stream, whose messages it sends to the body of the
+    /// response. It ends when the other end does, or its connection is about to
+    /// close.
+    fn open<B>(&self, wire: Wire, request: Request<B>) -> Response<tonic::body::Body>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+    {
+        let activity = connection_of(&request);
+        let extensions = request.extensions();
+        let connection = extensions.get::<Connection>();
+        let peer = connection.and_then(|connection| connection.peer);
+        let is_for_secrets = connection.is_some_and(|one| one.is_for_secrets(false));
+        let Closing(closing) = extensions.get::<Closing>().cloned().unwrap_or_default();
+        let (out, answers) = mpsc::channel(1);
+        let bounds = self.bounds.clone();
+        let body = request.into_body();
+        let messages = WholeMessages::new(body, bounds.clone(), Arc::clone(&activity), R::LONGEST);
+        let messages = match R::IS_ASKED {
+            true => messages,
+            false => messages.without_first_deadline(),
+        };
+        let mut link = Link {
+            peer: peer.map_or_else(String::new, |peer| peer.to_string()),
+            is_for_secrets,
+            wire,
+            bounds: Some(bounds),
+            form: Form::Accepted {
+                inbound: Box::new(messages),
+                out: out.clone(),
+            },
+        };
+        let role = self.role.clone();
+        tokio::spawn(async move {
+            let why = tokio::select! {
+                ended = role.run(&mut link) => ended.why,
+                () = closing.cancelled() => Why::Refused(Status::unavailable("closing")),
+            };
+            // What arrived of a message is let go before the other end hears.
+            drop(link);
+            if let Why::Refused(status) = why {
+                // Fails if the other end no longer reads.
+                let _ = out.send(Err(status)).await;
+            }
+        });
+        let mut response = Response::new(tonic::body::Body::new(AnswerBody::new(answers)));
+        let grpc = HeaderValue::from_static("application/grpc");
+        response.headers_mut().insert(CONTENT_TYPE, grpc);
+        response
+    }
+}
+
+impl<R: Role, B> tower_service::Service<Request<B>> for Accept<R>
 where
-    B: http_body::Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
-    type Response = http::Response<tonic::body::Body>;
+    type Response = Response<tonic::body::Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -46,58 +122,13 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let role = self.0.clone();
-        Box::pin(async move {
-            let path = request.uri().path();
-            let Some((_, wire)) = R::SERVED.iter().find(|(served, _)| *served == path) else {
-                let status = Status::unimplemented(format!("no method {path}"));
-                return Ok(status.into_http());
-            };
-            let open = Opener(role, *wire);
-            let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(R::LONGEST);
-            Ok(grpc.streaming(open, request).await)
-        })
-    }
-}
-
-/// Opens the stream of a request.
-struct Opener<R>(R, Wire);
-
-impl<R: Role> StreamingService<Bytes> for Opener<R> {
-    type Response = Bytes;
-    type ResponseStream = ReceiverStream<Result<Bytes, Status>>;
-    type Future = std::future::Ready<Result<Response<Self::ResponseStream>, Status>>;
-
-    /// Starts a task for the stream, whose messages are read from a channel. It
-    /// ends when the other end does, or its connection is about to close.
-    fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
-        let connection = request.extensions().get::<Connection>();
-        let peer = connection.and_then(|connection| connection.peer);
-        let is_for_secrets = connection.is_some_and(|one| one.is_for_secrets(false));
-        let closing = request.extensions().get::<Closing>().cloned();
-        let Closing(closing) = closing.unwrap_or_default();
-        let (out, messages) = mpsc::channel(1);
-        let role = self.0.clone();
-        let mut link = Link {
-            peer: peer.map_or_else(String::new, |peer| peer.to_string()),
-            is_for_secrets,
-            wire: self.1,
-            form: Form::Accepted {
-                inbound: Box::new(request.into_inner()),
-                out: out.clone(),
-            },
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let path = request.uri().path();
+        let served = R::SERVED.iter().find(|(served, _)| *served == path);
+        let response = match served {
+            Some((_, wire)) => self.open(*wire, request),
+            None => Status::unimplemented(format!("no method {path}")).into_http(),
         };
-        tokio::spawn(async move {
-            let why = tokio::select! {
-                ended = role.run(&mut link) => ended.why,
-                () = closing.cancelled() => Why::Refused(Status::unavailable("closing")),
-            };
-            if let Why::Refused(status) = why {
-                // Fails if the other end no longer reads.
-                let _ = out.send(Err(status)).await;
-            }
-        });
-        std::future::ready(Ok(Response::new(ReceiverStream::new(messages))))
+        Box::pin(std::future::ready(Ok(response)))
     }
 }

@@ -92,8 +92,9 @@ impl Contents for McpContents {
         let door = door.unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move {
             let Some(door) = door else { return };
+            let server = writer.server();
             let owner = Loading {
-                owner: ServerOwner::with(writer.server(), self.owner.clone()),
+                owner: ServerOwner::with(server.clone(), self.owner.clone()),
                 collections: self.options.collections.clone(),
                 writer,
             };
@@ -101,7 +102,9 @@ impl Contents for McpContents {
             let sink = self.sink.get_or_init(|| sink).clone();
             match door {
                 Door::Dial(source) => sink.dial(*source).await,
-                Door::Listen(listener, listening) => sink.listen(listener, *listening).await,
+                Door::Listen(listener, listening) => {
+                    sink.listen_beside(&server, listener, *listening).await;
+                }
             }
         })
     }

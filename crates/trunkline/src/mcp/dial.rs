@@ -39,6 +39,7 @@ async fn dial_once<R: Role>(role: R, connector: &Connector, peer: &ControlPlane)
                 // The other end of TLS has shown who it is.
                 is_for_secrets: peer.security != Security::Plaintext || peer.address.is_local(),
                 wire,
+                bounds: None,
                 form: Form::Dialled(Box::new(stream)),
             };
             role.run(&mut link).await

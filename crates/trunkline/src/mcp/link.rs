@@ -1,10 +1,15 @@
 //! One stream of either direction: messages as bytes, whoever dialled (M12).
 
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tonic::{Status, Streaming};
+use tonic::Status;
+use trunkline_proto::discovery::Frames;
 
 use crate::client::transport::{RequestSender, ResponseReceiver, Stream};
+use crate::listen::BoxError;
+use crate::server::{Limit, RequestBounds, WholeMessages};
 
 /// How messages look on a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +20,8 @@ pub enum Wire {
     /// Those of xDS: state of the world on ADS, with collections as type URLs,
     /// as Istio speaks it today. Who dials is the sink.
     Xds,
+    /// The same by delta: incremental updates, and versions to resume with.
+    DeltaXds,
 }
 
 /// A stream, and a name for its other end.
@@ -23,6 +30,8 @@ pub(super) struct Link {
     /// Whether secrets may go to the other end.
     pub(super) is_for_secrets: bool,
     pub(super) wire: Wire,
+    /// The bounds of the address where it was accepted.
+    pub(super) bounds: Option<RequestBounds>,
     pub(super) form: Form,
 }
 
@@ -32,21 +41,39 @@ pub(super) enum Form {
     Dialled(Box<Stream>),
     /// The other.
     Accepted {
-        inbound: Box<Streaming<Bytes>>,
-        out: mpsc::Sender<Result<Bytes, Status>>,
+        inbound: Box<dyn Messages>,
+        out: Answers,
     },
+}
+
+/// Where the messages go that an accepted stream is answered with.
+pub(super) type Answers = mpsc::Sender<Result<Frames, Status>>;
+
+/// The messages of an accepted stream, each of them whole.
+pub(super) trait Messages: Send {
+    /// Polls for the next one; `None` if the other end has closed its half.
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>>;
+}
+
+impl<B> Messages for WholeMessages<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
+{
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+        Self::poll_message(self, cx)
+    }
 }
 
 /// The half that sends.
 pub(super) enum Outgoing<'a> {
     Dialled(&'a mut RequestSender),
-    Accepted(&'a mpsc::Sender<Result<Bytes, Status>>),
+    Accepted(&'a Answers),
 }
 
 /// The half that receives.
 pub(super) enum Incoming<'a> {
     Dialled(&'a mut ResponseReceiver),
-    Accepted(&'a mut Streaming<Bytes>),
+    Accepted(&'a mut dyn Messages),
 }
 
 /// How a stream ended.
@@ -67,15 +94,23 @@ pub(super) enum Why {
 }
 
 impl Link {
+    /// A bound was met, which is counted where there is a server.
+    pub(super) fn met(&self, limit: Limit) {
+        if let Some(bounds) = &self.bounds {
+            bounds.met(limit);
+        }
+    }
+
     pub(super) fn halves(&mut self) -> (Outgoing<'_>, Incoming<'_>) {
         match &mut self.form {
             Form::Dialled(stream) => {
                 let (sender, receiver) = stream.halves();
                 (Outgoing::Dialled(sender), Incoming::Dialled(receiver))
             }
-            Form::Accepted { inbound, out } => {
-                (Outgoing::Accepted(out), Incoming::Accepted(inbound))
-            }
+            Form::Accepted { inbound, out } => (
+                Outgoing::Accepted(out),
+                Incoming::Accepted(inbound.as_mut()),
+            ),
         }
     }
 }
@@ -95,9 +130,9 @@ impl Outgoing<'_> {
 
     /// Sends a message on a stream that is ready. One that ended meanwhile
     /// loses it, and says so when it is read.
-    pub(super) fn send(&mut self, message: Bytes) {
+    pub(super) fn send(&mut self, message: Frames) {
         match self {
-            Self::Dialled(sender) => sender.send(message),
+            Self::Dialled(sender) => sender.send(message.to_bytes()),
             Self::Accepted(out) => drop(out.try_send(Ok(message))),
         }
     }
@@ -107,10 +142,15 @@ impl Incoming<'_> {
     /// Waits for the next message. Nothing is lost if the wait is given up.
     pub(super) async fn next(&mut self) -> Result<Bytes, Why> {
         let message = match self {
-            Self::Dialled(receiver) => receiver.next().await.map_err(lost),
-            Self::Accepted(inbound) => inbound.message().await.map_err(lost),
+            Self::Dialled(receiver) => receiver.next().await.map_err(lost)?,
+            Self::Accepted(inbound) => {
+                let next = std::future::poll_fn(|cx| inbound.poll_message(cx)).await;
+                // What is too long, or does not arrive, ends the stream with
+                // words for the other end.
+                next.transpose().map_err(Why::Refused)?
+            }
         };
-        message?.ok_or_else(|| Why::Lost("the other end closed the stream".to_owned()))
+        message.ok_or_else(|| Why::Lost("the other end closed the stream".to_owned()))
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! The rules are in [`trunkline_core::mcp`] and know nothing of who dialled
 //! (M12). Here are the streams: `link` is one of either direction, `accept` and
-//! `dial` make them, `wire` reads and writes messages.
+//! `dial` make them, `wire`, `xds` and `delta_xds` read and write messages.
 //!
 //! ```no_run
 //! use trunkline::mcp::{self, Delivery, McpSink, McpSource, SinkOptions, Verdict};
@@ -34,13 +34,16 @@
 //! ```
 
 mod accept;
+mod answer;
 mod contents;
+mod delta_xds;
 mod dial;
 mod entry;
 mod link;
 mod server_owner;
 mod server_source;
 mod sink;
+mod sink_codec;
 mod sink_status;
 mod source;
 mod source_status;

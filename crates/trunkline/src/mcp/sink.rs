@@ -15,13 +15,15 @@ use trunkline_proto::mcp::{SINK_METHOD, SOURCE_METHOD};
 use super::accept::{Accept, Role};
 use super::dial;
 use super::link::{Ended, Link, Outgoing, Why, Wire};
+use super::sink_codec::SinkCodec;
 use super::sink_status::SinkStatus;
-use super::wire::{self, Unreadable};
-use super::xds;
+use super::wire::Unreadable;
+use super::{delta_xds, xds};
+use crate::Server;
 use crate::bounds::MCP_MESSAGE;
 use crate::client::ControlPlane;
 use crate::listen::Listening;
-use crate::server::BoxFuture;
+use crate::server::{BoxFuture, Limit};
 
 /// Settings of a sink.
 #[derive(Clone, Debug)]
@@ -33,7 +35,8 @@ pub struct SinkOptions {
     /// It asks for incremental updates. A source may send full states all the
     /// same (M6).
     pub incremental: bool,
-    /// What it speaks where it dials. Over xDS there are full states only.
+    /// What it speaks where it dials. By [`Wire::Xds`] there are full states only,
+    /// by [`Wire::DeltaXds`] incremental updates only, whatever is asked for.
     pub wire: Wire,
     /// How it dials a source that it lost.
     pub backoff: BackoffConfig,
@@ -106,7 +109,11 @@ impl McpSink {
             wire,
             ..
         } = options.clone();
-        let incremental = incremental && wire == Wire::Mcp;
+        let incremental = match wire {
+            Wire::Mcp => incremental,
+            Wire::Xds => false,
+            Wire::DeltaXds => true,
+        };
         let machine = Machine::new(node, collections, incremental);
         let status = Mutex::new(SinkStatus::of(&options.collections));
         Self {
@@ -143,7 +150,26 @@ impl McpSink {
     /// included. A second source is refused while the first is connected: two
     /// would overwrite each other.
     pub async fn listen(self, listener: TcpListener, listening: Listening) {
-        listening.serve(listener, Accept(self), |_| ()).await;
+        self.accept(listener, listening, Accept::alone).await;
+    }
+
+    /// The same beside a server: what is refused here counts among the limits of
+    /// the server, and messages that do not arrive share its bounds.
+    pub async fn listen_beside(self, server: &Server, listener: TcpListener, listening: Listening) {
+        let bounds = server.request_bounds();
+        let within = |sink| Accept::within(sink, bounds);
+        self.accept(listener, listening, within).await;
+    }
+
+    async fn accept(
+        self,
+        listener: TcpListener,
+        listening: Listening,
+        service: impl FnOnce(Self) -> Accept<Self>,
+    ) {
+        let service = service(self);
+        let met = service.met();
+        listening.serve(listener, service, met).await;
     }
 
     fn with_status<T>(&self, look: impl FnOnce(&mut SinkStatus) -> T) -> T {
@@ -158,15 +184,15 @@ impl McpSink {
         machine: &mut Machine,
         heard: &mut bool,
     ) -> Result<std::convert::Infallible, Why> {
-        let wire = link.wire;
+        let mut codec = SinkCodec::new(link.wire);
         let (mut out, mut inbound) = link.halves();
         loop {
-            say(machine, &mut out, wire).await?;
+            say(machine, &mut out, &mut codec).await?;
             tokio::select! {
                 message = inbound.next() => {
                     let message = message?;
                     *heard = true;
-                    self.take(machine, wire, message).await?;
+                    self.take(machine, &codec, message).await?;
                 }
                 () = self.shared.again.notified() => machine.ask_again(),
             }
@@ -174,11 +200,13 @@ impl McpSink {
     }
 
     /// Takes a response, and the owner's verdict on it.
-    async fn take(&self, machine: &mut Machine, wire: Wire, message: Bytes) -> Result<(), Why> {
-        let read = match wire {
-            Wire::Mcp => wire::read_resources(message),
-            Wire::Xds => xds::read_resources(message),
-        };
+    async fn take(
+        &self,
+        machine: &mut Machine,
+        codec: &SinkCodec,
+        message: Bytes,
+    ) -> Result<(), Why> {
+        let read = codec.read_resources(message);
         let response = match read {
             Ok(response) => response,
             Err(Unreadable::Malformed(collection, nonce, fault)) => {
@@ -222,13 +250,14 @@ impl McpSink {
 }
 
 /// Sends all that is to be said.
-async fn say(machine: &mut Machine, out: &mut Outgoing<'_>, wire: Wire) -> Result<(), Why> {
+async fn say(
+    machine: &mut Machine,
+    out: &mut Outgoing<'_>,
+    codec: &mut SinkCodec,
+) -> Result<(), Why> {
     while let Some(request) = machine.poll_request() {
         out.ready().await?;
-        out.send(match wire {
-            Wire::Mcp => wire::write_request(request),
-            Wire::Xds => xds::write_request(request),
-        });
+        out.send(codec.write_request(request));
     }
     Ok(())
 }
@@ -242,16 +271,20 @@ impl Role for McpSink {
 
     const LONGEST: usize = MCP_MESSAGE;
 
+    const IS_ASKED: bool = false;
+
     fn dialled(&self) -> (&'static str, Wire) {
         match self.shared.options.wire {
             Wire::Mcp => (SOURCE_METHOD, Wire::Mcp),
             Wire::Xds => (xds::METHOD, Wire::Xds),
+            Wire::DeltaXds => (delta_xds::METHOD, Wire::DeltaXds),
         }
     }
 
     async fn run(self, link: &mut Link) -> Ended {
         let mut heard = false;
         let Ok(mut machine) = self.shared.machine.try_lock() else {
+            link.met(Limit::Streams);
             let status = Status::unavailable("another source is connected to this sink");
             let why = Why::Refused(status);
             return Ended { heard, why };

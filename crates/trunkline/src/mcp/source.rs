@@ -21,7 +21,8 @@ use super::dial;
 use super::link::{Ended, Link, Wire};
 use super::source_status::SourceStatus;
 use super::source_stream;
-use super::{McpResource, wire, xds};
+use super::{McpResource, delta_xds, wire, xds};
+use crate::Server;
 use crate::bounds::MCP_REQUEST;
 use crate::client::ControlPlane;
 use crate::listen::Listening;
@@ -66,6 +67,9 @@ pub(super) struct Shared {
     soaking: Notify,
     /// Whether a task brings updates to everyone.
     is_promoting: AtomicBool,
+    /// Long requests are read one at a time: what they say takes several times
+    /// their bytes.
+    pub(super) reading: tokio::sync::Mutex<()>,
 }
 
 /// Contents, and every open stream.
@@ -180,6 +184,7 @@ impl McpSource {
                 start: Instant::now(),
                 soaking: Notify::new(),
                 is_promoting: AtomicBool::new(false),
+                reading: tokio::sync::Mutex::default(),
             }),
         }
     }
@@ -244,7 +249,26 @@ impl McpSource {
     /// Serves `ResourceSource` to sinks that dial, as `listening` says, TLS
     /// included.
     pub async fn listen(self, listener: TcpListener, listening: Listening) {
-        listening.serve(listener, Accept(self), |_| ()).await;
+        self.accept(listener, listening, Accept::alone).await;
+    }
+
+    /// The same beside a server: what is refused here counts among the limits of
+    /// the server, and requests that do not arrive share its bounds.
+    pub async fn listen_beside(self, server: &Server, listener: TcpListener, listening: Listening) {
+        let bounds = server.request_bounds();
+        let within = |source| Accept::within(source, bounds);
+        self.accept(listener, listening, within).await;
+    }
+
+    async fn accept(
+        self,
+        listener: TcpListener,
+        listening: Listening,
+        service: impl FnOnce(Self) -> Accept<Self>,
+    ) {
+        let service = service(self);
+        let met = service.met();
+        listening.serve(listener, service, met).await;
     }
 
     /// Dials a sink and speaks `ResourceSink`, again and again.
@@ -255,10 +279,15 @@ impl McpSource {
 }
 
 impl Role for McpSource {
-    const SERVED: &'static [(&'static str, Wire)] =
-        &[(SOURCE_METHOD, Wire::Mcp), (xds::METHOD, Wire::Xds)];
+    const SERVED: &'static [(&'static str, Wire)] = &[
+        (SOURCE_METHOD, Wire::Mcp),
+        (xds::METHOD, Wire::Xds),
+        (delta_xds::METHOD, Wire::DeltaXds),
+    ];
 
     const LONGEST: usize = MCP_REQUEST;
+
+    const IS_ASKED: bool = true;
 
     fn dialled(&self) -> (&'static str, Wire) {
         (SINK_METHOD, Wire::Mcp)

@@ -7,15 +7,17 @@ use tokio::sync::Notify;
 use tonic::Status;
 use trunkline_core::kind;
 use trunkline_core::mcp::{
-    Handled, PublisherStream, RequestResources, Resources, ResourcesUpdate, Stage,
+    Handled, PublisherStream, RequestResources, Resources, ResourcesUpdate, SourceError, Stage,
 };
 use trunkline_core::resource::TypeUrl;
-use trunkline_proto::discovery::DecodeError;
+use trunkline_proto::discovery::{DecodeError, Frames, Limits};
 use trunkline_proto::mcp::Collection;
 
 use super::link::{Ended, Link, Why, Wire};
 use super::source::{Open, Shared};
-use super::{wire, xds};
+use super::{delta_xds, wire, xds};
+use crate::bounds::{LARGE_REQUEST, MCP_REQUESTS};
+use crate::server::{Limit, Pace, RequestBounds};
 
 /// A stream in the list of all, for as long as it is served.
 struct Entry<'a> {
@@ -70,16 +72,34 @@ async fn serve(
     let mut reader = Reader {
         wire: link.wire,
         is_for_secrets: link.is_for_secrets,
+        bounds: link.bounds.clone(),
         asked: BTreeMap::new(),
     };
+    let mut pace = Pace::new(MCP_REQUESTS);
     let (mut out, mut inbound) = link.halves();
     let mut may_have_news = false;
     loop {
+        let is_fast = pace.next_request_at();
+        if is_fast.is_some() {
+            reader.met(Limit::RequestRate);
+        }
+        let message = async {
+            if let Some(until) = is_fast {
+                tokio::time::sleep_until(until).await;
+            }
+            inbound.next().await
+        };
         tokio::select! {
             biased;
-            message = inbound.next() => {
+            message = message => {
                 let message = message?;
                 *heard = true;
+                pace.take();
+                // What a long one says takes several times its bytes.
+                let _alone = match message.len() > LARGE_REQUEST {
+                    true => Some(entry.shared.reading.lock().await),
+                    false => None,
+                };
                 handle(entry, &peer, &mut reader, message)?;
                 may_have_news = true;
             }
@@ -128,20 +148,41 @@ fn handle(
     };
     entry.shared.look_at_soak();
     // A source of one collection says what it serves (M10).
-    match handled.map_err(|error| Why::Refused(Status::not_found(error.to_string())))? {
+    match handled.map_err(|error| Why::Refused(status_of(&error)))? {
         Handled::Nack(error) => {
             // An alarm: someone has to look (M11).
             tracing::warn!(peer, %collection, reason = error.message, "NACK");
         }
         Handled::Stale => tracing::debug!(peer, %collection, "a stale nonce was ignored"),
-        Handled::Refused => tracing::warn!(peer, %collection, "one collection too many"),
+        Handled::Refused => {
+            reader.met(Limit::Collections);
+            tracing::warn!(peer, %collection, "one collection too many, or its name is too long");
+        }
+        Handled::VersionsIgnored => {
+            reader.met(Limit::HeldVersions);
+            tracing::warn!(peer, %collection, "the sink holds more versions than there is room for");
+            if reader.wire == Wire::DeltaXds {
+                // Delta has no form for what it gets instead, a full state.
+                let status = Status::resource_exhausted(
+                    "initial_resource_versions: more than there is room for; ask without",
+                );
+                return Err(Why::Refused(status));
+            }
+        }
         Handled::First | Handled::Restarted | Handled::Ack => {}
     }
     Ok(())
 }
 
+fn status_of(error: &SourceError) -> Status {
+    match error {
+        SourceError::NotServed { .. } => Status::not_found(error.to_string()),
+        SourceError::Node { .. } => Status::invalid_argument(error.to_string()),
+    }
+}
+
 /// The next response, encoded. The lock is not held while it is encoded.
-fn poll(entry: &Entry<'_>, reader: &Reader) -> Option<bytes::Bytes> {
+fn poll(entry: &Entry<'_>, reader: &Reader) -> Option<Frames> {
     let response = {
         let mut state = entry.shared.lock();
         state.publisher.poll_resources(entry.stream)
@@ -177,30 +218,45 @@ fn withhold_keys(response: &Resources) -> Resources {
 /// Collections whose type URLs are remembered.
 const MOST_ASKED: usize = 1024;
 
+/// Limits of requests, of which none is longer than
+/// [`MCP_REQUEST`](crate::bounds::MCP_REQUEST): as many versions as these bytes
+/// have in practice.
+const LIMITS: Limits = Limits {
+    entries: 1 << 20,
+    ..Limits::DEFAULT
+};
+
 /// Reads and writes the messages of a stream.
 struct Reader {
     wire: Wire,
     is_for_secrets: bool,
+    bounds: Option<RequestBounds>,
     /// Over xDS, the type URL by which each collection was asked for.
     asked: BTreeMap<TypeUrl, String>,
 }
 
 impl Reader {
-    fn read(&mut self, message: bytes::Bytes) -> Result<RequestResources, DecodeError> {
-        match self.wire {
-            Wire::Mcp => wire::read_request(message),
-            Wire::Xds => {
-                let (request, asked) = xds::read_request(message)?;
-                // No more than a stream may ask for are answered.
-                if self.asked.len() < MOST_ASKED {
-                    self.asked.insert(request.collection.clone(), asked);
-                }
-                Ok(request)
-            }
+    /// A bound was met, which is counted where there is a server.
+    fn met(&self, limit: Limit) {
+        if let Some(bounds) = &self.bounds {
+            bounds.met(limit);
         }
     }
 
-    fn write(&self, response: &Resources) -> bytes::Bytes {
+    fn read(&mut self, message: bytes::Bytes) -> Result<RequestResources, DecodeError> {
+        let (request, asked) = match self.wire {
+            Wire::Mcp => return wire::read_request(message, &LIMITS),
+            Wire::Xds => xds::read_request(message, &LIMITS)?,
+            Wire::DeltaXds => delta_xds::read_request(message, &LIMITS)?,
+        };
+        // No more than a stream may ask for are answered.
+        if self.asked.len() < MOST_ASKED {
+            self.asked.insert(request.collection.clone(), asked);
+        }
+        Ok(request)
+    }
+
+    fn write(&self, response: &Resources) -> Frames {
         let without_keys;
         let response = match self.is_for_secrets {
             true => response,
@@ -211,6 +267,7 @@ impl Reader {
         };
         match (self.wire, self.asked.get(&response.collection)) {
             (Wire::Xds, Some(asked)) => xds::write_resources(response, asked),
+            (Wire::DeltaXds, Some(asked)) => delta_xds::write_resources(response, asked),
             _ => wire::write_resources(response),
         }
     }

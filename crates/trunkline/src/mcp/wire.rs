@@ -11,7 +11,7 @@ use trunkline_core::mcp::{Rejected, RequestResources, Resources, ResourcesUpdate
 use trunkline_core::message::ErrorDetail;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
-use trunkline_proto::discovery::{DecodeError, Inbound as _, Limits, Status};
+use trunkline_proto::discovery::{DecodeError, Frames, Inbound as _, Limits, Status};
 use trunkline_proto::mcp as wire;
 
 use crate::bounds::MCP_REQUEST;
@@ -54,8 +54,8 @@ pub fn read_resource(resource: &Resource) -> Result<wire::Resource, DecodeError>
     Ok(read.message)
 }
 
-pub(super) fn read_request(raw: Bytes) -> Result<RequestResources, DecodeError> {
-    let read = wire::RequestResources::decode_checked(raw, &Limits::DEFAULT)?.message;
+pub(super) fn read_request(raw: Bytes, limits: &Limits) -> Result<RequestResources, DecodeError> {
+    let read = wire::RequestResources::decode_checked(raw, limits)?.message;
     let versions = read.initial_resource_versions.iter();
     Ok(RequestResources {
         node: read.sink_node.map(|node| SinkNode {
@@ -66,18 +66,34 @@ pub(super) fn read_request(raw: Bytes) -> Result<RequestResources, DecodeError> 
         initial_versions: versions
             .map(|(name, version)| (Name::new(name), Version::new(version)))
             .collect(),
-        nonce: Some(read.response_nonce)
-            .filter(|nonce| !nonce.is_empty())
-            .map(Nonce::new),
-        error: read.error_detail.map(|status| ErrorDetail {
-            code: status.code,
-            message: status.message,
-        }),
+        nonce: read_nonce(read.response_nonce),
+        error: read.error_detail.map(read_error),
         incremental: read.incremental,
     })
 }
 
-pub(super) fn write_request(request: RequestResources) -> Bytes {
+/// The nonce of an acknowledgement; a first request has none.
+pub(super) fn read_nonce(nonce: String) -> Option<Nonce> {
+    (!nonce.is_empty()).then(|| Nonce::new(nonce))
+}
+
+/// The error that makes a request a NACK (M3).
+pub(super) fn read_error(status: Status) -> ErrorDetail {
+    ErrorDetail {
+        code: status.code,
+        message: status.message,
+    }
+}
+
+pub(super) fn write_error(error: ErrorDetail) -> Status {
+    Status {
+        code: error.code,
+        message: error.message,
+        details: Vec::new(),
+    }
+}
+
+pub(super) fn write_request(request: RequestResources) -> Frames {
     let versions = request.initial_versions.iter();
     let mut message = wire::RequestResources {
         sink_node: request.node.map(|node| wire::SinkNode {
@@ -89,11 +105,7 @@ pub(super) fn write_request(request: RequestResources) -> Bytes {
             .map(|(name, version)| (name.as_str().to_owned(), version.to_string()))
             .collect(),
         response_nonce: request.nonce.map_or(String::new(), |n| n.to_string()),
-        error_detail: request.error.map(|error| Status {
-            code: error.code,
-            message: error.message,
-            details: Vec::new(),
-        }),
+        error_detail: request.error.map(write_error),
         incremental: request.incremental,
     };
     if message.encoded_len() > MCP_REQUEST {
@@ -101,7 +113,7 @@ pub(super) fn write_request(request: RequestResources) -> Bytes {
         message.initial_resource_versions.clear();
         message.incremental = false;
     }
-    message.encode_to_vec().into()
+    Frames::of(&message)
 }
 
 pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
@@ -163,7 +175,7 @@ pub(super) fn read_entry(index: usize, raw: Bytes) -> Result<Resource, Rejected>
     })
 }
 
-pub(super) fn write_resources(response: &Resources) -> Bytes {
+pub(super) fn write_resources(response: &Resources) -> Frames {
     let resources = response.update.resources().iter();
     let bodies = resources.map(|resource| resource.body.clone().unwrap_or_default());
     let removed = match &response.update {
@@ -178,7 +190,7 @@ pub(super) fn write_resources(response: &Resources) -> Bytes {
         nonce: response.nonce.to_string(),
         incremental: response.update.is_incremental(),
     };
-    message.encode_to_vec().into()
+    wire::encode_resources(&message)
 }
 
 #[cfg(test)]
@@ -206,7 +218,7 @@ mod tests {
             },
         ] {
             let written = response(update);
-            let read = read_resources(write_resources(&written)).unwrap();
+            let read = read_resources(write_resources(&written).to_bytes()).unwrap();
             assert_eq!(read, written);
         }
     }

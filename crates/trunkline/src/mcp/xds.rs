@@ -17,42 +17,66 @@ use std::sync::Arc;
 use bytes::Bytes;
 use prost::Message as _;
 use trunkline_core::mcp::{Rejected, RequestResources, Resources, ResourcesUpdate, SinkNode};
-use trunkline_core::message::{ErrorDetail, InitialVersions};
+use trunkline_core::message::InitialVersions;
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_proto::discovery::{
-    Any, DecodeError, DiscoveryRequest, DiscoveryResponse, Inbound as _, Limits, Node, Status,
+    Any, DecodeError, DiscoveryRequest, DiscoveryResponse, Field, Frames, Head, Inbound as _,
+    Limits, Node, encode_sotw,
 };
 use trunkline_proto::envoy::google::protobuf::value::Kind;
 use trunkline_proto::envoy::google::protobuf::{Struct, Value};
 use trunkline_proto::mcp::{Collection, Resource};
 
-use super::wire::{Unreadable, read_entry};
+use super::wire::{Unreadable, read_entry, read_error, read_nonce, write_error};
 
 /// The method of both roles: the sink dials.
 pub(super) const METHOD: &str =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
 /// Reads a request, and the type URL by which it asks for its collection.
-pub(super) fn read_request(raw: Bytes) -> Result<(RequestResources, String), DecodeError> {
-    let read = DiscoveryRequest::decode_checked(raw, &Limits::DEFAULT)?.message;
-    let node = read.node.map(|raw| Node::parse(&raw, &Limits::DEFAULT));
+pub(super) fn read_request(
+    raw: Bytes,
+    limits: &Limits,
+) -> Result<(RequestResources, String), DecodeError> {
+    let read = DiscoveryRequest::decode_checked(raw, limits)?.message;
     let request = RequestResources {
-        node: node.transpose()?.map(|node| SinkNode {
-            annotations: texts(node.metadata.as_ref()),
-            id: node.id,
-        }),
+        node: read_node(read.node, limits)?,
         collection: TypeUrl::new(Collection::of_type_url(&read.type_url)),
         initial_versions: InitialVersions::default(),
-        nonce: Some(read.response_nonce)
-            .filter(|nonce| !nonce.is_empty())
-            .map(Nonce::new),
-        error: read.error_detail.map(|status| ErrorDetail {
-            code: status.code,
-            message: status.message,
-        }),
+        nonce: read_nonce(read.response_nonce),
+        error: read.error_detail.map(read_error),
         incremental: false,
     };
     Ok((request, read.type_url))
+}
+
+/// Reads the node of a sink, whose annotations are the texts in its metadata.
+pub(super) fn read_node(
+    raw: Option<Bytes>,
+    limits: &Limits,
+) -> Result<Option<SinkNode>, DecodeError> {
+    let node = raw.map(|raw| Node::parse(&raw, limits)).transpose()?;
+    Ok(node.map(|node| SinkNode {
+        annotations: texts(node.metadata.as_ref()),
+        id: node.id,
+    }))
+}
+
+/// Writes the node of a sink.
+pub(super) fn write_node(node: SinkNode) -> Bytes {
+    let fields = node.annotations.into_iter().map(|(key, text)| {
+        let kind = Some(Kind::StringValue(text));
+        (key, Value { kind })
+    });
+    let metadata = Struct {
+        fields: fields.collect(),
+    };
+    let node = Node {
+        id: node.id,
+        metadata: Some(metadata.encode_to_vec().into()),
+        ..Node::default()
+    };
+    node.encode_to_vec().into()
 }
 
 /// The texts of a node's metadata.
@@ -67,50 +91,33 @@ fn texts(metadata: Option<&Bytes>) -> std::collections::BTreeMap<String, String>
 }
 
 /// Writes a response to a request that asked by this type URL.
-pub(super) fn write_resources(response: &Resources, type_url: &str) -> Bytes {
-    let resources = response.update.resources().iter().map(|resource| Any {
-        type_url: Resource::TYPE_URL.to_owned(),
-        value: resource.body.clone().unwrap_or_default(),
+pub(super) fn write_resources(response: &Resources, type_url: &str) -> Frames {
+    let fields = response.update.resources().iter().map(|resource| {
+        Field::sotw(&Any {
+            type_url: Resource::TYPE_URL.to_owned(),
+            value: resource.body.clone().unwrap_or_default(),
+        })
     });
-    let message = DiscoveryResponse {
-        version_info: response.version.to_string(),
-        resources: resources.collect(),
-        type_url: type_url.to_owned(),
-        nonce: response.nonce.to_string(),
-        ..DiscoveryResponse::default()
+    let fields: Vec<Field> = fields.collect();
+    let (version, nonce) = (response.version.to_string(), response.nonce.to_string());
+    let head = Head {
+        type_url,
+        nonce: &nonce,
+        version: &version,
+        identifier: "",
     };
-    message.encode_to_vec().into()
+    encode_sotw(head, None, fields.iter().flat_map(Field::pieces))
 }
 
 /// Writes a request. Its collection is the type URL, as it is.
-pub(super) fn write_request(request: RequestResources) -> Bytes {
-    let node = request.node.map(|node| {
-        let fields = node.annotations.into_iter().map(|(key, text)| {
-            let kind = Some(Kind::StringValue(text));
-            (key, Value { kind })
-        });
-        let metadata = Struct {
-            fields: fields.collect(),
-        };
-        let node = Node {
-            id: node.id,
-            metadata: Some(metadata.encode_to_vec().into()),
-            ..Node::default()
-        };
-        node.encode_to_vec().into()
-    });
-    let message = DiscoveryRequest {
-        node,
+pub(super) fn write_request(request: RequestResources) -> Frames {
+    Frames::of(&DiscoveryRequest {
+        node: request.node.map(write_node),
         type_url: request.collection.to_string(),
         response_nonce: request.nonce.map_or(String::new(), |n| n.to_string()),
-        error_detail: request.error.map(|error| Status {
-            code: error.code,
-            message: error.message,
-            details: Vec::new(),
-        }),
+        error_detail: request.error.map(write_error),
         ..DiscoveryRequest::default()
-    };
-    message.encode_to_vec().into()
+    })
 }
 
 /// Reads a response, which is a full state.
@@ -144,6 +151,8 @@ pub(super) fn read_resources(raw: Bytes) -> Result<Resources, Unreadable> {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_core::message::ErrorDetail;
+
     use super::*;
     use crate::mcp::{resource, wire::to_core};
 
@@ -157,7 +166,7 @@ mod tests {
             update: ResourcesUpdate::FullState(vec![one]),
         };
         let raw = write_resources(&response, "networking.istio.io/v1/Gateway");
-        let read = read_resources(raw).unwrap();
+        let read = read_resources(raw.to_bytes()).unwrap();
         assert_eq!(read.collection.as_str(), "networking.istio.io/v1/Gateway");
         assert_eq!((read.update, read.nonce), (response.update, response.nonce));
     }
@@ -179,7 +188,8 @@ mod tests {
             }),
             incremental: true,
         };
-        let (read, asked) = read_request(write_request(request.clone())).unwrap();
+        let raw = write_request(request.clone()).to_bytes();
+        let (read, asked) = read_request(raw, &Limits::DEFAULT).unwrap();
         assert_eq!(asked, "networking.istio.io/v1/Gateway");
         assert_eq!(read.collection.as_str(), "istio/networking/v1/gateways");
         assert_eq!(

@@ -150,7 +150,7 @@ impl<B> fmt::Debug for Body<B> {
 
 /// Writes the status of a stream as trailers. A message that cannot be the value
 /// of a header is left out; the code is always there.
-fn status_trailers(status: &Status) -> HeaderMap {
+pub(crate) fn status_trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     if status.add_header(&mut trailers).is_err() {
         trailers.insert(Status::GRPC_STATUS, (status.code() as i32).into());

@@ -51,11 +51,17 @@ pub enum Limit {
     SlowBodies,
     /// A stream of load reports was refused: there are too many.
     LoadStreams,
+    /// A collection of MCP was not answered: its sink asks for too many, or its
+    /// name is too long.
+    Collections,
+    /// Versions that a sink of MCP says it holds were ignored: there are too
+    /// many. It is sent a full state.
+    HeldVersions,
 }
 
 impl Limit {
     /// Every limit.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Streams,
         Self::Connections,
         Self::RequestRate,
@@ -77,6 +83,8 @@ impl Limit {
         Self::Bodies,
         Self::SlowBodies,
         Self::LoadStreams,
+        Self::Collections,
+        Self::HeldVersions,
     ];
 
     /// The label of the limit in metrics.
@@ -104,6 +112,8 @@ impl Limit {
             Self::Bodies => "bodies",
             Self::SlowBodies => "slow_bodies",
             Self::LoadStreams => "load_streams",
+            Self::Collections => "collections",
+            Self::HeldVersions => "held_versions",
         }
     }
 }

@@ -59,6 +59,7 @@ mod push;
 mod queue;
 mod quotas;
 mod report;
+mod request_bounds;
 mod request_details;
 mod request_outcome;
 mod requests;
@@ -94,15 +95,23 @@ use crate::tls::Tls;
 
 pub use arrival::{Arrival, ArrivalState, Awaited, ClientArrival, Outstanding, RejectedResource};
 pub use body::Body;
+#[cfg(feature = "mcp")]
+pub(crate) use body::status_trailers;
 pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use keeping::Terms;
 pub use lease::{LeaseEvent, LeaseState, LeaseStatus, LeaseTtl, LeaseTtlError, Lifetime};
 pub use options::Options;
+#[cfg(feature = "mcp")]
+pub(crate) use pace::Pace;
 pub use precondition::{Conflict, Precondition, RecentChange};
 pub use report::{Acknowledged, Oversized, Peer, Report, RequestDetails, Sent};
+#[cfg(feature = "mcp")]
+pub(crate) use request_bounds::RequestBounds;
 pub use service::Service;
+#[cfg(feature = "mcp")]
+pub(crate) use service::connection_of;
 #[cfg(feature = "mcp")]
 pub(crate) use set::Manner;
 pub use set::{Accepted, Rejected, ResourceMessage};
@@ -111,6 +120,8 @@ pub use store::{
     Kept, LeaseChange, Repeatable, Store, StoreError, StoredTransaction, TransactionInfo,
     count_rows,
 };
+#[cfg(feature = "mcp")]
+pub(crate) use whole_messages::WholeMessages;
 
 use shared::Shared;
 
@@ -135,6 +146,12 @@ pub struct Server {
 }
 
 impl Server {
+    /// The bounds on requests that arrive, for services beside this one.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn request_bounds(&self) -> RequestBounds {
+        self.shared.request_bounds()
+    }
+
     /// A builder with default settings.
     #[must_use]
     pub fn builder() -> Builder {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// A token bucket: each request takes a token, and a second's worth of them can
 /// be saved up.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     per_second: f64,
     tokens: f64,
     /// When tokens were last added.
@@ -17,7 +17,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// A full bucket for so many requests per second; zero is no bound.
-    pub(super) fn new(per_second: u32) -> Self {
+    pub(crate) fn new(per_second: u32) -> Self {
         Self {
             per_second: f64::from(per_second),
             tokens: f64::from(per_second),
@@ -27,7 +27,7 @@ impl Pace {
 
     /// Returns when the next request may be read; `None` if now. If no token is
     /// left, adds those of the time that has passed first.
-    pub(super) fn next_request_at(&mut self) -> Option<Instant> {
+    pub(crate) fn next_request_at(&mut self) -> Option<Instant> {
         if self.per_second == 0.0 || self.tokens >= 1.0 {
             return None;
         }
@@ -40,7 +40,7 @@ impl Pace {
     }
 
     /// Takes a token for a request.
-    pub(super) fn take(&mut self) {
+    pub(crate) fn take(&mut self) {
         self.tokens -= 1.0;
     }
 }

@@ -25,7 +25,7 @@ use tonic::Status;
 
 use super::arrived::{Arrived, PREFIX};
 use super::hooks::Limit;
-use super::shared::Shared;
+use super::request_bounds::RequestBounds;
 use super::unfinished::Share;
 use crate::bounds::{FIRST_REQUEST, LEAST_RATE, NEXT_PIECE};
 use crate::listen::{Activity, BoxError};
@@ -38,7 +38,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 #[derive(Debug)]
 pub(super) struct Requests<B> {
     body: B,
-    shared: Arc<Shared>,
+    bounds: RequestBounds,
     connection: Arc<Activity>,
     /// The most bytes that a message may have.
     limit: usize,
@@ -73,28 +73,29 @@ impl<B> Requests<B>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// The requests of a discovery stream on a connection.
-    pub(super) fn new(body: B, shared: Arc<Shared>, connection: Arc<Activity>) -> Self {
-        let limit = shared.options.request_bytes;
-        Self::with_limit(body, shared, connection, limit)
-    }
-
     /// The messages of a stream on a connection, of so many bytes at most each.
-    pub(super) fn with_limit(
+    pub(super) fn new(
         body: B,
-        shared: Arc<Shared>,
+        bounds: RequestBounds,
         connection: Arc<Activity>,
         limit: usize,
     ) -> Self {
         Self {
             body,
-            shared,
+            bounds,
             connection,
             limit,
             arrived: Arrived::default(),
             state: State::New,
             taken: None,
         }
+    }
+
+    /// The same, where the first message may take as long as it likes: the other
+    /// end speaks when there is news.
+    pub(super) fn without_first_deadline(mut self) -> Self {
+        self.state = State::Between;
+        self
     }
 
     /// Polls for the next message; `None` if the client has closed its half of
@@ -155,7 +156,7 @@ where
         if Instant::now() < until {
             return Poll::Pending;
         }
-        self.shared.hooks.limited(Limit::RequestTimeout);
+        self.bounds.met(Limit::RequestTimeout);
         Poll::Ready(Status::deadline_exceeded(why))
     }
 
@@ -207,7 +208,7 @@ where
             State::New | State::First { .. } | State::Between => None,
         };
         let now = Instant::now();
-        let shares = &self.shared.unfinished;
+        let shares = self.bounds.shares();
         let length = PREFIX + length;
         if let Some(share) = shares.try_share(&self.connection, length) {
             self.state = State::Reading {
@@ -219,7 +220,7 @@ where
         }
 
         if delay.is_none() {
-            self.shared.hooks.limited(Limit::UnfinishedRequests);
+            self.bounds.met(Limit::UnfinishedRequests);
         }
         let (first, most) = RETRY;
         let delay = delay.map_or(first, |delay| (2 * delay).min(most));
@@ -271,15 +272,19 @@ mod tests {
         }
     }
 
-    fn shared(limit: usize) -> Arc<Shared> {
+    fn bounds(limit: usize) -> RequestBounds {
         let options = |options: &mut super::super::Options| options.request_bytes = limit;
-        Server::builder().options(options).build().shared
+        Server::builder()
+            .options(options)
+            .build()
+            .shared
+            .request_bounds()
     }
 
     fn requests(pieces: &[&[u8]], limit: usize) -> Requests<Pieces> {
         let backwards = pieces.iter().rev().copied();
         let pieces = backwards.map(Bytes::copy_from_slice).collect();
-        Requests::new(Pieces(pieces), shared(limit), Activity::new(None))
+        Requests::new(Pieces(pieces), bounds(limit), Activity::new(None), limit)
     }
 
     async fn all(mut requests: Requests<Pieces>) -> Result<Vec<Bytes>, Status> {
@@ -331,11 +336,12 @@ mod tests {
 
     /// A stream whose client sends what a test says.
     fn channel(
-        shared: &Arc<Shared>,
+        bounds: &RequestBounds,
         connection: &Arc<Activity>,
     ) -> (mpsc::Sender<Bytes>, Requests<Piped>) {
         let (sender, body) = mpsc::channel(8);
-        let requests = Requests::new(Piped(body), Arc::clone(shared), Arc::clone(connection));
+        let connection = Arc::clone(connection);
+        let requests = Requests::new(Piped(body), bounds.clone(), connection, 1 << 20);
         (sender, requests)
     }
 
@@ -362,8 +368,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_without_a_request_ends() {
-        let (shared, connection) = (shared(100), Activity::new(None));
-        let (sender, mut requests) = channel(&shared, &connection);
+        let (bounds, connection) = (bounds(100), Activity::new(None));
+        let (sender, mut requests) = channel(&bounds, &connection);
         sender
             .send(Bytes::from_static(b"\0\0\0\0\0"))
             .await
@@ -373,7 +379,7 @@ mod tests {
         let silence = tokio::time::timeout(Duration::from_secs(300), next(&mut requests));
         assert!(silence.await.is_err());
 
-        let (_sender, mut requests) = channel(&shared, &connection);
+        let (_sender, mut requests) = channel(&bounds, &connection);
         assert_eq!(
             code(next(&mut requests).await),
             tonic::Code::DeadlineExceeded
@@ -382,8 +388,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_stops_in_the_middle_ends_its_stream() {
-        let (shared, connection) = (shared(1000), Activity::new(None));
-        let (sender, mut requests) = channel(&shared, &connection);
+        let (bounds, connection) = (bounds(1000), Activity::new(None));
+        let (sender, mut requests) = channel(&bounds, &connection);
         let dripping = tokio::spawn(async move {
             sender
                 .send(Bytes::from_static(b"\0\0\0\x02\0"))
@@ -405,10 +411,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_long_request_waits_for_others_of_its_connection_and_arrives() {
         const LENGTH: usize = 200_000;
-        let (shared, connection) = (shared(LENGTH + PREFIX), Activity::new(None));
+        let (bounds, connection) = (bounds(LENGTH + PREFIX), Activity::new(None));
         let prefix = Bytes::from([&[0][..], &(LENGTH as u32).to_be_bytes()].concat());
         let body = Bytes::from(vec![7; LENGTH]);
-        let mut open = [(); 2].map(|()| channel(&shared, &connection));
+        let mut open = [(); 2].map(|()| channel(&bounds, &connection));
         for (sender, requests) in &mut open {
             sender.send(prefix.clone()).await.unwrap();
             let cx = &mut Context::from_waker(std::task::Waker::noop());

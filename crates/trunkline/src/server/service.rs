@@ -92,7 +92,9 @@ where
     let closing = request.extensions().get::<Closing>().cloned();
     let connection = connection_of(&request);
     let body = request.into_body();
-    let requests = Requests::new(body, Arc::clone(&shared), Arc::clone(&connection));
+    let limit = shared.options.request_bytes;
+    let bounds = shared.request_bounds();
+    let requests = Requests::new(body, bounds, Arc::clone(&connection), limit);
     let driver = start_driver(shared, stream_form, call, closing, connection, requests);
     let body = Body::stream(Box::pin(driver));
 
@@ -103,7 +105,7 @@ where
 
 /// The connection of a request. Each request counts as one if another server
 /// accepted it.
-pub(super) fn connection_of<B>(request: &Request<B>) -> Arc<Activity> {
+pub(crate) fn connection_of<B>(request: &Request<B>) -> Arc<Activity> {
     let connection = request.extensions().get::<Arc<Activity>>().cloned();
     connection.unwrap_or_else(|| {
         let peer = Call::of(request).connection.peer;

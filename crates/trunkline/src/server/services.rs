@@ -68,7 +68,8 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
             let connection = service::connection_of(&request);
             let limit = shared.load.message_bytes();
             let service = shared.load.service();
-            let whole = |body| Body::new(WholeMessages::new(body, shared, connection, limit));
+            let bounds = shared.request_bounds();
+            let whole = |body| Body::new(WholeMessages::new(body, bounds, connection, limit));
             service.clone().call(request.map(whole)).await
         }
         STATUS => {

@@ -26,6 +26,7 @@ use super::options::Options;
 use super::precondition::RecentChanges;
 use super::queue::Queue;
 use super::quotas::Quotas;
+use super::request_bounds::RequestBounds;
 use super::services;
 use super::store::Store;
 use super::stream::Stream;
@@ -404,6 +405,13 @@ fn node_rules(options: &Options) -> NodeRules {
         options.params.clone(),
         options.resource_errors.clone(),
     )
+}
+
+impl Shared {
+    /// The bounds on requests that arrive.
+    pub(super) fn request_bounds(&self) -> RequestBounds {
+        RequestBounds::new(Arc::clone(&self.unfinished), Arc::clone(&self.hooks))
+    }
 }
 
 impl fmt::Debug for Shared {

@@ -16,13 +16,13 @@ use tokio::time::Sleep;
 use tonic::Status;
 
 use super::arrived::PREFIX;
+use super::request_bounds::RequestBounds;
 use super::requests::Requests;
-use super::shared::Shared;
 use crate::listen::{Activity, BoxError};
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct WholeMessages<B> {
+pub(crate) struct WholeMessages<B> {
     requests: Requests<B>,
     /// The message whose prefix was handed over.
     message: Option<Bytes>,
@@ -35,21 +35,34 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     /// The messages of a body on a connection, of so many bytes at most each.
-    pub(super) fn new(
+    pub(crate) fn new(
         body: B,
-        shared: Arc<Shared>,
+        bounds: RequestBounds,
         connection: Arc<Activity>,
         limit: usize,
     ) -> Self {
         Self {
-            requests: Requests::with_limit(body, shared, connection, limit),
+            requests: Requests::new(body, bounds, connection, limit),
             message: None,
             timer: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
         }
     }
 
+    /// The same, where the first message may take as long as it likes: the other
+    /// end speaks when there is news.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn without_first_deadline(self) -> Self {
+        Self {
+            requests: self.requests.without_first_deadline(),
+            ..self
+        }
+    }
+
     /// Polls for the next message, also when it is due and nothing arrives.
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+    pub(crate) fn poll_message(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Status>>> {
         loop {
             if let Poll::Ready(message) = self.requests.poll(cx) {
                 return Poll::Ready(message);
@@ -111,7 +124,7 @@ mod tests {
 
     /// A body of which a test sends the pieces, on a connection.
     fn body(
-        shared: &Arc<Shared>,
+        bounds: &RequestBounds,
         connection: &Arc<Activity>,
     ) -> (
         mpsc::Sender<Bytes>,
@@ -120,18 +133,18 @@ mod tests {
         let (sender, pieces) = mpsc::channel(8);
         let frame = |piece| Ok::<_, Infallible>(Frame::data(piece));
         let pieces = StreamBody::new(ReceiverStream::new(pieces).map(frame));
-        let (shared, connection) = (Arc::clone(shared), Arc::clone(connection));
+        let (bounds, connection) = (bounds.clone(), Arc::clone(connection));
         (
             sender,
-            WholeMessages::new(pieces, shared, connection, 1 << 20),
+            WholeMessages::new(pieces, bounds, connection, 1 << 20),
         )
     }
 
     #[tokio::test]
     async fn messages_are_handed_over_whole() {
-        let shared = Server::builder().build().shared;
+        let bounds = Server::builder().build().shared.request_bounds();
         let connection = Activity::new(None);
-        let (sender, body) = body(&shared, &connection);
+        let (sender, body) = body(&bounds, &connection);
         let wire = b"\0\0\0\0\x03one\0\0\0\0\0\0\0\0\0\x02ab";
         let sending = tokio::spawn(async move {
             for byte in wire {
@@ -147,16 +160,17 @@ mod tests {
         let options = |options: &mut super::super::Options| {
             options.request_bytes = 4 * SMALL_REQUESTS;
         };
-        let shared = Server::builder().options(options).build().shared;
+        let server = Server::builder().options(options).build();
+        let bounds = server.shared.request_bounds();
         let connection = Activity::new(None);
         const LENGTH: usize = 3 * SMALL_REQUESTS;
-        let (broken, mut stopped) = body(&shared, &connection);
+        let (broken, mut stopped) = body(&bounds, &connection);
         broken.send(prefix(LENGTH)).await.unwrap();
         broken.send(Bytes::from_static(b"x")).await.unwrap();
         let polled = tokio::time::timeout(std::time::Duration::from_secs(1), stopped.frame());
         assert!(polled.await.is_err());
 
-        let (good, mut waiting) = body(&shared, &connection);
+        let (good, mut waiting) = body(&bounds, &connection);
         good.send(prefix(LENGTH)).await.unwrap();
         good.send(Bytes::from(vec![7; LENGTH])).await.unwrap();
         let polled = tokio::time::timeout(std::time::Duration::from_secs(10), waiting.frame());

@@ -10,7 +10,7 @@ mod support;
 mod tls;
 
 use support::{Owner, Peers, held, thing};
-use trunkline::mcp::{McpSource, Rejected, Served, SinkOptions, SourceOptions, Verdict};
+use trunkline::mcp::{McpSource, Rejected, Served, SinkOptions, SourceOptions, Verdict, Wire};
 
 /// The exchange that is the same whoever dials: two collections on one stream,
 /// changes, a removal.
@@ -135,4 +135,60 @@ async fn a_sink_has_one_source_at_a_time() {
     let status = support::dial_sink(address).await;
     assert_eq!(status.code(), tonic::Code::Unavailable);
     assert_eq!(status.message(), "another source is connected to this sink");
+}
+
+#[tokio::test]
+async fn m12_over_delta_xds_a_sink_has_changes_and_resumes() {
+    let mut peers = Peers::sink_dials_over(Wire::DeltaXds).await;
+    let first = [peers.owner.next().await, peers.owner.next().await];
+    let mut lists = first.map(|(changes, _)| held(&changes));
+    lists.sort();
+    // A sink that holds nothing gets a list of all there is.
+    assert_eq!(lists, ["A: ns/bar ns/foo", "B: ns/b"]);
+
+    let left = [thing("ns/bar", "1"), thing("ns/baz", "0")];
+    peers.source.set("A", left).unwrap();
+    let (changes, _) = peers.owner.next().await;
+    assert_eq!(held(&changes), "A: +ns/bar +ns/baz -ns/foo");
+    peers.source_is_current().await;
+
+    // Another source, which lacks what the sink holds of one collection, and all
+    // of the other.
+    let other = McpSource::default();
+    other.set("A", [thing("ns/baz", "0")]).unwrap();
+    peers.replace_source(other).await;
+    let again = [peers.owner.next().await, peers.owner.next().await];
+    let mut lists = again.map(|(changes, _)| held(&changes));
+    lists.sort();
+    assert_eq!(lists, ["A: -ns/bar", "B: -ns/b"]);
+    peers.source_is_current().await;
+    let status = peers.sink.status();
+    assert_eq!(status.collections[&"A".into()].held, 1);
+}
+
+#[tokio::test]
+async fn m5_over_delta_xds_a_rejected_change_is_stopped_and_another_taken() {
+    let mut peers = Peers::sink_dials_over(Wire::DeltaXds).await;
+    peers.owner.reject_next(Rejected {
+        name: Some("ns/bad".into()),
+        reason: "spec.hosts: needed".to_owned(),
+    });
+    let mut first = [peers.owner.next().await, peers.owner.next().await];
+    first.sort_by_key(|(_, verdict)| *verdict == Verdict::Accept);
+    let [(rejected, _), (_, accepted)] = first;
+    assert_eq!(accepted, Verdict::Accept);
+    let collection = rejected[0].type_url().clone();
+    // What was rejected is asked for again once another was taken, and is still
+    // all there is.
+    let (again, verdict) = peers.owner.next().await;
+    assert_eq!(held(&again), held(&rejected));
+    assert_eq!(verdict, Verdict::Accept);
+    peers.source_is_current().await;
+    peers
+        .source
+        .upsert(collection.as_str(), thing("ns/new", "0"))
+        .unwrap();
+    let (changes, _) = peers.owner.next().await;
+    assert_eq!(held(&changes), format!("{collection}: +ns/new"));
+    assert_eq!(peers.source.status().nacks, 1);
 }

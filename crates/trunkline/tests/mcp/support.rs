@@ -15,7 +15,8 @@ use trunkline::core::change::{Change, Transaction};
 use trunkline::core::sink::BackoffConfig;
 use trunkline::listen::{self, Listening};
 use trunkline::mcp::{
-    Delivery, McpResource, McpSink, McpSource, Rejected, SinkOptions, Verdict, plaintext, resource,
+    Delivery, McpResource, McpSink, McpSource, Rejected, SinkOptions, Verdict, Wire, plaintext,
+    resource,
 };
 use trunkline::proto::mcp as wire;
 
@@ -126,9 +127,14 @@ pub(crate) fn contents() -> McpSource {
 }
 
 pub(crate) fn sink(incremental: bool) -> (McpSink, Owner) {
+    sink_over(Wire::Mcp, incremental)
+}
+
+fn sink_over(wire: Wire, incremental: bool) -> (McpSink, Owner) {
     let (owner, judge) = Owner::new();
     let options = SinkOptions {
         incremental,
+        wire,
         // Waits of a test are short.
         backoff: BackoffConfig::with_base(Duration::from_millis(1)),
         ..SinkOptions::of("sink", ["A", "B"])
@@ -138,7 +144,16 @@ pub(crate) fn sink(incremental: bool) -> (McpSink, Owner) {
 
 impl Peers {
     pub(crate) async fn sink_dials(incremental: bool) -> Self {
-        let (source, (sink, owner)) = (contents(), sink(incremental));
+        Self::dialled_by(sink(incremental)).await
+    }
+
+    /// The sink dials, and speaks this.
+    pub(crate) async fn sink_dials_over(wire: Wire) -> Self {
+        Self::dialled_by(sink_over(wire, true)).await
+    }
+
+    async fn dialled_by((sink, owner): (McpSink, Owner)) -> Self {
+        let source = contents();
         let served = source.clone();
         let options = Listening::default();
         let (address, serving) =

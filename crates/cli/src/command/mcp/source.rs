@@ -105,7 +105,12 @@ async fn serve(args: &cli::McpSource, settings: &Settings) -> Result<()> {
         let listen = listen.map(tracing::field::display);
         let resources: usize = source.collections().values().sum();
         tracing::info!(listen, %admin, resources, "ready");
-        spawn_streams(&mut tasks, args, &source, listener, tls, &stopped);
+        let streams = Streams {
+            source: &source,
+            server: &server,
+            stopped: &stopped,
+        };
+        streams.spawn(&mut tasks, args, listener, tls);
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -162,23 +167,33 @@ async fn wait_for_first(first: tokio::sync::oneshot::Receiver<()>, server: &Serv
     let _ = first.await;
 }
 
-/// Begins to listen and to dial.
-fn spawn_streams(
-    tasks: &mut JoinSet<()>,
-    args: &cli::McpSource,
-    source: &McpSource,
-    listener: Option<TcpListener>,
-    tls: Option<Tls>,
-    stopped: &CancellationToken,
-) {
-    if let Some(listener) = listener {
-        let mut listening = mcp::listening(tls, None);
-        listening.stopped = stopped.clone();
-        tasks.spawn(source.clone().listen(listener, listening));
-    }
-    let certificate = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
-    for peer in &args.dial {
-        let sink = peer.control_plane(args.tls_ca.as_ref(), certificate);
-        tasks.spawn(source.clone().dial(sink));
+/// What the streams to sinks need.
+struct Streams<'a> {
+    source: &'a McpSource,
+    server: &'a Server,
+    stopped: &'a CancellationToken,
+}
+
+impl Streams<'_> {
+    /// Begins to listen and to dial.
+    fn spawn(
+        &self,
+        tasks: &mut JoinSet<()>,
+        args: &cli::McpSource,
+        listener: Option<TcpListener>,
+        tls: Option<Tls>,
+    ) {
+        if let Some(listener) = listener {
+            let mut listening = mcp::listening(tls, None);
+            listening.connections = args.max_connections;
+            listening.stopped = self.stopped.clone();
+            let (source, server) = (self.source.clone(), self.server.clone());
+            tasks.spawn(async move { source.listen_beside(&server, listener, listening).await });
+        }
+        let certificate = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
+        for peer in &args.dial {
+            let sink = peer.control_plane(args.tls_ca.as_ref(), certificate);
+            tasks.spawn(self.source.clone().dial(sink));
+        }
     }
 }

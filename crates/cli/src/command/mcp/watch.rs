@@ -33,9 +33,10 @@ pub(super) fn run(args: &cli::McpWatch) -> Result<()> {
             annotations: annotations.collect::<Result<_>>()?,
         },
         incremental: args.incremental,
-        wire: match args.xds {
-            true => Wire::Xds,
-            false => Wire::Mcp,
+        wire: match (args.xds, args.incremental) {
+            (false, _) => Wire::Mcp,
+            (true, false) => Wire::Xds,
+            (true, true) => Wire::DeltaXds,
         },
         ..SinkOptions::of("", collections)
     };

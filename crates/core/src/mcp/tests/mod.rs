@@ -1,5 +1,6 @@
 //! Sources and sinks, alone and against each other.
 
+mod bounds;
 mod canary;
 mod exchanges;
 mod publisher;

@@ -239,17 +239,3 @@ fn m6_an_incremental_change_costs_what_changed() {
     let entries = source.db.work().entries - before;
     assert!(entries < 10, "{entries} names were visited");
 }
-
-#[test]
-fn m7_more_versions_than_a_stream_may_bring_are_answered_with_a_full_state() {
-    let mut source = Source::with(&[("A", "a@1"), ("B", "b@1")]);
-    let long = "n".repeat(20 << 20);
-    let claim = |collection: &str| RequestResources {
-        initial_versions: vec![(long.as_str().into(), "1".into())].into(),
-        ..first(collection, true)
-    };
-    source.handle(claim("A"));
-    source.handle(claim("B"));
-    source.sends(&format!("A 1 incremental: a@1 -{long}"));
-    source.sends("B 2 full: b@1");
-}
