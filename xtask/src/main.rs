@@ -20,6 +20,7 @@ mod deps;
 mod failure;
 mod fuzz;
 mod go;
+mod java;
 mod mcp;
 mod mutants;
 mod peers;

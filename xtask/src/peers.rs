@@ -6,11 +6,9 @@
 //! beside it, and clients whose toolchain is not installed are left out. The
 //! gate has gRPC's C-core and Envoy in the same successions.
 
-use std::path::PathBuf;
-
 use crate::failure::{Failure, Result};
-use crate::go;
-use crate::workspace::{Workspace, capture, run as run_shown, status};
+use crate::workspace::{Workspace, run as run_shown};
+use crate::{go, java};
 
 const GO: &str = "crates/interop/peers/go";
 const JAVA: &str = "crates/interop/peers/java";
@@ -34,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             "go-server",
             go::build(workspace, GO, "./server", "peers/go-server")?,
         ),
-        ("grpc-java", build_java(workspace)?),
+        ("grpc-java", java::build(workspace, JAVA, "peers/java")?),
     ];
     let mut cargo = workspace.cargo(&["run", "--package", "interop", "--bin", "peers", "--"]);
     let mut some = false;
@@ -50,23 +48,4 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     run_shown(&mut cargo).map_err(|_| {
         Failure::new("clients lost calls or held what they should not, see above which and when")
     })
-}
-
-/// A folder of classes, and of all that they need.
-fn build_java(workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let there = |program, version| capture(workspace.program(program).arg(version)).is_ok();
-    if !there("java", "-version") || !there("mvn", "--version") {
-        println!("Java or Maven is not installed: {JAVA} is left out");
-        return Ok(None);
-    }
-    let folder = workspace.target().join("peers/java");
-    let mut maven = workspace.program("mvn");
-    maven.current_dir(workspace.root().join(JAVA));
-    maven.args(["--quiet", "--batch-mode", "process-classes"]);
-    maven.arg(format!("-Doutput={}", folder.display()));
-    if !status(&mut maven)?.success() {
-        println!("{JAVA} could not be built, see above: it is left out");
-        return Ok(None);
-    }
-    Ok(Some(folder))
 }

@@ -6,7 +6,8 @@
 // gRPC's own; no code of gRPC is changed or copied.
 //
 // It watches as many clusters and endpoints as it is told, by name, and prints
-// `held` when it has had each, and `+` for each that it is given after that. It
+// `held` when it has had each, and `+` for each that it is given after that.
+// With routes it watches a listener with everything below it; see tree.go. It
 // ends when its input does.
 package main
 
@@ -84,6 +85,7 @@ func main() {
 	address := flag.String("address", "", "where xDS is served")
 	prefix := flag.String("prefix", "", "what every name begins with")
 	count := flag.Int("resources", 0, "how many there are of each type")
+	routes := flag.Int("routes", 0, "how many routes the listener has; none: there is no listener")
 	flag.Parse()
 
 	config, err := bootstrap.NewConfigFromContents([]byte(fmt.Sprintf(`{
@@ -99,6 +101,10 @@ func main() {
 	}
 	defer end()
 
+	if *routes > 0 {
+		watchTree(client, *prefix, *count)
+		return
+	}
 	tally := &tally{missing: 2 * *count, out: bufio.NewWriter(os.Stdout)}
 	for _, url := range []string{version.V3ClusterURL, version.V3EndpointsURL} {
 		for index := range *count {

@@ -200,8 +200,8 @@ fn page(machine: &str, peer: &str, summary: &str, figures: &str, engine: &str) -
          cargo xtask bench --only 1,4 --repeats 5     # some figures, and the page anew\n\
          ```\n\n\
          and a single run by the command below its figure, after `cargo build --release`. What is \
-         not installed (Go, Envoy) is left out. Leave the machine alone meanwhile: a report says \
-         when it was not.\n\n\
+         not installed (Go, Java, Envoy) is left out. Leave the machine alone meanwhile: a report \
+         says when it was not.\n\n\
          Machine: {machine}.\n\n\
          {summary}\n\
          What these figures do not show: a network, as everything runs on one machine; a server \

@@ -12,14 +12,19 @@ use super::plan::{self, Choice, Step};
 use super::samples::{Samples, make};
 use super::trial::{self, Lab};
 use crate::failure::{Failure, Result};
-use crate::go;
 use crate::workspace::{Workspace, capture, start};
+use crate::{go, java};
 
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 const PEER: &str = "bench/peers/go-control-plane";
 const CLIENT: &str = "bench/peers/grpc-go";
+const ARMERIA: &str = "bench/peers/armeria";
+
+/// How grpc-go's client is told what to watch.
+const CLIENT_FLAGS: &str =
+    "-address {address} -prefix {prefix} -resources {resources} -routes {routes}";
 
 /// Runs what is chosen, and says which runs failed: one that does costs the
 /// others nothing.
@@ -136,6 +141,8 @@ struct Programs {
     peer: Option<PathBuf>,
     /// The program around grpc-go's client; none where Go is missing.
     grpc_go: Option<PathBuf>,
+    /// The program around Armeria's; none where Java or Maven is missing.
+    armeria: Option<PathBuf>,
     /// None where it is not installed.
     envoy: Option<PathBuf>,
 }
@@ -149,6 +156,7 @@ impl Programs {
             client_tool: built.join("trunkline-client-bench"),
             trunkline: built.join("trunkline"),
             grpc_go: go::build(workspace, CLIENT, ".", "bench/grpc-go-client")?,
+            armeria: java::build(workspace, ARMERIA, "bench/armeria")?,
             peer: go::build(workspace, PEER, ".", "bench/go-control-plane")?,
             envoy: find_envoy(workspace),
         })
@@ -159,6 +167,7 @@ impl Programs {
         match run.server {
             Server::Go(_) => self.peer.is_some(),
             Server::Client(Watcher::GrpcGo) => self.grpc_go.is_some(),
+            Server::Client(Watcher::Armeria) => self.armeria.is_some(),
             Server::Trial(trial) => !trial.needs_envoy() || self.envoy.is_some(),
             _ => true,
         }
@@ -255,17 +264,19 @@ impl Programs {
         if apart(workspace) {
             command.args(["--client-cores", "1"]);
         }
-        match (watcher, &self.grpc_go) {
-            (Watcher::Delta, _) => _ = command.args(["--mode", "delta"]),
-            (Watcher::GrpcGo, Some(program)) => {
-                let client = format!(
-                    "{} -address {{address}} -prefix {{prefix}} -resources {{resources}}",
-                    program.display()
-                );
-                command.args(["--client", &client]);
+        let client = match (watcher, &self.grpc_go, &self.armeria) {
+            (Watcher::GrpcGo, Some(program), _) => format!("{} {CLIENT_FLAGS}", program.display()),
+            (Watcher::Armeria, _, Some(folder)) => format!(
+                "java -cp {} bench.Tree {{address}} {{prefix}} {{resources}}",
+                java::class_path(folder)
+            ),
+            (Watcher::Delta, ..) => {
+                command.args(["--mode", "delta"]);
+                return command;
             }
-            (Watcher::Sotw, _) | (Watcher::GrpcGo, None) => {}
-        }
+            (Watcher::Sotw | Watcher::GrpcGo | Watcher::Armeria, ..) => return command,
+        };
+        command.args(["--client", &client]);
         command
     }
 }

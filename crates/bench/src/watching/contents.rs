@@ -19,9 +19,6 @@ use crate::error::{Error, Result};
 /// What every name begins with.
 pub(super) const PREFIX: &str = "bench";
 
-/// Endpoints of each cluster.
-const ENDPOINTS: u32 = 4;
-
 /// The name of a cluster and of its endpoints.
 pub(super) fn name(prefix: &str, index: usize) -> String {
     format!("{prefix}-{index:06}")
@@ -48,13 +45,15 @@ pub(super) fn cluster(index: usize, revision: u32) -> Result<Change> {
     upsert(kind::CDS, cluster.encode_to_vec())
 }
 
-/// The endpoints of a cluster; revisions differ in a port.
-pub(super) fn endpoints(index: usize, revision: u32) -> Result<Change> {
+/// The first port of a cluster's endpoints in a revision.
+pub(super) fn port(revision: u32) -> u32 {
+    1024 + revision % 60_000
+}
+
+/// The endpoints of a cluster; revisions differ in ports.
+pub(super) fn endpoints(index: usize, count: u32, revision: u32) -> Result<Change> {
     let [_, a, b, c] = u32::try_from(index).unwrap_or(0).to_be_bytes();
-    let address = |n: u32| {
-        let port = 1024 + (revision + n) % 60_000;
-        endpoint(format!("10.{a}.{b}.{c}"), port)
-    };
+    let address = |n: u32| endpoint(format!("10.{a}.{b}.{c}"), port(revision + n));
     let assignment = ClusterLoadAssignment {
         cluster_name: name(PREFIX, index),
         endpoints: vec![LocalityLbEndpoints {
@@ -64,7 +63,7 @@ pub(super) fn endpoints(index: usize, revision: u32) -> Result<Change> {
                 sub_zone: String::new(),
             }),
             load_balancing_weight: Some(UInt32Value { value: 1 }),
-            lb_endpoints: (0..ENDPOINTS).map(address).collect(),
+            lb_endpoints: (0..count).map(address).collect(),
             ..LocalityLbEndpoints::default()
         }],
         ..ClusterLoadAssignment::default()
@@ -72,14 +71,14 @@ pub(super) fn endpoints(index: usize, revision: u32) -> Result<Change> {
     upsert(kind::EDS, assignment.encode_to_vec())
 }
 
-fn upsert(type_url: &str, body: Vec<u8>) -> Result<Change> {
+pub(super) fn upsert(type_url: &str, body: Vec<u8>) -> Result<Change> {
     let type_url = type_url.into();
     let resource = accept(&type_url, body.into());
     let resource = resource.map_err(|error| Error::Driver(error.to_string()))?;
     Ok(Change::Upsert(type_url, resource.into()))
 }
 
-fn ads() -> ConfigSource {
+pub(super) fn ads() -> ConfigSource {
     ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
         config_source_specifier: Some(config_source::ConfigSourceSpecifier::Ads(
@@ -108,13 +107,19 @@ fn endpoint(address: String, port: u32) -> LbEndpoint {
 
 #[cfg(test)]
 mod tests {
+    use super::super::listener::{listener, routes};
     use super::*;
     use trunkline_proto::acceptance::{Policy, Types};
 
     #[test]
     fn grpc_accepts_all_of_it() {
         let types = Types::standard();
-        for change in [cluster(7, 3).unwrap(), endpoints(7, 3).unwrap()] {
+        for change in [
+            cluster(7, 3).unwrap(),
+            endpoints(7, 10, 3).unwrap(),
+            listener().unwrap(),
+            routes(10, 3).unwrap(),
+        ] {
             let Change::Upsert(url, resource) = change else {
                 panic!("a resource");
             };

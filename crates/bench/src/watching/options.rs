@@ -9,10 +9,10 @@ use crate::options::Variant;
 /// A measurement of a client.
 #[derive(Clone, Debug, Args)]
 pub struct MeasureOptions {
-    /// The client: a command, in which {address}, {prefix} and {resources}
-    /// stand for the address of the server, what names begin with, and how
-    /// many resources there are of each type. Trunkline's own, if it is left
-    /// out.
+    /// The client: a command, in which {address}, {prefix}, {resources} and
+    /// {routes} stand for the address of the server, what names begin with, how
+    /// many resources there are of each type, and how many routes. Trunkline's
+    /// own, if it is left out.
     #[arg(long)]
     pub client: Option<String>,
     /// The variant that Trunkline's own client speaks.
@@ -21,6 +21,14 @@ pub struct MeasureOptions {
     /// Clusters, and as many endpoints.
     #[arg(long, default_value_t = 10_000)]
     pub resources: usize,
+    /// Routes of a listener to the clusters: the client watches that listener
+    /// with everything below it. With none, it watches each cluster and its
+    /// endpoints by name.
+    #[arg(long, default_value_t = 0)]
+    pub routes: usize,
+    /// Endpoints of each cluster.
+    #[arg(long, default_value_t = 4)]
+    pub endpoints: u32,
     /// Endpoints that change, one after the other: each response has one
     /// resource.
     #[arg(long, default_value_t = 1_000)]
@@ -52,6 +60,9 @@ pub struct WatchOptions {
     /// How many resources there are of each type.
     #[arg(long)]
     pub resources: usize,
+    /// How many routes the listener has; none, if there is no listener.
+    #[arg(long, default_value_t = 0)]
+    pub routes: usize,
     /// The variant of the protocol.
     #[arg(long, value_enum, default_value = "sotw")]
     pub mode: Variant,

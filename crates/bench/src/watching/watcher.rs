@@ -1,5 +1,5 @@
-//! Trunkline's own client, as an application uses it: a watch and a task for
-//! each name, and the checks of gRPC.
+//! Trunkline's own client, as an application uses it, with the checks of gRPC:
+//! a watch and a task for each name, or a tree.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -12,6 +12,7 @@ use trunkline_proto::acceptance::{Policy, ResourceType};
 
 use super::contents::name;
 use super::options::WatchOptions;
+use super::tree;
 use crate::error::{Error, Result};
 use crate::options::Variant;
 
@@ -28,6 +29,9 @@ pub async fn watch(options: &WatchOptions) -> Result<()> {
         Variant::Sotw => builder.state_of_the_world().build(),
         Variant::Delta => builder.build(),
     };
+    if options.routes > 0 {
+        return tree::watch(&client, &options.prefix, options.resources).await;
+    }
     let tally = Arc::new(Tally {
         missing: Mutex::new(2 * options.resources),
     });
@@ -95,7 +99,7 @@ impl Tally {
 }
 
 /// One line, at once.
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     // A reader that is gone ends this process by its input.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

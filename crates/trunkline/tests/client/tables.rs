@@ -1,5 +1,6 @@
 //! Tables of the guides that compare this library with others: each row names
-//! tests, and these exist.
+//! tests, and these exist. The guide of the channel also has rows of what is
+//! absent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ fn every_row_of_a_comparison_names_tests_that_exist() {
         let rows = rows(&text);
         assert!(rows.len() > 10, "{page} has a comparison");
         for row in rows {
-            let is_absent = row.contains("| no") && row.ends_with("| |");
+            let is_absent = page == "tonic.md" && row.contains("| no") && row.ends_with("| |");
             let names: Vec<_> = row.split('`').skip(1).step_by(2).collect();
             let tests = names.iter().filter(|name| has(name));
             assert!(

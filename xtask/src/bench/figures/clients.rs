@@ -1,4 +1,4 @@
-//! xDS clients, Trunkline's beside gRPC's.
+//! xDS clients, Trunkline's beside gRPC's and Armeria's.
 
 use super::bar::{Limit, Number, bar, cell};
 use super::{Column, Figure, Server, Watcher, run};
@@ -6,6 +6,7 @@ use super::{Column, Figure, Server, Watcher, run};
 const SOTW: Server = Server::Client(Watcher::Sotw);
 const DELTA: Server = Server::Client(Watcher::Delta);
 const GRPC_GO: Server = Server::Client(Watcher::GrpcGo);
+const ARMERIA: Server = Server::Client(Watcher::Armeria);
 
 const FIRST: Column = Column::cpu_per_resource("CPU for each resource at first", "first");
 const UPDATE: Column = Column::cpu_per_resource("and for each update", "updates");
@@ -59,6 +60,77 @@ pub(super) const DELIVERY: Figure = Figure {
             "memory beside grpc-go's",
             Number::Times(cell(13, SOTW, "", MEMORY), cell(13, GRPC_GO, "", MEMORY)),
             Limit::Open,
+        ),
+    ],
+    ..Figure::EMPTY
+};
+
+const FIRST_TREE: Column = Column::client_cpu("CPU until the first snapshot", "first");
+const TREE_MEMORY: Column = Column::client_memory("memory", "updates");
+
+/// They follow a listener with everything below it.
+pub(super) const TREE: Figure = Figure {
+    number: 14,
+    title: "A listener with 10 000 routes to 1 000 clusters of 10 endpoints, and 1 000 changes of one endpoint",
+    about: "Measured as figure 13 is, with one watch: of the listener and everything below it. \
+            Each client is told which cluster will change, and says when what it was given shows \
+            the change; then the next is made. Trunkline's gives a snapshot for each change, \
+            which shares all but four parts with the one before. grpc-go's gives the whole \
+            configuration of a channel (gRFC A74: its dependency manager, without the resolver \
+            and the balancers above that) for each change, put together anew. Armeria's \
+            (`XdsBootstrap`, 1.35.0) gives a snapshot for each change, with a load balancer for \
+            each cluster; its first snapshot includes the start of a JVM, as it is set up by \
+            itself, and its CPU and memory the JVM's compiler and collector.",
+    flags: "measure --routes 10000 --resources 1000 --endpoints 10",
+    quick: "measure --routes 100 --resources 20 --endpoints 10 --updates 20",
+    runs: &[
+        run(SOTW, "", 6, ""),
+        run(GRPC_GO, "", 20, ""),
+        run(ARMERIA, "", 40, ""),
+        run(DELTA, "", 6, ""),
+    ],
+    columns: &[
+        FIRST_TREE,
+        Column::seconds("time", "first"),
+        UPDATE,
+        Column::latency("time of a change", "updates"),
+        TREE_MEMORY,
+        Column::client_peak("peak of memory", "updates"),
+    ],
+    bars: &[
+        bar(
+            "CPU until the first snapshot at most grpc-go's",
+            Number::Times(
+                cell(14, SOTW, "", FIRST_TREE),
+                cell(14, GRPC_GO, "", FIRST_TREE),
+            ),
+            Limit::AtMost(1.0),
+        ),
+        bar(
+            "and at most Armeria's",
+            Number::Times(
+                cell(14, SOTW, "", FIRST_TREE),
+                cell(14, ARMERIA, "", FIRST_TREE),
+            ),
+            Limit::AtMost(1.0),
+        ),
+        bar(
+            "CPU for each change at most half of grpc-go's",
+            Number::Times(cell(14, SOTW, "", UPDATE), cell(14, GRPC_GO, "", UPDATE)),
+            Limit::AtMost(0.5),
+        ),
+        bar(
+            "and at most half of Armeria's",
+            Number::Times(cell(14, SOTW, "", UPDATE), cell(14, ARMERIA, "", UPDATE)),
+            Limit::AtMost(0.5),
+        ),
+        bar(
+            "memory at most grpc-go's",
+            Number::Times(
+                cell(14, SOTW, "", TREE_MEMORY),
+                cell(14, GRPC_GO, "", TREE_MEMORY),
+            ),
+            Limit::AtMost(1.0),
         ),
     ],
     ..Figure::EMPTY

@@ -12,8 +12,10 @@ enum What {
     Quantiles(&'static str),
     /// From the start of a server to the first configuration of a client.
     Cold,
-    /// User and system.
+    /// User and system, of the server.
     Cpu,
+    /// The same of a client.
+    ClientCpu,
     /// Something that the engine counts.
     Work(&'static str),
 }
@@ -95,6 +97,15 @@ impl Column {
         column(title, phase, What::At("/cpu_per_resource", Unit::Micros))
     }
 
+    pub(super) const fn client_cpu(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::ClientCpu)
+    }
+
+    /// From a change at the server to the client that shows it.
+    pub(super) const fn latency(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::Quantiles("latency"))
+    }
+
     pub(super) const fn client_memory(title: &'static str, phase: &'static str) -> Self {
         column(title, phase, What::At("/client/memory", Unit::Bytes))
     }
@@ -157,6 +168,7 @@ impl Column {
             What::At(pointer, _) => at(pointer),
             What::Quantiles(of) => at(&format!("/{of}/p99")),
             What::Cpu => Some(at("/server/user")? + at("/server/system")?),
+            What::ClientCpu => Some(at("/client/user")? + at("/client/system")?),
             What::Work(of) => phase["work"][of].as_f64(),
             What::Cold => {
                 // What was put into a server that ran is no cold start.
@@ -201,7 +213,7 @@ impl Column {
         match self.what {
             What::At(_, unit) => unit,
             What::Quantiles(_) => Unit::Millis,
-            What::Cold | What::Cpu => Unit::Seconds,
+            What::Cold | What::Cpu | What::ClientCpu => Unit::Seconds,
             What::Work(_) => Unit::Count,
         }
     }

@@ -47,6 +47,8 @@ pub(super) enum Watcher {
     Delta,
     /// gRPC's in Go.
     GrpcGo,
+    /// Armeria's.
+    Armeria,
 }
 
 impl Watcher {
@@ -55,6 +57,7 @@ impl Watcher {
             Self::Sotw => "Trunkline's client, state of the world",
             Self::Delta => "Trunkline's client, delta",
             Self::GrpcGo => "grpc-go's client, state of the world",
+            Self::Armeria => "Armeria's client, state of the world",
         }
     }
 
@@ -63,7 +66,12 @@ impl Watcher {
             Self::Sotw => "client-sotw",
             Self::Delta => "client-delta",
             Self::GrpcGo => "client-grpc-go",
+            Self::Armeria => "client-armeria",
         }
+    }
+
+    fn is_peer(self) -> bool {
+        matches!(self, Self::GrpcGo | Self::Armeria)
     }
 }
 
@@ -93,7 +101,11 @@ impl Server {
     }
 
     pub(super) fn is_peer(self) -> bool {
-        matches!(self, Self::Go(_) | Self::Client(Watcher::GrpcGo))
+        match self {
+            Self::Go(_) => true,
+            Self::Client(watcher) => watcher.is_peer(),
+            _ => false,
+        }
     }
 
     /// Whether it shows what Trunkline does.
@@ -102,7 +114,7 @@ impl Server {
             Self::Trunkline | Self::Files | Self::Apply => true,
             Self::Floor | Self::Go(_) => false,
             Self::Trial(trial) => trial.is_ours(),
-            Self::Client(watcher) => watcher != Watcher::GrpcGo,
+            Self::Client(watcher) => !watcher.is_peer(),
         }
     }
 }
@@ -171,6 +183,7 @@ pub(super) const FIGURES: &[Figure] = &[
     hosts::LOADING,
     variants::CATEGORIES,
     clients::DELIVERY,
+    clients::TREE,
 ];
 
 const fn run(server: Server, label: &'static str, seconds: u32, flags: &'static str) -> Run {
