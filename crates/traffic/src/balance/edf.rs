@@ -2,24 +2,38 @@
 //!
 //! An entry is due one part of its weight after it was last chosen; of entries
 //! that are due together, the one that was put in first is taken.
-
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+//!
+//! Deadlines stand in a tournament: the leaves are the entries, and each node
+//! above has the earlier one of the two below it. A pick changes one leaf, so it
+//! plays one match on each level, without a branch that depends on the outcome.
 
 /// A queue of entries by deadline.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Edf {
     now: f64,
     order: u64,
-    queue: BinaryHeap<Reverse<Due>>,
+    /// The winner is at 1, below a node `n` are `2n` and `2n + 1`, and the second
+    /// half are the leaves. Empty, or a power of two.
+    nodes: Vec<Due>,
 }
 
+/// When an entry is due. Deadlines are positive, so that their bits have the
+/// order of their values.
 #[derive(Debug, Clone, Copy)]
 struct Due {
-    deadline: f64,
+    deadline: u64,
     order: u64,
-    entry: usize,
+    entry: u32,
 }
+
+/// A leaf without an entry, which loses against any.
+const FREE: Due = Due {
+    deadline: u64::MAX,
+    order: u64::MAX,
+    entry: u32::MAX,
+};
+
+const WEIGHT_SLACK: f64 = 1e-13;
 
 impl Edf {
     /// Makes a queue as it is after a number of picks. So that workers do not
@@ -33,6 +47,7 @@ impl Edf {
     pub(super) fn new(entries: usize, picks: u32, weight: impl Fn(usize) -> f64) -> Self {
         let total: f64 = (0..entries).map(&weight).sum();
         let mut edf = Self::default();
+        edf.grow(entries);
         let mut round = 0;
         for entry in 0..entries {
             let weight = weight(entry);
@@ -54,66 +69,85 @@ impl Edf {
 
     /// Takes the entry that is due, and puts it in again by its weight.
     pub(super) fn pick(&mut self, weight: impl Fn(usize) -> f64) -> Option<usize> {
-        let mut next_entry = self.queue.peek_mut()?;
-        let entry = next_entry.0.entry;
-        self.now = next_entry.0.deadline;
-        next_entry.0 = Due {
-            deadline: self.now + 1.0 / weight(entry),
-            order: self.order,
-            entry,
-        };
-        self.order += 1;
-        Some(entry)
+        self.pick_living(|entry| Some(weight(entry)))
     }
 
     /// Takes the entry that is due and still has a weight. Entries that have
     /// none any more leave the queue when they are due.
     pub(super) fn pick_living(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
         loop {
-            let entry = self.queue.peek()?.0.entry;
-            if let Some(weight) = weight(entry) {
-                return self.pick(|_| weight);
+            let due = *self.nodes.get(1)?;
+            if due.entry == FREE.entry {
+                return None;
             }
-            self.queue.pop();
+            let entry = due.entry as usize;
+            let Some(weight) = weight(entry) else {
+                self.play(entry, FREE);
+                continue;
+            };
+            self.now = f64::from_bits(due.deadline);
+            self.push(entry, self.now + 1.0 / weight);
+            return Some(entry);
         }
     }
 
     /// Adds an entry, which is due one part of its weight from now.
     pub(super) fn add(&mut self, entry: usize, weight: f64) {
+        self.grow(entry + 1);
         self.push(entry, self.now + 1.0 / weight);
     }
 
     fn push(&mut self, entry: usize, deadline: f64) {
-        let order = self.order;
-        self.queue.push(Reverse(Due {
-            deadline,
-            order,
-            entry,
-        }));
+        #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
+        let due = Due {
+            deadline: deadline.to_bits(),
+            order: self.order,
+            entry: entry as u32,
+        };
         self.order += 1;
+        self.play(entry, due);
+    }
+
+    /// Makes room for a number of entries.
+    fn grow(&mut self, entries: usize) {
+        let leaves = self.nodes.len() / 2;
+        if entries <= leaves {
+            return;
+        }
+        let before = self.nodes.split_off(leaves);
+        self.nodes.clear();
+        self.nodes.resize(2 * entries.next_power_of_two(), FREE);
+        for (entry, due) in before.into_iter().enumerate() {
+            self.play(entry, due);
+        }
+    }
+
+    /// Puts something in the place of an entry, and plays its matches.
+    fn play(&mut self, entry: usize, due: Due) {
+        let nodes = self.nodes.as_mut_slice();
+        let mut node = nodes.len() / 2 + entry;
+        let mut winner = due;
+        nodes[node] = due;
+        while node > 1 {
+            winner = winner.earlier(&nodes[node ^ 1]);
+            node /= 2;
+            nodes[node] = winner;
+        }
     }
 }
 
-const WEIGHT_SLACK: f64 = 1e-13;
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_deadline = self.deadline.total_cmp(&other.deadline);
-        by_deadline.then(self.order.cmp(&other.order))
+impl Due {
+    /// Returns the one of two that is due first. It is chosen field by field,
+    /// which needs no branch.
+    fn earlier(&self, other: &Self) -> Self {
+        let key = |due: &Self| (u128::from(due.deadline) << 64) | u128::from(due.order);
+        let is_other = key(other) < key(self);
+        let choose = |own, others| if is_other { others } else { own };
+        Self {
+            deadline: choose(self.deadline, other.deadline),
+            order: choose(self.order, other.order),
+            entry: if is_other { other.entry } else { self.entry },
+        }
     }
 }
 
@@ -152,5 +186,57 @@ mod tests {
             let is_near = |(count, exact): (&u32, u32)| count.abs_diff(exact) <= 1;
             assert!({ exact }.all(is_near), "{counts:?} after {picks}");
         }
+    }
+
+    /// The rule in its plainest form: all deadlines are looked at.
+    #[derive(Default)]
+    struct Plain {
+        now: f64,
+        order: u64,
+        dues: Vec<(f64, u64, usize)>,
+    }
+
+    impl Plain {
+        fn put(&mut self, entry: usize, weight: f64) {
+            self.dues.push((self.now + 1.0 / weight, self.order, entry));
+            self.order += 1;
+        }
+
+        fn pick(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
+            loop {
+                let dues = self.dues.iter().enumerate();
+                let (place, _) =
+                    dues.min_by(|(_, a), (_, b)| a.partial_cmp(b).expect("numbers"))?;
+                let (deadline, _, entry) = self.dues.swap_remove(place);
+                if let Some(weight) = weight(entry) {
+                    self.now = deadline;
+                    self.put(entry, weight);
+                    return Some(entry);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tournament_picks_what_a_look_at_all_deadlines_picks() {
+        let weight = |entry: usize| 1.0 + (entry * 7 % 5) as f64;
+        let (mut edf, mut plain) = (Edf::default(), Plain::default());
+        assert_eq!(edf.pick(weight), None);
+        for round in 0..70 {
+            edf.add(round, weight(round));
+            plain.put(round, weight(round));
+            // Every third entry has no weight from the round after the next on.
+            let living = |entry: usize| {
+                let is_gone = entry % 3 == 0 && entry + 1 < round;
+                (!is_gone).then(|| weight(entry))
+            };
+            for _ in 0..9 {
+                assert_eq!(edf.pick_living(living), plain.pick(living), "round {round}");
+            }
+        }
+        // Nobody is left, and one comes again.
+        assert_eq!(edf.pick_living(|_| None), None);
+        edf.add(3, 1.0);
+        assert_eq!(edf.pick(weight), Some(3));
     }
 }
