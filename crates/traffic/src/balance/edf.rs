@@ -12,25 +12,26 @@
 pub(super) struct Edf {
     now: f64,
     order: u64,
-    /// The winner is at 1, below a node `n` are `2n` and `2n + 1`, and the second
-    /// half are the leaves. Empty, or a power of two.
-    nodes: Vec<Due>,
+    /// By entry, up to a power of two.
+    dues: Vec<Due>,
+    /// Winners: that of all at 1, below a node `n` are `2n` and `2n + 1`, and the
+    /// second half are the entries themselves.
+    winners: Vec<u32>,
 }
 
 /// When an entry is due. Deadlines are positive, so that their bits have the
 /// order of their values.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Due {
     deadline: u64,
     order: u64,
-    entry: u32,
 }
 
-/// A leaf without an entry, which loses against any.
-const FREE: Due = Due {
-    deadline: u64::MAX,
+/// An entry that is not in the queue, which loses against any: its deadline is
+/// behind that of a weight of zero, which is infinite.
+const ABSENT: Due = Due {
+    deadline: i64::MAX.cast_unsigned(),
     order: u64::MAX,
-    entry: u32::MAX,
 };
 
 const WEIGHT_SLACK: f64 = 1e-13;
@@ -76,13 +77,13 @@ impl Edf {
     /// none any more leave the queue when they are due.
     pub(super) fn pick_living(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
         loop {
-            let due = *self.nodes.get(1)?;
-            if due.entry == FREE.entry {
+            let entry = *self.winners.get(1)? as usize;
+            let due = self.dues[entry];
+            if due == ABSENT {
                 return None;
             }
-            let entry = due.entry as usize;
             let Some(weight) = weight(entry) else {
-                self.play(entry, FREE);
+                self.play(entry, ABSENT);
                 continue;
             };
             self.now = f64::from_bits(due.deadline);
@@ -98,56 +99,65 @@ impl Edf {
     }
 
     fn push(&mut self, entry: usize, deadline: f64) {
-        #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
         let due = Due {
             deadline: deadline.to_bits(),
             order: self.order,
-            entry: entry as u32,
         };
         self.order += 1;
         self.play(entry, due);
     }
 
     /// Makes room for a number of entries.
+    #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
     fn grow(&mut self, entries: usize) {
-        let leaves = self.nodes.len() / 2;
-        if entries <= leaves {
+        if entries <= self.dues.len() {
             return;
         }
-        let before = self.nodes.split_off(leaves);
-        self.nodes.clear();
-        self.nodes.resize(2 * entries.next_power_of_two(), FREE);
+        let leaves = entries.next_power_of_two();
+        let before = std::mem::replace(&mut self.dues, vec![ABSENT; leaves]);
+        let own = 0..leaves as u32;
+        self.winners = own.clone().chain(own).collect();
+        for node in (1..leaves).rev() {
+            self.winners[node] = self.winners[2 * node];
+        }
         for (entry, due) in before.into_iter().enumerate() {
             self.play(entry, due);
         }
     }
 
-    /// Puts something in the place of an entry, and plays its matches.
+    /// Puts an entry in its place, and plays its matches.
+    #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
     fn play(&mut self, entry: usize, due: Due) {
-        let nodes = self.nodes.as_mut_slice();
-        let mut node = nodes.len() / 2 + entry;
-        let mut winner = due;
-        nodes[node] = due;
+        self.dues[entry] = due;
+        let (mut winner, mut due) = (entry as u32, due);
+        let mut node = self.dues.len() + entry;
         while node > 1 {
-            winner = winner.earlier(&nodes[node ^ 1]);
+            let other = self.winners[node ^ 1];
+            let others = self.dues[other as usize];
+            // All bits are set if the other one is earlier.
+            let taken = others.earlier(due);
+            #[expect(clippy::cast_possible_truncation, reason = "half of the bits")]
+            let taken_entry = taken as u32;
+            winner ^= (winner ^ other) & taken_entry;
+            due.deadline ^= (due.deadline ^ others.deadline) & taken;
+            due.order ^= (due.order ^ others.order) & taken;
             node /= 2;
-            nodes[node] = winner;
+            self.winners[node] = winner;
         }
     }
 }
 
 impl Due {
-    /// Returns the one of two that is due first. It is chosen field by field,
-    /// which needs no branch.
-    fn earlier(&self, other: &Self) -> Self {
-        let key = |due: &Self| (u128::from(due.deadline) << 64) | u128::from(due.order);
-        let is_other = key(other) < key(self);
-        let choose = |own, others| if is_other { others } else { own };
-        Self {
-            deadline: choose(self.deadline, other.deadline),
-            order: choose(self.order, other.order),
-            entry: if is_other { other.entry } else { self.entry },
-        }
+    /// By the deadline, and then by the order. Deadlines have no sign.
+    fn key(self) -> i128 {
+        (i128::from(self.deadline) << 64) | i128::from(self.order)
+    }
+
+    /// Says whether it comes before another one, by all bits of a number. A
+    /// comparison would become a branch, which is missed every second time.
+    #[expect(clippy::cast_sign_loss, reason = "all bits are the sign")]
+    fn earlier(self, other: Self) -> u64 {
+        ((self.key() - other.key()) >> 127) as u64
     }
 }
 
@@ -227,7 +237,7 @@ mod tests {
             plain.put(round, weight(round));
             // Every third entry has no weight from the round after the next on.
             let living = |entry: usize| {
-                let is_gone = entry % 3 == 0 && entry + 1 < round;
+                let is_gone = entry.is_multiple_of(3) && entry + 1 < round;
                 (!is_gone).then(|| weight(entry))
             };
             for _ in 0..9 {
