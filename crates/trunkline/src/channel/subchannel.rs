@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::body::Body;
 use trunkline_core::sink::{Backoff, BackoffConfig};
 
+use super::heard::Heard;
 use super::tls::Tls;
 
 /// How long an attempt to connect may take.
@@ -212,9 +213,12 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
 ) -> Result<(SendRequest<Body>, Lost), Error> {
     let builder = http2::Builder::new(TokioExecutor::new());
+    let (stream, heard) = Heard::new(stream);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     // It is a task of its own, so that calls outlive the subchannel.
     let connection = tokio::spawn(async move { _ = connection.await });
+    let closed = "it was closed before the server spoke HTTP/2";
+    heard.await.map_err(|_| closed)?;
     let lost = Lost {
         connection,
         sender: sender.clone(),
