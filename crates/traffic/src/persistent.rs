@@ -198,12 +198,12 @@ impl HashPath {
 
     /// Returns the bit of the slot at this level, and goes one level on.
     fn next(&mut self, key: &[u8]) -> u32 {
-        if self.level > 0 && self.level.is_multiple_of(LEVELS) {
-            *self = Self::at(key, self.level);
-        }
         let bit = 1 << (self.hash & ((1 << BITS) - 1));
         self.hash >>= BITS;
         self.level += 1;
+        if self.level.is_multiple_of(LEVELS) {
+            *self = Self::at(key, self.level);
+        }
         bit
     }
 }
