@@ -101,7 +101,7 @@ impl<V: Clone> PersistentMap<V> {
             value,
         });
         let root = Arc::make_mut(&mut self.root);
-        let replaced = root.insert(entry, HashPath::new(key.as_bytes()), 0);
+        let replaced = root.insert(entry, HashPath::new(key.as_bytes()));
         self.length += usize::from(replaced.is_none());
         replaced
     }
@@ -120,7 +120,7 @@ impl<V: Clone> Branch<V> {
         (self.bitmap & (bit - 1)).count_ones() as usize
     }
 
-    fn insert(&mut self, entry: Arc<Entry<V>>, mut path: HashPath, depth: u32) -> Option<V> {
+    fn insert(&mut self, entry: Arc<Entry<V>>, mut path: HashPath) -> Option<V> {
         let bit = path.next(entry.key.as_bytes());
         let index = self.index(bit);
         if self.bitmap & bit == 0 {
@@ -129,19 +129,16 @@ impl<V: Clone> Branch<V> {
             return None;
         }
         match &mut self.slots[index] {
-            Slot::Branch(child) => Arc::make_mut(child).insert(entry, path, depth + 1),
+            Slot::Branch(child) => Arc::make_mut(child).insert(entry, path),
             Slot::Entry(old) if old.key == entry.key => {
                 Some(std::mem::replace(old, entry).value.clone())
             }
             Slot::Entry(old) => {
                 let old = Arc::clone(old);
                 let mut child = Self::EMPTY;
-                child.insert(
-                    Arc::clone(&old),
-                    HashPath::at(old.key.as_bytes(), depth + 1),
-                    depth + 1,
-                );
-                child.insert(entry, path, depth + 1);
+                let old_path = HashPath::at(old.key.as_bytes(), path.level);
+                child.insert(old, old_path);
+                child.insert(entry, path);
                 self.slots[index] = Slot::Branch(Arc::new(child));
                 None
             }
@@ -201,12 +198,12 @@ impl HashPath {
 
     /// Returns the bit of the slot at this level, and goes one level on.
     fn next(&mut self, key: &[u8]) -> u32 {
-        if self.level > 0 && self.level.is_multiple_of(LEVELS) {
-            *self = Self::at(key, self.level);
-        }
         let bit = 1 << (self.hash & ((1 << BITS) - 1));
         self.hash >>= BITS;
         self.level += 1;
+        if self.level.is_multiple_of(LEVELS) {
+            *self = Self::at(key, self.level);
+        }
         bit
     }
 }

@@ -96,3 +96,25 @@ impl RuntimeFraction {
         set.unwrap_or(self.default).includes(random)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d46_a_value_of_the_runtime_counts_over_the_default_of_its_key() {
+        let fraction = |numerator| Fraction {
+            numerator,
+            denominator: 100,
+        };
+        let of = |key: &str| RuntimeFraction {
+            key: key.into(),
+            default: fraction(30),
+        };
+        let mut runtime = Runtime::default();
+        assert!(of("a").includes(&runtime, 29) && !of("a").includes(&runtime, 30));
+        runtime.set("a", fraction(70));
+        assert!(of("a").includes(&runtime, 169) && !of("a").includes(&runtime, 170));
+        assert!(of("b").includes(&runtime, 129) && !of("b").includes(&runtime, 130));
+    }
+}

@@ -170,3 +170,41 @@ fn d42_what_a_client_says_to_the_router_ends_there() {
     assert_eq!(headers.len(), 1);
     assert!(headers.has("x-envoy-attempt-count"));
 }
+
+#[test]
+fn a_route_leads_to_the_clusters_that_it_names() {
+    let leads = |action: Value, cluster: &str| {
+        let table = table(&routes(
+            json!({"match": {"prefix": "/"}, "route": action}),
+            &[],
+        ));
+        let headers = Headers::new();
+        let request = Request {
+            method: "GET",
+            scheme: "http",
+            authority: "v.test",
+            path: "/",
+            headers: &headers,
+        };
+        let runtime = Runtime::default();
+        let context = Context {
+            random: 0,
+            runtime: &runtime,
+            peer: None,
+        };
+        let found = table.find(&request, &context).expect("a route");
+        found.forwarding().expect("it forwards").leads_to(cluster)
+    };
+    assert!(leads(json!({"cluster": "a"}), "a"));
+    assert!(!leads(json!({"cluster": "a"}), "b"));
+    assert!(!leads(json!({"cluster_header": "a"}), "a"));
+    let weighted = json!({"weighted_clusters": {"clusters": [
+        {"name": "a", "weight": 1}, {"name": "b", "weight": 0}, {"cluster_header": "c", "weight": 1},
+    ]}});
+    assert!(leads(weighted.clone(), "a"));
+    assert!(
+        !leads(weighted.clone(), "b"),
+        "no request would go there otherwise"
+    );
+    assert!(!leads(weighted, "c"));
+}

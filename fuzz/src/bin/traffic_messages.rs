@@ -12,13 +12,16 @@ use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use trunkline_proto::envoy::envoy::config::listener::v3::Listener;
 use trunkline_proto::envoy::envoy::config::route::v3::RouteConfiguration;
 use trunkline_proto::envoy::envoy::extensions::filters::http::adaptive_concurrency::v3::AdaptiveConcurrency;
-use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::{
+    HttpConnectionManager, ScopedRoutes as ScopedRoutesMessage,
+};
 use trunkline_traffic::balance::{Balancer, HostSets, PickContext, Policy};
+use trunkline_traffic::cluster::{Breakers, Limits, OutlierConfig, Outliers};
 use trunkline_traffic::concurrency::{ConcurrencyConfig, ConcurrencyController};
 use trunkline_traffic::connection_manager::ConnectionManager;
 use trunkline_traffic::headers::Headers;
 use trunkline_traffic::listener::{FilterChains, Incoming};
-use trunkline_traffic::route::{Context, RouteTable};
+use trunkline_traffic::route::{Context, Priority, RouteTable, ScopedRoutes};
 use trunkline_traffic::{Request, Runtime};
 
 /// Rings and tables of this size are made quickly.
@@ -28,11 +31,13 @@ fuzz_target!(|data: &[u8]| {
     let Some((kind, body)) = data.split_first() else {
         return;
     };
-    match kind % 5 {
+    match kind % 7 {
         0 => routes(body),
         1 => manager(body),
         2 => balance(body),
         3 => chains(body),
+        4 => scopes(body),
+        5 => protection(body),
         _ => concurrency(body),
     }
 });
@@ -113,7 +118,9 @@ fn balance(body: &[u8]) {
             ..PickContext::default()
         };
         let _ = balancer.pick(&context, &mut || {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             random >> 16
         });
     }
@@ -132,6 +139,57 @@ fn chains(body: &[u8]) {
             application_protocols: &["h2"],
             ..Incoming::default()
         });
+    }
+}
+
+/// Scopes of routes, and the keys of requests in them.
+fn scopes(body: &[u8]) {
+    let Ok(message) = ScopedRoutesMessage::decode(body) else {
+        return;
+    };
+    if let Ok(scopes) = ScopedRoutes::compile(&message) {
+        let headers: Headers = [("a", "b=c;d"), ("x-scope", "s")].into_iter().collect();
+        let _ = scopes.find(&headers);
+    }
+}
+
+/// The breakers of a cluster, and the ejection of its outliers.
+fn protection(body: &[u8]) {
+    let Ok(message) = Cluster::decode(body) else {
+        return;
+    };
+    for priority in [Priority::Default, Priority::High] {
+        let Ok(limits) = Limits::compile(&message, priority) else {
+            continue;
+        };
+        let breakers = Breakers::new(limits);
+        for _ in 0..20 {
+            if breakers.try_request() {
+                breakers.end_request();
+            }
+            if breakers.try_retry() {
+                breakers.end_retry();
+            }
+        }
+    }
+    let Some(Ok(config)) = message
+        .outlier_detection
+        .as_ref()
+        .map(OutlierConfig::compile)
+    else {
+        return;
+    };
+    let names = (0..6).map(|name: u32| name.to_string());
+    let mut outliers = Outliers::new(config, names, Duration::ZERO);
+    let mut now = Duration::ZERO;
+    for step in 0..200_u64 {
+        let host = (step % 6).to_string();
+        let status = if step % 5 == 0 { 503 } else { 200 };
+        let _ = outliers.handle_status(&host, status, now, step);
+        now += Duration::from_millis(700);
+        if outliers.next_deadline() <= now {
+            let _ = outliers.handle_timeout(now, &mut || step);
+        }
     }
 }
 

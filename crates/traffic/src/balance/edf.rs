@@ -2,24 +2,39 @@
 //!
 //! An entry is due one part of its weight after it was last chosen; of entries
 //! that are due together, the one that was put in first is taken.
-
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+//!
+//! Deadlines stand in a tournament: the leaves are the entries, and each node
+//! above has the earlier one of the two below it. A pick changes one leaf, so it
+//! plays one match on each level, without a branch that depends on the outcome.
 
 /// A queue of entries by deadline.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Edf {
     now: f64,
     order: u64,
-    queue: BinaryHeap<Reverse<Due>>,
+    /// By entry, up to a power of two.
+    dues: Vec<Due>,
+    /// Winners: that of all at 1, below a node `n` are `2n` and `2n + 1`, and the
+    /// second half are the entries themselves.
+    winners: Vec<u32>,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// When an entry is due. Deadlines are positive, so that their bits have the
+/// order of their values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Due {
-    deadline: f64,
+    deadline: u64,
     order: u64,
-    entry: usize,
 }
+
+/// An entry that is not in the queue, which loses against any: its deadline is
+/// behind that of a weight of zero, which is infinite.
+const ABSENT: Due = Due {
+    deadline: i64::MAX.cast_unsigned(),
+    order: u64::MAX,
+};
+
+const WEIGHT_SLACK: f64 = 1e-13;
 
 impl Edf {
     /// Makes a queue as it is after a number of picks. So that workers do not
@@ -33,6 +48,7 @@ impl Edf {
     pub(super) fn new(entries: usize, picks: u32, weight: impl Fn(usize) -> f64) -> Self {
         let total: f64 = (0..entries).map(&weight).sum();
         let mut edf = Self::default();
+        edf.grow(entries);
         let mut round = 0;
         for entry in 0..entries {
             let weight = weight(entry);
@@ -54,66 +70,94 @@ impl Edf {
 
     /// Takes the entry that is due, and puts it in again by its weight.
     pub(super) fn pick(&mut self, weight: impl Fn(usize) -> f64) -> Option<usize> {
-        let mut next_entry = self.queue.peek_mut()?;
-        let entry = next_entry.0.entry;
-        self.now = next_entry.0.deadline;
-        next_entry.0 = Due {
-            deadline: self.now + 1.0 / weight(entry),
-            order: self.order,
-            entry,
-        };
-        self.order += 1;
-        Some(entry)
+        self.pick_living(|entry| Some(weight(entry)))
     }
 
     /// Takes the entry that is due and still has a weight. Entries that have
     /// none any more leave the queue when they are due.
     pub(super) fn pick_living(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
         loop {
-            let entry = self.queue.peek()?.0.entry;
-            if let Some(weight) = weight(entry) {
-                return self.pick(|_| weight);
+            let entry = *self.winners.get(1)? as usize;
+            let due = self.dues[entry];
+            if due == ABSENT {
+                return None;
             }
-            self.queue.pop();
+            let Some(weight) = weight(entry) else {
+                self.play(entry, ABSENT);
+                continue;
+            };
+            self.now = f64::from_bits(due.deadline);
+            self.push(entry, self.now + 1.0 / weight);
+            return Some(entry);
         }
     }
 
     /// Adds an entry, which is due one part of its weight from now.
     pub(super) fn add(&mut self, entry: usize, weight: f64) {
+        self.grow(entry + 1);
         self.push(entry, self.now + 1.0 / weight);
     }
 
     fn push(&mut self, entry: usize, deadline: f64) {
-        let order = self.order;
-        self.queue.push(Reverse(Due {
-            deadline,
-            order,
-            entry,
-        }));
+        let due = Due {
+            deadline: deadline.to_bits(),
+            order: self.order,
+        };
         self.order += 1;
+        self.play(entry, due);
+    }
+
+    /// Makes room for a number of entries.
+    #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
+    fn grow(&mut self, entries: usize) {
+        if entries <= self.dues.len() {
+            return;
+        }
+        let leaves = entries.next_power_of_two();
+        let before = std::mem::replace(&mut self.dues, vec![ABSENT; leaves]);
+        let own = 0..leaves as u32;
+        self.winners = own.clone().chain(own).collect();
+        for node in (1..leaves).rev() {
+            self.winners[node] = self.winners[2 * node];
+        }
+        for (entry, due) in before.into_iter().enumerate() {
+            self.play(entry, due);
+        }
+    }
+
+    /// Puts an entry in its place, and plays its matches.
+    #[expect(clippy::cast_possible_truncation, reason = "entries are endpoints")]
+    fn play(&mut self, entry: usize, due: Due) {
+        self.dues[entry] = due;
+        let (mut winner, mut due) = (entry as u32, due);
+        let mut node = self.dues.len() + entry;
+        while node > 1 {
+            let other = self.winners[node ^ 1];
+            let others = self.dues[other as usize];
+            // All bits are set if the other one is earlier.
+            let taken = others.earlier(due);
+            #[expect(clippy::cast_possible_truncation, reason = "half of the bits")]
+            let taken_entry = taken as u32;
+            winner ^= (winner ^ other) & taken_entry;
+            due.deadline ^= (due.deadline ^ others.deadline) & taken;
+            due.order ^= (due.order ^ others.order) & taken;
+            node /= 2;
+            self.winners[node] = winner;
+        }
     }
 }
 
-const WEIGHT_SLACK: f64 = 1e-13;
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+impl Due {
+    /// By the deadline, and then by the order. Deadlines have no sign.
+    fn key(self) -> i128 {
+        (i128::from(self.deadline) << 64) | i128::from(self.order)
     }
-}
 
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_deadline = self.deadline.total_cmp(&other.deadline);
-        by_deadline.then(self.order.cmp(&other.order))
+    /// Says whether it comes before another one, by all bits of a number. A
+    /// comparison would become a branch, which is missed every second time.
+    #[expect(clippy::cast_sign_loss, reason = "all bits are the sign")]
+    fn earlier(self, other: Self) -> u64 {
+        ((self.key() - other.key()) >> 127) as u64
     }
 }
 
@@ -152,5 +196,57 @@ mod tests {
             let is_near = |(count, exact): (&u32, u32)| count.abs_diff(exact) <= 1;
             assert!({ exact }.all(is_near), "{counts:?} after {picks}");
         }
+    }
+
+    /// The rule in its plainest form: all deadlines are looked at.
+    #[derive(Default)]
+    struct Plain {
+        now: f64,
+        order: u64,
+        dues: Vec<(f64, u64, usize)>,
+    }
+
+    impl Plain {
+        fn put(&mut self, entry: usize, weight: f64) {
+            self.dues.push((self.now + 1.0 / weight, self.order, entry));
+            self.order += 1;
+        }
+
+        fn pick(&mut self, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
+            loop {
+                let dues = self.dues.iter().enumerate();
+                let (place, _) =
+                    dues.min_by(|(_, a), (_, b)| a.partial_cmp(b).expect("numbers"))?;
+                let (deadline, _, entry) = self.dues.swap_remove(place);
+                if let Some(weight) = weight(entry) {
+                    self.now = deadline;
+                    self.put(entry, weight);
+                    return Some(entry);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tournament_picks_what_a_look_at_all_deadlines_picks() {
+        let weight = |entry: usize| 1.0 + (entry * 7 % 5) as f64;
+        let (mut edf, mut plain) = (Edf::default(), Plain::default());
+        assert_eq!(edf.pick(weight), None);
+        for round in 0..70 {
+            edf.add(round, weight(round));
+            plain.put(round, weight(round));
+            // Every third entry has no weight from the round after the next on.
+            let living = |entry: usize| {
+                let is_gone = entry.is_multiple_of(3) && entry + 1 < round;
+                (!is_gone).then(|| weight(entry))
+            };
+            for _ in 0..9 {
+                assert_eq!(edf.pick_living(living), plain.pick(living), "round {round}");
+            }
+        }
+        // Nobody is left, and one comes again.
+        assert_eq!(edf.pick_living(|_| None), None);
+        edf.add(3, 1.0);
+        assert_eq!(edf.pick(weight), Some(3));
     }
 }

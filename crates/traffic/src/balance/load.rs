@@ -113,17 +113,19 @@ impl PriorityLoad {
     /// Chooses a priority by a number, and the health of its endpoints.
     pub(super) fn choose(&self, number: u64) -> Option<(usize, Health)> {
         let number = number % 100 + 1;
-        let healthy = self.healthy.iter().map(|share| (share, Health::Healthy));
-        let degraded = self.degraded.iter().map(|share| (share, Health::Degraded));
         let mut sum = 0;
-        let count = self.healthy.len();
-        healthy
-            .chain(degraded)
-            .enumerate()
-            .find_map(|(index, (share, health))| {
+        for (shares, health) in [
+            (&self.healthy, Health::Healthy),
+            (&self.degraded, Health::Degraded),
+        ] {
+            for (index, share) in shares.iter().enumerate() {
                 sum += share;
-                (number <= sum).then_some((index % count, health))
-            })
+                if number <= sum {
+                    return Some((index, health));
+                }
+            }
+        }
+        None
     }
 }
 

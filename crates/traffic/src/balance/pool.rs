@@ -234,7 +234,11 @@ fn weight(host: &Host, slow_start: Option<SlowStart>, now: Duration) -> f64 {
 
 fn loaded_weight(host: &Host, bias: f64, slow_start: Option<SlowStart>, now: Duration) -> f64 {
     let active = f64::from(host.counters().active()) + 1.0;
-    weight(host, slow_start, now) / active.powf(bias)
+    let load = match bias {
+        1.0 => active,
+        bias => active.powf(bias),
+    };
+    weight(host, slow_start, now) / load
 }
 
 /// The requests under way; an empty place is never chosen.

@@ -454,3 +454,16 @@ fn d61_a_limit_of_pools_is_a_finding() {
     // It is the default, and no limit.
     assert!(pools(u32::MAX).is_ok());
 }
+
+#[test]
+fn d73_endpoints_are_looked_at_when_an_interval_is_over_and_not_before() {
+    let mut outliers = outliers(
+        1,
+        &json!({"consecutive_5xx": 1, "base_ejection_time": "1s", "max_ejection_percent": 100}),
+    );
+    assert_eq!(ejecting(&mut outliers, "h0", &[500], 0), Some(1));
+    assert_eq!(tick(&mut outliers, 9), [], "an interval has ten seconds");
+    assert_eq!(outliers.next_deadline(), seconds(10));
+    assert_eq!(tick(&mut outliers, 12), [back("h0")], "late is no matter");
+    assert_eq!(outliers.next_deadline(), seconds(22));
+}

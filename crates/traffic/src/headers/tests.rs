@@ -1,6 +1,6 @@
 //! Lists of header lines.
 
-use super::Headers;
+use super::{Format, FormatContext, Headers};
 
 fn of(lines: &[(&'static str, &'static str)]) -> Headers {
     lines.iter().copied().collect()
@@ -82,4 +82,47 @@ fn lines_are_removed_by_name() {
     assert_eq!(lines(&headers), [("x-envoy-b", "2")]);
     headers.retain(|line| line.value() != b"2");
     assert!(headers.is_empty());
+}
+
+/// An absent value is told from one that is there, wherever it stands.
+#[test]
+fn an_absent_value_behind_a_literal_is_marked() {
+    let headers = of(&[("a", "value")]);
+    let request = crate::Request {
+        method: "GET",
+        scheme: "http",
+        authority: "host",
+        path: "/",
+        headers: &headers,
+    };
+    let context = FormatContext {
+        request: Some(request),
+        ..FormatContext::default()
+    };
+    for (format, expected) in [
+        ("%REQ(a)%", "value"),
+        ("x%REQ(a):2%y", "xvay"),
+        ("x%REQ(a):9%y", "xvaluey"),
+        ("%REQ(b)%", "-"),
+        ("x%REQ(b)%y", "x-y"),
+        ("x%REQ(b)%%REQ(b):0%y", "x--y"),
+    ] {
+        let format = Format::new(format).expect("a format");
+        let written = format.write(&context, "-");
+        assert_eq!(String::from_utf8(written).expect("a text"), expected);
+    }
+}
+
+#[test]
+fn an_operator_without_what_it_needs_is_refused() {
+    for format in [
+        "%QUERY_PARAM%",
+        "%QUERY_PARAM()%",
+        "%REQ%",
+        "%NOTHING%",
+        "%REQ(a%",
+    ] {
+        assert!(Format::new(format).is_err(), "{format}");
+    }
+    assert!(Format::new("%QUERY_PARAM(a)%").is_ok());
 }

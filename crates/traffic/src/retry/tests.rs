@@ -482,3 +482,13 @@ fn d45_a_hedged_attempt_goes_on_beside_the_next() {
     let reset = exchange.handle_reset(1, Reset::ConnectFailure, ms(14), &NOTHING);
     assert_eq!(reset, Step::Reply(Reply::Reset(Reset::ConnectFailure)));
 }
+
+#[test]
+fn d40_a_policy_says_how_long_an_attempt_may_be_idle() {
+    let idle = |json: Value| policy(&json).per_try_idle_timeout();
+    assert_eq!(idle(json!({})), None);
+    assert_eq!(
+        idle(json!({"per_try_idle_timeout": "0.25s"})),
+        Some(ms(250))
+    );
+}

@@ -137,6 +137,13 @@ impl Forwarding {
         })
     }
 
+    /// Whether requests of the route may go to a cluster, by its name or by its
+    /// weight.
+    #[must_use]
+    pub fn leads_to(&self, cluster: &str) -> bool {
+        self.clusters.lead_to(cluster)
+    }
+
     /// The status of the response when the cluster does not exist.
     #[must_use]
     pub fn cluster_not_found_status(&self) -> u16 {

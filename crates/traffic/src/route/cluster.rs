@@ -99,6 +99,18 @@ impl WeightedEntry {
 }
 
 impl Clusters {
+    /// Whether a cluster is named here. One that a header names is not.
+    pub(super) fn lead_to(&self, cluster: &str) -> bool {
+        match self {
+            Self::Named(name) => **name == *cluster,
+            Self::Header(_) => false,
+            Self::Weighted { entries, .. } => entries.iter().any(|entry| match &entry.name {
+                ClusterName::Literal(name) => entry.weight > 0 && **name == *cluster,
+                ClusterName::Header(_) => false,
+            }),
+        }
+    }
+
     pub(super) fn compile(
         message: &RouteAction,
         place: &Place<'_>,

@@ -143,7 +143,11 @@ impl Wildcards {
 
 /// Puts a host into lower case, without allocation unless it is very long.
 fn lower<'h>(host: &'h str, buffer: &'h mut [u8; 256]) -> Cow<'h, [u8]> {
-    if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    // All of it is looked at: without a way out several bytes are one step.
+    let has_upper = host
+        .bytes()
+        .fold(false, |has, byte| has | byte.is_ascii_uppercase());
+    if !has_upper {
         return Cow::Borrowed(host.as_bytes());
     }
     match buffer.get_mut(..host.len()) {
@@ -153,5 +157,45 @@ fn lower<'h>(host: &'h str, buffer: &'h mut [u8; 256]) -> Cow<'h, [u8]> {
             Cow::Borrowed(copy)
         }
         None => Cow::Owned(host.as_bytes().to_ascii_lowercase()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_proto::envoy::envoy::config::route::v3::{
+        RouteConfiguration, VirtualHost as Message,
+    };
+
+    use super::super::table::RouteTable;
+    use super::*;
+
+    /// Lengths without a wildcard would be looked up for every request.
+    #[test]
+    fn d53_lengths_go_with_their_last_wildcard() {
+        let message = RouteConfiguration {
+            virtual_hosts: vec![Message {
+                name: "v".to_owned(),
+                domains: vec!["v".to_owned()],
+                ..Message::default()
+            }],
+            ..RouteConfiguration::default()
+        };
+        let table = RouteTable::compile(&message).expect("a table");
+        let host = &table.virtual_hosts()[0];
+        let mut domains = Domains::default();
+        for domain in ["*.b.com", "*.a.com", "*.long.com", "a.*"] {
+            assert!(domains.add(domain, host));
+        }
+        assert_eq!(domains.suffixes.lengths, [(9, 1), (6, 2)]);
+        assert_eq!(domains.prefixes.lengths, [(2, 1)]);
+        domains.remove("*.a.com");
+        domains.remove("*.a.com");
+        assert_eq!(domains.suffixes.lengths, [(9, 1), (6, 1)]);
+        assert!(domains.find("x.b.com").is_some());
+        domains.remove("*.b.com");
+        domains.remove("a.*");
+        assert_eq!(domains.suffixes.lengths, [(9, 1)]);
+        assert!(domains.prefixes.lengths.is_empty());
+        assert!(domains.find("x.b.com").is_none());
     }
 }

@@ -143,3 +143,24 @@ fn hash_header(request: &Request<'_>, name: &str, rewrite: Option<&Substitution>
     values.sort_unstable();
     Some(values.iter().fold(0, |seed, value| rewritten(value, seed)))
 }
+
+#[cfg(test)]
+mod tests {
+    use trunkline_proto::envoy::envoy::config::route::v3::route_action::hash_policy::ConnectionProperties;
+
+    use super::*;
+
+    #[test]
+    fn d50_a_hash_of_a_connection_says_of_what() {
+        for (source_ip, expected) in [(true, 0), (false, 1)] {
+            let properties = ConnectionProperties { source_ip };
+            let message = Message {
+                policy_specifier: Some(PolicySpecifier::ConnectionProperties(properties)),
+                ..Message::default()
+            };
+            let mut findings = Findings::default();
+            HashPolicy::compile(&message, &Place::ROOT, &mut findings);
+            assert_eq!(findings.list().len(), expected, "{source_ip}");
+        }
+    }
+}

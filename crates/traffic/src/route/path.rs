@@ -28,7 +28,51 @@ pub(crate) enum PathMatcher {
     Connect,
 }
 
+/// The first bytes of paths that a route may match. They are compared first:
+/// most routes are passed over by them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathHead {
+    bytes: u64,
+    mask: u64,
+}
+
+impl PathHead {
+    /// The head of a path itself. What it lacks to eight bytes is zero.
+    pub(super) fn word(path: &str) -> u64 {
+        let path = path.as_bytes();
+        if let Some(word) = path.first_chunk() {
+            return u64::from_le_bytes(*word);
+        }
+        let mut word = [0; 8];
+        word[..path.len()].copy_from_slice(path);
+        u64::from_le_bytes(word)
+    }
+
+    /// Whether a path with this head may match. If not, it does not.
+    pub(super) fn admits(self, word: u64) -> bool {
+        word & self.mask == self.bytes
+    }
+}
+
 impl PathMatcher {
+    /// The head of paths that match.
+    pub(super) fn head(&self) -> PathHead {
+        let text = match self {
+            Self::Prefix(text, Case::Sensitive)
+            | Self::Exact(text, Case::Sensitive)
+            | Self::SeparatedPrefix(text, Case::Sensitive) => text,
+            _ => "",
+        };
+        let mask = match text.len() {
+            0 => 0,
+            length => u64::MAX >> (64 - 8 * length.min(8)),
+        };
+        PathHead {
+            bytes: PathHead::word(text),
+            mask,
+        }
+    }
+
     pub(super) fn compile(
         message: &RouteMatch,
         place: &Place<'_>,
@@ -126,5 +170,44 @@ fn template(
             findings.add(&place.field("typed_config"), Problem::Other(problem));
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_route_admits_what_its_path_matches() {
+        let texts = [
+            "",
+            "/",
+            "/a",
+            "/ab/cd/",
+            "/ab/cd/e",
+            "/ab/cd/ef",
+            "/ab/cd/eg",
+        ];
+        for text in texts {
+            let matchers: [fn(Box<str>, Case) -> PathMatcher; 3] = [
+                PathMatcher::Prefix,
+                PathMatcher::Exact,
+                PathMatcher::SeparatedPrefix,
+            ];
+            for matcher in matchers {
+                let sensitive = matcher(text.into(), Case::Sensitive);
+                let ignoring = matcher(text.to_ascii_uppercase().into(), Case::Ignored);
+                for path in texts {
+                    let word = PathHead::word(path);
+                    let admitted = sensitive.head().admits(word);
+                    let common = text.len().min(8);
+                    let same = path.as_bytes().get(..common) == Some(&text.as_bytes()[..common]);
+                    assert_eq!(admitted, same, "{text:?} {path:?}");
+                    assert!(admitted || !sensitive.is_match("GET", path));
+                    assert!(ignoring.head().admits(word));
+                }
+            }
+        }
+        assert!(PathMatcher::Connect.head().admits(PathHead::word("/a")));
     }
 }

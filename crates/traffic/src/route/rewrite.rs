@@ -142,7 +142,7 @@ impl HostRewrite {
             Some(HostRewriteSpecifier::HostRewriteLiteral(host)) if !host.is_empty() => {
                 Some(Self::Literal(host.as_str().into()))
             }
-            Some(HostRewriteSpecifier::HostRewriteHeader(name)) if !name.is_empty() => {
+            Some(HostRewriteSpecifier::HostRewriteHeader(name)) => {
                 Some(Self::Header(name.to_ascii_lowercase().into()))
             }
             Some(HostRewriteSpecifier::HostRewritePathRegex(regex)) => {

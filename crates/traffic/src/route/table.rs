@@ -186,11 +186,10 @@ impl RouteTable {
         if virtual_host.redirects_to_tls(request) {
             return Err(NoRoute::NeedsTls(virtual_host));
         }
-        let path = self.matched_path(request);
-        let trial = trial(request, &path, context);
-        let mut routes = virtual_host.routes.iter().enumerate();
-        let entry = routes.find(|(_, route)| route.criteria.test(&trial).is_ok());
-        let (index, route) = entry.ok_or(NoRoute::Route(virtual_host))?;
+        let (path, query) = self.matched_path(request);
+        let trial = trial(request, &path, query, context);
+        let found = virtual_host.find(&trial);
+        let (index, route) = found.ok_or(NoRoute::Route(virtual_host))?;
         Ok(RouteMatch {
             settings: &self.settings,
             virtual_host,
@@ -208,9 +207,9 @@ impl RouteTable {
         request: &Request<'_>,
         context: &Context<'_>,
     ) -> Vec<Result<(), Mismatch<'t>>> {
-        let path = self.matched_path(request);
-        let trial = trial(request, &path, context);
-        let routes = virtual_host.routes.iter();
+        let (path, query) = self.matched_path(request);
+        let trial = trial(request, &path, query, context);
+        let routes = virtual_host.routes().iter();
         routes.map(|route| route.criteria.test(&trial)).collect()
     }
 
@@ -221,21 +220,27 @@ impl RouteTable {
         format!("https://{}{}", request.authority, request.path)
     }
 
-    /// Returns the path that routes are matched with.
-    fn matched_path<'r>(&self, request: &Request<'r>) -> Cow<'r, str> {
-        let path = request.bare_path();
-        match self.settings.ignores_path_parameters && path.contains(';') {
+    /// Returns the path that routes are matched with, and the query.
+    fn matched_path<'r>(&self, request: &Request<'r>) -> (Cow<'r, str>, Option<&'r str>) {
+        let (path, query) = split_query(request.path);
+        let path = match self.settings.ignores_path_parameters && path.contains(';') {
             true => Cow::Owned(without_parameters(path)),
             false => Cow::Borrowed(path),
-        }
+        };
+        (path, query)
     }
 }
 
-fn trial<'r>(request: &Request<'r>, path: &'r str, context: &Context<'r>) -> Trial<'r> {
+fn trial<'r>(
+    request: &Request<'r>,
+    path: &'r str,
+    query: Option<&'r str>,
+    context: &Context<'r>,
+) -> Trial<'r> {
     Trial {
         request: *request,
         path,
-        query: split_query(request.path).1,
+        query,
         random: context.random,
         runtime: context.runtime,
     }

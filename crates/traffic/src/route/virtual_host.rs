@@ -6,11 +6,12 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
 };
 
 use super::action::{Action, Forwarding};
-use super::criteria::{Criteria, each};
+use super::criteria::{Criteria, Trial, each};
 use super::direct::DirectResponse;
 use super::filters::FilterConfigs;
 use super::mirror::MirrorPolicy;
 use super::mutations::{BothMutations, fields};
+use super::path::PathHead;
 use super::redirect::Redirect;
 use crate::findings::Findings;
 use crate::request::Request;
@@ -22,7 +23,10 @@ pub struct VirtualHost {
     pub(super) name: Box<str>,
     /// In lower case.
     pub(super) domains: Box<[Box<str>]>,
-    pub(super) routes: Box<[Route]>,
+    routes: Box<[Route]>,
+    /// The heads of their paths, in the same order: one line of a cache has
+    /// those of four routes.
+    heads: Box<[PathHead]>,
     pub(super) filters: FilterConfigs,
     pub(super) mutations: BothMutations,
     require_tls: RequireTls,
@@ -134,6 +138,7 @@ impl VirtualHost {
         Self {
             name: message.name.as_str().into(),
             domains: domains.map(|d| d.to_ascii_lowercase().into()).collect(),
+            heads: routes.iter().map(|of| of.criteria.path.head()).collect(),
             routes,
             filters: FilterConfigs::compile(&message.typed_per_filter_config, place, findings),
             mutations: BothMutations::compile(&fields!(message), place, findings),
@@ -141,6 +146,15 @@ impl VirtualHost {
             counts_attempts: message.include_request_attempt_count,
             counts_attempts_in_response: message.include_attempt_count_in_response,
         }
+    }
+
+    /// Finds the first route that matches, and its place.
+    pub(super) fn find(&self, trial: &Trial<'_>) -> Option<(usize, &Route)> {
+        let word = PathHead::word(trial.path);
+        let mut routes = self.heads.iter().zip(&self.routes).enumerate();
+        let found = routes
+            .find(|(_, (head, route))| head.admits(word) && route.criteria.test(trial).is_ok());
+        found.map(|(index, (_, route))| (index, route))
     }
 
     /// Returns whether a request has to come again over TLS.

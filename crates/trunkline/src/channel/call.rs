@@ -5,8 +5,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use http::header::SET_COOKIE;
 use http::request::Parts;
-use http::uri::Authority;
+use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use tokio::sync::watch;
@@ -23,6 +24,7 @@ use super::fault::{Active, Fault};
 use super::replay::Replay;
 use super::reply::{ReplyBody, early_status, is_refused, status_of, too_late};
 use super::route::{Decision, Head};
+use super::session::Session;
 use super::subchannel::Pool;
 use super::table::Table;
 
@@ -61,6 +63,22 @@ enum Ended {
     Failed(Status),
     /// No other attempt is made.
     Final(Status),
+}
+
+/// What is sent, by as many attempts as it takes.
+struct Sent<'c> {
+    call: Parts,
+    head: &'c Head,
+    body: Replay,
+    session: Option<&'c Session>,
+}
+
+impl Sent<'_> {
+    /// The cookie that its caller gets, if it goes to another endpoint than its
+    /// session says.
+    fn cookie(&self, guard: &Guard, cluster: &str) -> Option<HeaderValue> {
+        self.session?.set_cookie(guard.address()?, cluster)
+    }
 }
 
 /// A random name for a channel.
@@ -109,7 +127,14 @@ impl Inner {
             let left = deadline.saturating_duration_since(Instant::now());
             call.headers.insert("grpc-timeout", in_millis(left));
         }
-        let attempts = self.attempts(&call, &head, Replay::new(body), decision.retry(), deadline);
+        let session = decision.session(table.manager(), &head);
+        let sent = Sent {
+            call,
+            head: &head,
+            body: Replay::new(body),
+            session: session.as_ref(),
+        };
+        let attempts = self.attempts(&sent, decision.retry(), deadline);
         until(deadline, attempts).await
     }
 
@@ -144,16 +169,15 @@ impl Inner {
 
     async fn attempts(
         &self,
-        call: &Parts,
-        head: &Head,
-        body: Replay,
+        sent: &Sent<'_>,
         policy: Option<&RetryPolicy>,
         deadline: Option<Instant>,
     ) -> Result<Response<ReplyBody>, Status> {
-        let mut retries = policy.map(|policy| head.retries(policy));
+        let body = &sent.body;
+        let mut retries = policy.map(|policy| sent.head.retries(policy));
         let (mut done, mut was_refused) = (0_u32, false);
         loop {
-            let (status, response) = match self.attempt(call, head, &body, done).await {
+            let (status, response) = match self.attempt(sent, done).await {
                 Ended::Final(status) => return Err(status),
                 Ended::Refused(_) if !was_refused && !body.is_committed() => {
                     was_refused = true;
@@ -212,7 +236,7 @@ impl Inner {
     }
 
     /// Makes one attempt. One that was not sent is given to another endpoint.
-    async fn attempt(&self, call: &Parts, head: &Head, body: &Replay, done: u32) -> Ended {
+    async fn attempt(&self, sent: &Sent<'_>, done: u32) -> Ended {
         let mut tables = self.tables.clone();
         let mut changes = self.pool.next_change();
         loop {
@@ -220,15 +244,16 @@ impl Inner {
             let Some(table) = tables.borrow_and_update().clone() else {
                 return Ended::Final(ended());
             };
-            let decision = match table.route(head) {
+            let decision = match table.route(sent.head) {
                 Ok(decision) => decision,
                 Err(status) => return Ended::Final(status),
             };
-            let pick = match table.clusters(decision.cluster) {
-                Ok(clusters) => clusters.pick(decision.hash, &self.pool),
+            let cluster = decision.cluster(sent.session);
+            let kept = sent.session.and_then(|session| session.endpoint.as_deref());
+            let pick = match table.clusters(cluster) {
+                Ok(clusters) => clusters.pick(decision.hash, kept, &self.pool),
                 Err(status) => return Ended::Failed(status),
             };
-            drop(decision);
             match pick {
                 Pick::Dropped(status) => return Ended::Final(status),
                 Pick::Failed(why) => return Ended::Failed(Status::unavailable(why.to_string())),
@@ -239,12 +264,17 @@ impl Inner {
                     _ = changes.changed() => {}
                 },
                 Pick::Ready(mut sender, mut guard) => {
-                    let request = match self.request(call, body, done) {
+                    let cookie = sent.cookie(&guard, cluster);
+                    let request = match self.request(sent, done, guard.scheme()) {
                         Ok(request) => request,
                         Err(status) => return Ended::Final(status),
                     };
                     let mut error = match sender.try_send_request(request).await {
-                        Ok(response) => return Ended::Response(response, guard),
+                        Ok(mut response) => {
+                            let lines = cookie.map(|cookie| (SET_COOKIE, cookie));
+                            response.headers_mut().extend(lines);
+                            return Ended::Response(response, guard);
+                        }
                         Err(error) => error,
                     };
                     if error.take_message().is_some() {
@@ -264,10 +294,10 @@ impl Inner {
     }
 
     /// The request of an attempt.
-    fn request(&self, call: &Parts, body: &Replay, done: u32) -> Result<Request<Body>, Status> {
-        let mut call = call.clone();
+    fn request(&self, sent: &Sent<'_>, done: u32, scheme: Scheme) -> Result<Request<Body>, Status> {
+        let mut call = sent.call.clone();
         let mut uri = call.uri.into_parts();
-        uri.scheme = Some(http::uri::Scheme::HTTP);
+        uri.scheme = Some(scheme);
         uri.authority = Some(self.authority.clone());
         let uri = http::Uri::from_parts(uri);
         call.uri = uri.map_err(|error| Status::invalid_argument(error.to_string()))?;
@@ -275,7 +305,7 @@ impl Inner {
             let name = "grpc-previous-rpc-attempts";
             call.headers.insert(name, HeaderValue::from(done));
         }
-        Ok(Request::from_parts(call, body.attempt()))
+        Ok(Request::from_parts(call, sent.body.attempt()))
     }
 }
 

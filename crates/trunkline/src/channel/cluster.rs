@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use http::uri::Scheme;
 use hyper::client::conn::http2::SendRequest;
 use tonic::Status;
 use tonic::body::Body;
@@ -12,10 +13,12 @@ use trunkline_traffic::balance::{DropOverloads, Dropped, Host, Locality, Policy}
 use trunkline_traffic::cluster::{Breakers, Limits};
 use trunkline_traffic::route::Priority;
 
-use super::endpoints::{Chosen, Endpoints};
+use super::endpoints::{Chosen, Endpoints, Shared};
 use super::grpc;
 use super::outlier::Ejector;
 use super::subchannel::Pool;
+use super::table::Maker;
+use super::tls::Tls;
 use crate::client::Client;
 use crate::client::load::{Call, ClusterReporter, LocalityReporter};
 use crate::client::tree::ClusterSnapshot;
@@ -35,6 +38,8 @@ pub(super) struct Leaf {
     breakers: Arc<Breakers>,
     ejector: Option<Arc<Ejector>>,
     load: Option<Load>,
+    /// `None`: it is called in plaintext.
+    tls: Option<Arc<Tls>>,
 }
 
 /// Where the load of a cluster is counted.
@@ -60,7 +65,18 @@ pub(super) enum Pick {
 impl Clusters {
     /// Chooses an endpoint. A priority whose endpoints all fail gives way to the
     /// next; one that is being connected to does not (A56).
-    pub(super) fn pick(&self, hash: Option<u64>, pool: &Pool) -> Pick {
+    ///
+    /// An endpoint that a session keeps is taken whatever the policy, unless it
+    /// fails (A55).
+    pub(super) fn pick(&self, hash: Option<u64>, kept: Option<&str>, pool: &Pool) -> Pick {
+        let kept = kept.and_then(|address| self.find(address));
+        if let Some((leaf, priority, chosen)) = kept {
+            match chosen {
+                Chosen::Wait => return Pick::Wait,
+                Chosen::Failed(_) => {}
+                Chosen::Ready(host, sender) => return leaf.call(host, priority, sender, pool),
+            }
+        }
         let mut failed: Arc<str> = "it has no healthy endpoint".into();
         for leaf in &self.0 {
             for (priority, endpoints) in leaf.priorities.iter().enumerate() {
@@ -68,15 +84,20 @@ impl Clusters {
                     Chosen::Wait => return Pick::Wait,
                     Chosen::Failed(why) => failed = why,
                     Chosen::Ready(host, sender) => {
-                        return match leaf.enter(host, priority, pool) {
-                            Ok(guard) => Pick::Ready(sender, guard),
-                            Err(refused) => Pick::Dropped(refused),
-                        };
+                        return leaf.call(host, priority, sender, pool);
                     }
                 }
             }
         }
         Pick::Failed(failed)
+    }
+
+    /// Finds an endpoint by its address.
+    fn find(&self, address: &str) -> Option<(&Arc<Leaf>, usize, Chosen)> {
+        self.0.iter().find_map(|leaf| {
+            let mut priorities = leaf.priorities.iter().enumerate();
+            priorities.find_map(|(index, of)| Some((leaf, index, of.choose_kept(address)?)))
+        })
     }
 }
 
@@ -85,9 +106,9 @@ impl Leaf {
     pub(super) fn new(
         of: &ClusterSnapshot,
         before: Option<&Self>,
-        client: &Client,
-        pool: &Arc<Pool>,
+        maker: &Maker,
     ) -> Result<Self, Status> {
+        let (client, pool) = (&maker.client, &maker.pool);
         let refused = |what: &dyn std::fmt::Display| {
             Status::unavailable(format!("the cluster {}: {what}", of.name()))
         };
@@ -97,19 +118,29 @@ impl Leaf {
         let Some(cluster) = of.value() else {
             return Err(refused(&"there is none"));
         };
-        refuse_unsupported(&cluster)?;
-        let policy =
-            Policy::compile(&grpc::balancing(&cluster)).map_err(|found| refused(&found))?;
-        let policy = Arc::new(policy);
+        let old_tls = before.and_then(|leaf| leaf.tls.as_ref());
+        let tls = Tls::read(of, &cluster, old_tls, client, &maker.authority);
+        let tls = tls.map_err(|found| refused(&found))?;
+        let first = grpc::first_picked(&cluster);
+        let policy = match first {
+            Some(_) => Policy::compile(&Cluster::default()),
+            None => Policy::compile(&grpc::balancing(&cluster)),
+        };
+        let policy = Arc::new(policy.map_err(|found| refused(&found))?);
+        let shared = Shared {
+            policy: &policy,
+            first,
+            pool,
+            tls: tls.as_ref(),
+        };
         let assignment = super::hosts::assignment(of);
         let assignments = assignment
             .map(|of| grpc::priorities(&of))
             .unwrap_or_default();
         let before_of = |index: usize| before.and_then(|leaf| leaf.priorities.get(index));
-        let priorities = assignments
-            .iter()
-            .enumerate()
-            .map(|(index, assignment)| Endpoints::new(assignment, &policy, before_of(index), pool));
+        let priorities = assignments.iter().enumerate();
+        let priorities = priorities
+            .map(|(index, assignment)| Endpoints::new(assignment, before_of(index), &shared));
         let priorities = priorities.collect::<Result<Vec<_>, _>>();
         let priorities = priorities.map_err(|found| refused(&found))?;
         let limits = Limits::compile(&cluster, Priority::Default);
@@ -129,8 +160,23 @@ impl Leaf {
             ),
             limits,
             ejector,
+            tls,
             of: of.clone(),
         })
+    }
+
+    /// Lets a call in, to an endpoint by a connection.
+    fn call(
+        self: &Arc<Self>,
+        host: Arc<Host>,
+        priority: usize,
+        sender: SendRequest<Body>,
+        pool: &Pool,
+    ) -> Pick {
+        match self.enter(host, priority, pool) {
+            Ok(guard) => Pick::Ready(sender, guard),
+            Err(refused) => Pick::Dropped(refused),
+        }
     }
 
     /// Lets a call in, unless it is to be dropped (A32, A33).
@@ -222,18 +268,6 @@ fn message(locality: &Locality) -> LocalityMessage {
     }
 }
 
-/// Refuses a cluster that asks for a security which connections here do not
-/// have.
-fn refuse_unsupported(cluster: &Cluster) -> Result<(), Status> {
-    match cluster.transport_socket.is_some() || !cluster.transport_socket_matches.is_empty() {
-        false => Ok(()),
-        true => Err(Status::unavailable(format!(
-            "the cluster {} has a transport socket, which this channel does not support",
-            cluster.name
-        ))),
-    }
-}
-
 /// A call under way at an endpoint. One that is dropped has failed.
 #[derive(Debug)]
 pub(super) struct Guard(Option<Counted>);
@@ -257,6 +291,20 @@ pub(super) enum Outcome {
 }
 
 impl Guard {
+    /// The address of the endpoint.
+    pub(super) fn address(&self) -> Option<&str> {
+        self.0.as_ref().map(|counted| counted.host.address())
+    }
+
+    /// The scheme of a request to the endpoint.
+    pub(super) fn scheme(&self) -> Scheme {
+        let leaf = self.0.as_ref().map(|counted| &counted.leaf);
+        match leaf.is_some_and(|leaf| leaf.tls.is_some()) {
+            true => Scheme::HTTPS,
+            false => Scheme::HTTP,
+        }
+    }
+
     /// Ends a call, if it has not ended yet.
     pub(super) fn end(&mut self, outcome: Outcome) {
         let Some(Counted { leaf, host, load }) = self.0.take() else {

@@ -14,7 +14,10 @@ use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use trunkline_traffic::Findings;
 use trunkline_traffic::balance::{Balancer, DropOverloads, Host, HostSets, PickContext, Policy};
 
+use super::first::First;
+use super::grpc::FirstPicked;
 use super::subchannel::{Link, Pool, Subchannel};
+use super::tls::Tls;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub(super) struct Endpoints {
 struct Turn {
     hosts: HostSets,
     balancer: Balancer,
+    /// Who has all calls, instead of those that the balancer chooses.
+    first: Option<First>,
     /// The changes of connections that it has taken into account.
     seen: u64,
     /// Whether any endpoint was being connected to, and why one failed, when the
@@ -36,6 +41,15 @@ struct Turn {
     /// chooses.
     is_connecting: bool,
     failed: Option<Arc<str>>,
+}
+
+/// What the priorities of a cluster share.
+#[derive(Debug)]
+pub(super) struct Shared<'s> {
+    pub(super) policy: &'s Arc<Policy>,
+    pub(super) first: Option<FirstPicked>,
+    pub(super) pool: &'s Arc<Pool>,
+    pub(super) tls: Option<&'s Arc<Tls>>,
 }
 
 /// Where a call goes.
@@ -54,18 +68,27 @@ impl Endpoints {
     /// what was counted of them.
     pub(super) fn new(
         assignment: &ClusterLoadAssignment,
-        policy: &Arc<Policy>,
         before: Option<&Self>,
-        pool: &Arc<Pool>,
+        of: &Shared<'_>,
     ) -> Result<Self, Findings> {
+        let Shared { policy, pool, .. } = of;
         let mut hosts = before.map_or_else(HostSets::default, |old| old.turn().hosts.clone());
         hosts.update(assignment, pool.now())?;
         let subchannels = hosts.hosts().filter_map(|host| {
             let address: SocketAddr = host.address().parse().ok()?;
-            Some((host.address().into(), pool.subchannel(address)))
+            Some((host.address().into(), pool.subchannel(address, of.tls)))
         });
         let subchannels = subchannels.collect();
         let balancer = Balancer::new(Arc::clone(policy), &hosts, None, pool.random(), pool.now());
+        let first = of.first.map(|first| {
+            let before = before.map(Self::turn);
+            let before = before.as_ref().and_then(|turn| turn.first.as_ref());
+            let mut draw = || pool.random();
+            let random = first
+                .shuffles
+                .then_some(&mut draw as &mut dyn FnMut() -> u64);
+            First::new(hosts.hosts().cloned().collect(), before, random)
+        });
         let endpoints = Self {
             pool: Arc::clone(pool),
             subchannels,
@@ -73,6 +96,7 @@ impl Endpoints {
             turn: Mutex::new(Turn {
                 hosts,
                 balancer,
+                first,
                 seen: pool.changes(),
                 is_connecting: false,
                 failed: None,
@@ -95,6 +119,9 @@ impl Endpoints {
     /// Chooses the endpoint of a call.
     pub(super) fn choose(&self, hash: Option<u64>) -> Chosen {
         let mut turn = self.turn();
+        if let Some(first) = &mut turn.first {
+            return first.choose(|host| self.link(host));
+        }
         let changes = self.pool.changes();
         if std::mem::replace(&mut turn.seen, changes) != changes {
             self.look(&mut turn);
@@ -118,6 +145,17 @@ impl Endpoints {
             }
         }
         Chosen::Wait
+    }
+
+    /// Chooses the endpoint of an address, if there is one.
+    pub(super) fn choose_kept(&self, address: &str) -> Option<Chosen> {
+        let turn = self.turn();
+        let host = turn.hosts.hosts().find(|of| of.address() == address)?;
+        Some(match self.link(host) {
+            Link::Ready(sender) => Chosen::Ready(Arc::clone(host), sender),
+            Link::Connecting => Chosen::Wait,
+            Link::Failed(why) => Chosen::Failed(why),
+        })
     }
 
     /// Tells the balancer which endpoints are connected.

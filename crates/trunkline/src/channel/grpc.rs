@@ -2,8 +2,10 @@
 //! designs name. Others are ignored (C57), so they are left out before the rules
 //! of traffic compile a message.
 
+use prost::Message as _;
+use trunkline_proto::descriptor::full_name;
 use trunkline_proto::envoy::envoy::config::cluster::v3::cluster::{
-    CommonLbConfig, LbConfig, LbPolicy, RingHashLbConfig,
+    ClusterDiscoveryType, CommonLbConfig, DiscoveryType, LbConfig, LbPolicy, RingHashLbConfig,
     common_lb_config::{LocalityConfigSpecifier, LocalityWeightedLbConfig},
 };
 use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, OutlierDetection};
@@ -25,11 +27,16 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
     NonForwardingAction, RetryPolicy, Route, RouteAction, RouteConfiguration, RouteMatch,
     VirtualHost, WeightedCluster,
 };
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::pick_first::v3::PickFirst;
 use trunkline_proto::envoy::envoy::r#type::v3::Percent;
-use trunkline_proto::envoy::google::protobuf::{Duration, UInt32Value, UInt64Value};
+use trunkline_proto::envoy::google::protobuf::{Any, Duration, UInt32Value, UInt64Value};
+use trunkline_traffic::balance::Policy;
 
 /// The header that stands for the identity of a channel in hash policies.
 pub(super) const CHANNEL_ID: &str = "io.grpc.channel_id";
+
+/// The policy by which calls go to one endpoint.
+const PICK_FIRST: &str = "envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst";
 
 /// The largest ring (A42).
 const MAX_RING: u64 = 4096;
@@ -165,6 +172,42 @@ fn retry(policy: &RetryPolicy) -> RetryPolicy {
         retry_back_off: policy.retry_back_off,
         ..RetryPolicy::default()
     }
+}
+
+/// Whether calls of a cluster go to the first endpoint that can be connected to:
+/// the addresses of DNS do (A37), and a list of policies that has `pick_first`
+/// before one that is known (A62). It may say that the order is random.
+pub(super) fn first_picked(cluster: &Cluster) -> Option<FirstPicked> {
+    let list = cluster.load_balancing_policy.as_ref();
+    let mut configs = list.into_iter().flat_map(|list| &list.policies).map(|one| {
+        let extension = one.typed_extension_config.as_ref();
+        extension.and_then(|extension| extension.typed_config.as_ref())
+    });
+    let is_it = |any: &&Any| full_name(&any.type_url) == PICK_FIRST;
+    let place = configs.position(|any| any.as_ref().is_some_and(is_it));
+    let Some(place) = place else {
+        let by_name = cluster.cluster_discovery_type
+            == Some(ClusterDiscoveryType::Type(DiscoveryType::LogicalDns.into()));
+        return by_name.then(FirstPicked::default);
+    };
+    let mut before = cluster.clone();
+    let list = before.load_balancing_policy.as_mut()?;
+    let config = list.policies[place].typed_extension_config.take()?;
+    list.policies.truncate(place);
+    if Policy::compile(&balancing(&before)).is_ok() {
+        return None;
+    }
+    let config = PickFirst::decode(&*config.typed_config?.value).ok()?;
+    Some(FirstPicked {
+        shuffles: config.shuffle_address_list,
+    })
+}
+
+/// How the first endpoint is picked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FirstPicked {
+    /// Whether the order of addresses is a random one.
+    pub(super) shuffles: bool,
 }
 
 /// What decides about the balancing of a cluster: localities by weight, nothing

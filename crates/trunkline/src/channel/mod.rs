@@ -14,9 +14,11 @@
 //! | `table` | what one snapshot says: routes, filters, clusters |
 //! | `grpc` | what of Envoy's messages counts for gRPC |
 //! | `route` | from a call to a cluster |
-//! | `cluster`, `endpoints`, `hosts` | from a cluster to an endpoint, and what is counted of calls |
+//! | `cluster`, `endpoints`, `first`, `hosts` | from a cluster to an endpoint, and what is counted of calls |
 //! | `outlier`, `fault` | endpoints that are ejected; calls that fail on purpose |
-//! | `subchannel` | one connection to one endpoint, made again when it is lost |
+//! | `session` | cookies that keep calls at one endpoint |
+//! | `subchannel`, `heard` | one connection to one endpoint, made again when it is lost |
+//! | `tls` | how connections to the endpoints of a cluster are made secure |
 //!
 //! The decisions are those of `trunkline-traffic`, over the fields that gRPC's
 //! designs name (A27 and those after it); numbers with an A are theirs.
@@ -30,15 +32,19 @@ mod call;
 mod cluster;
 mod endpoints;
 mod fault;
+mod first;
 mod grpc;
+mod heard;
 mod hosts;
 mod outlier;
 mod replay;
 mod reply;
 mod route;
 mod service;
+mod session;
 mod subchannel;
 mod table;
+mod tls;
 
 pub use builder::XdsChannelBuilder;
 pub use reply::ReplyBody;

@@ -13,6 +13,8 @@ use trunkline_traffic::route::{Context, FilterConfig, Forward, RouteMatch, Route
 use trunkline_traffic::{Request, Runtime};
 
 use super::grpc;
+use super::session::{Cookie, Session};
+use super::table::Manager;
 
 /// The routes of the virtual host of a channel.
 #[derive(Debug)]
@@ -34,8 +36,8 @@ pub(super) struct Head {
 /// The decision on a call.
 #[derive(Debug)]
 pub(super) struct Decision<'t> {
-    /// The name of the cluster.
-    pub(super) cluster: &'t str,
+    /// The name of the cluster that the route chooses.
+    cluster: &'t str,
     /// The number that ring hash goes by.
     pub(super) hash: Option<u64>,
     found: RouteMatch<'t>,
@@ -140,6 +142,30 @@ impl<'t> Decision<'t> {
             ..head.request()
         };
         forwarding.timeouts(&request, None, of_listener).stream
+    }
+
+    /// The cluster of the call: that of its session, if the route leads there
+    /// (A60).
+    pub(super) fn cluster(&self, session: Option<&'t Session>) -> &'t str {
+        let kept = session.and_then(|session| session.cluster.as_deref());
+        let leads = |name: &&str| {
+            let forwarding = self.found.forwarding();
+            forwarding.is_some_and(|of| of.leads_to(name))
+        };
+        kept.filter(leads).unwrap_or(self.cluster)
+    }
+
+    /// The session of the call, if the route or the listener has sessions.
+    pub(super) fn session(&self, manager: &Manager, head: &Head) -> Option<Session> {
+        let (name, cookie) = manager.sessions.as_ref()?;
+        let cookie = match self.filter(name) {
+            Some(FilterConfig::Disabled) => None,
+            Some(FilterConfig::Config(any)) => Cookie::of_route(any),
+            None => cookie.clone(),
+        };
+        let lines = head.headers.all("cookie");
+        let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
+        Session::read(cookie?, &head.path, lines)
     }
 
     /// What a filter is told for this call (A39).

@@ -10,12 +10,16 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::body::Body;
 use trunkline_core::sink::{Backoff, BackoffConfig};
+
+use super::heard::Heard;
+use super::tls::Tls;
 
 /// How long an attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -46,13 +50,13 @@ pub(super) struct Subchannel {
 }
 
 impl Subchannel {
-    fn connect(address: SocketAddr, changes: watch::Sender<u64>) -> Self {
+    fn connect(target: Target, changes: watch::Sender<u64>) -> Self {
         let (link_told, link) = watch::channel(Link::Connecting);
         let told = Told {
             link: link_told,
             changes,
         };
-        let task = tokio::spawn(keep_connected(address, told));
+        let task = tokio::spawn(keep_connected(target, told));
         Self {
             link,
             task: task.abort_handle(),
@@ -85,11 +89,22 @@ impl Told {
     }
 }
 
+/// What is connected to, and how.
+#[derive(Clone, Debug)]
+struct Target {
+    address: SocketAddr,
+    tls: Option<Arc<Tls>>,
+}
+
+/// What tells subchannels apart: the address, and whose TLS. Its holder keeps
+/// the latter alive, so that no other takes its place.
+type Key = (SocketAddr, Option<usize>);
+
 /// The subchannels in use, by address, and what all clusters of a channel share
 /// besides: a count of changes, a clock, and random numbers.
 #[derive(Debug)]
 pub(super) struct Pool {
-    in_use: Mutex<HashMap<SocketAddr, Weak<Subchannel>>>,
+    in_use: Mutex<HashMap<Key, Weak<Subchannel>>>,
     /// How often any endpoint became usable or ceased to be.
     changes: watch::Sender<u64>,
     started: Instant,
@@ -136,28 +151,38 @@ impl Pool {
         self.changes.subscribe()
     }
 
-    /// The subchannel of an address, which all clusters share.
-    pub(super) fn subchannel(&self, address: SocketAddr) -> Arc<Subchannel> {
+    /// The subchannel of an address, which all clusters share whose TLS is one.
+    pub(super) fn subchannel(
+        &self,
+        address: SocketAddr,
+        tls: Option<&Arc<Tls>>,
+    ) -> Arc<Subchannel> {
+        let key = (address, tls.map(|tls| Arc::as_ptr(tls).addr()));
         let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(subchannel) = in_use.get(&address).and_then(Weak::upgrade) {
+        if let Some(subchannel) = in_use.get(&key).and_then(Weak::upgrade) {
             return subchannel;
         }
         in_use.retain(|_, subchannel| subchannel.strong_count() > 0);
-        let subchannel = Arc::new(Subchannel::connect(address, self.changes.clone()));
-        in_use.insert(address, Arc::downgrade(&subchannel));
+        let target = Target {
+            address,
+            tls: tls.cloned(),
+        };
+        let subchannel = Arc::new(Subchannel::connect(target, self.changes.clone()));
+        in_use.insert(key, Arc::downgrade(&subchannel));
         subchannel
     }
 }
 
 /// Connects, and connects again, for as long as somebody looks.
-async fn keep_connected(address: SocketAddr, told: Told) {
+async fn keep_connected(target: Target, told: Told) {
+    let address = target.address;
     let mut backoff = Backoff::new(BACKOFF, u64::from(address.port()));
     loop {
-        let connected = timeout(CONNECT, connect(address)).await;
+        let connected = timeout(CONNECT, connect(&target)).await;
         let error = match connected {
             Ok(Ok((sender, lost))) => {
                 told.tell(Link::Ready(sender));
-                lost.await;
+                lost.wait().await;
                 told.tell(Link::Connecting);
                 sleep(backoff.after_stream(true)).await;
                 continue;
@@ -173,33 +198,55 @@ async fn keep_connected(address: SocketAddr, told: Told) {
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Makes a connection. The second value ends when it is lost.
-async fn connect(
-    address: SocketAddr,
-) -> Result<(SendRequest<Body>, impl Future<Output = ()>), Error> {
-    let socket = TcpStream::connect(address).await?;
+/// Makes a connection.
+async fn connect(target: &Target) -> Result<(SendRequest<Body>, Lost), Error> {
+    let socket = TcpStream::connect(target.address).await?;
     socket.set_nodelay(true)?;
+    match &target.tls {
+        None => speak(socket).await,
+        Some(tls) => speak(tls.connect(target.address.ip(), socket).await?).await,
+    }
+}
+
+/// Speaks HTTP/2 on a stream of bytes.
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+) -> Result<(SendRequest<Body>, Lost), Error> {
     let builder = http2::Builder::new(TokioExecutor::new());
-    let (sender, connection) = builder.handshake(TokioIo::new(socket)).await?;
+    let (stream, heard) = Heard::new(stream);
+    let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     // It is a task of its own, so that calls outlive the subchannel.
-    let connection = tokio::spawn(connection);
-    let watched = sender.clone();
-    let lost = async move {
-        // A server that is about to close takes no more calls, long before
-        // those in progress have ended.
-        let mut connection = std::pin::pin!(connection);
+    let connection = tokio::spawn(async move { _ = connection.await });
+    let closed = "it was closed before the server spoke HTTP/2";
+    heard.await.map_err(|_| closed)?;
+    let lost = Lost {
+        connection,
+        sender: sender.clone(),
+    };
+    Ok((sender, lost))
+}
+
+/// A connection that will be lost.
+struct Lost {
+    connection: JoinHandle<()>,
+    sender: SendRequest<Body>,
+}
+
+impl Lost {
+    /// Waits until it is. A server that is about to close takes no more calls,
+    /// long before those in progress have ended.
+    async fn wait(mut self) {
         loop {
             tokio::select! {
-                _ = &mut connection => return,
+                _ = &mut self.connection => return,
                 () = sleep(LOOK) => {
-                    if watched.is_closed() {
+                    if self.sender.is_closed() {
                         return;
                     }
                 }
             }
         }
-    };
-    Ok((sender, lost))
+    }
 }
 
 /// How often a connection is looked at.

@@ -14,6 +14,7 @@ use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection
 use super::cluster::{Clusters, Leaf};
 use super::fault::Fault;
 use super::route::{Decision, Head, Routes};
+use super::session::Cookie;
 use super::subchannel::Pool;
 use crate::client::Client;
 use crate::client::tree::{ClusterSnapshot, ListenerSnapshot, VirtualHostSnapshot};
@@ -39,6 +40,8 @@ pub(super) struct Manager {
     /// The fault filters by their names, in order; one that its routes alone
     /// configure has nothing.
     pub(super) faults: Vec<(String, Option<Fault>)>,
+    /// The filter of sessions by its name, if there is one, and its cookie.
+    pub(super) sessions: Option<(String, Option<Cookie>)>,
     /// The longest that a call may take, if its route does not say it.
     pub(super) limit: Option<Duration>,
 }
@@ -144,7 +147,7 @@ impl Maker {
             return Ok(Arc::clone(same));
         }
         let known = known.map(AsRef::as_ref);
-        Leaf::new(leaf, known, &self.client, &self.pool).map(Arc::new)
+        Leaf::new(leaf, known, self).map(Arc::new)
     }
 }
 
@@ -201,13 +204,21 @@ impl Manager {
             let Some(ConfigType::TypedConfig(any)) = &filter.config_type else {
                 return None;
             };
-            Some((filter.name.clone(), Fault::read(any)))
+            Some((filter.name.clone(), any))
         });
+        let (mut faults, mut sessions) = (Vec::new(), None);
+        for (name, any) in filters {
+            match Cookie::of_filter(any) {
+                Some(cookie) => sessions = Some((name, cookie)),
+                None => faults.push((name, Fault::read(any))),
+            }
+        }
         let common = manager.common_http_protocol_options.as_ref();
         let limit = common.and_then(|common| common.max_stream_duration.as_ref());
         Self {
             of,
-            faults: filters.collect(),
+            faults,
+            sessions,
             limit: limit.map(super::fault::duration),
         }
     }

@@ -3,7 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | `bootstrap` | Envoy's bootstrap and gRPC's |
-//! | `builder`, `handle`, `settings` | the client, how it is made, where it asks for what |
+//! | `builder`, `handle`, `settings`, `providers` | the client, how it is made, where it asks for what, where certificates come from |
 //! | `query`, `subscription`, `watch`, `state`, `raw` | what is asked for, and what a watcher is told |
 //! | `config_source`, `control_plane`, `address`, `sources` | where resources come from; equal ones are shared (C12) |
 //! | `driver`, `exchange`, `stream`, `poll`, `file`, `shared`, `judge`, `values` | tasks, what they carry and how, the machine of the engine behind a lock, the judgement of responses, decoded messages |
@@ -34,6 +34,8 @@ mod judge;
 pub mod load;
 mod metrics;
 mod poll;
+#[cfg(feature = "channel")]
+mod providers;
 mod query;
 mod raw;
 mod rejections;

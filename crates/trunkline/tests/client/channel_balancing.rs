@@ -8,6 +8,7 @@ use tonic_health::pb::health_client::HealthClient;
 use super::PATIENCE;
 use super::backend::{Backend, call, call_as};
 use super::channel_world::{World, dead_port};
+use super::gate::Gate;
 
 async fn backends<const N: usize>() -> [Backend; N] {
     let mut all = Vec::new();
@@ -227,7 +228,7 @@ async fn a52_a_policy_of_the_list_that_is_known_counts() {
     let world = World::with(
         "load_balancing_policy: {policies: [\
          {typed_extension_config: {name: own, typed_config: \
-         {'@type': type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst}}}, \
+         {'@type': type.googleapis.com/xds.type.v3.TypedStruct, type_url: own.com/Policy}}}, \
          {typed_extension_config: {name: known, typed_config: \
          {'@type': type.googleapis.com/envoy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality, \
          endpoint_picking_policy: {policies: [{typed_extension_config: {name: rr, typed_config: \
@@ -244,14 +245,75 @@ async fn a52_a_policy_of_the_list_that_is_known_counts() {
 }
 
 #[tokio::test]
-async fn a29_a_cluster_with_a_transport_socket_is_not_called_in_plaintext() {
+async fn a62_all_calls_go_to_the_first_endpoint_until_it_is_gone() {
+    let [a, b] = backends().await;
+    let policy = "load_balancing_policy: {policies: [{typed_extension_config: {name: first, \
+         typed_config: {'@type': \
+         type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst}}}]}";
+    let mut world = World::with(policy, &[(0, 1, vec![&a, &b])]);
+    for _ in 0..10 {
+        call(&world.channel).await.unwrap();
+    }
+    assert_eq!((a.calls(), b.calls()), (10, 0));
+    // One that has the calls keeps them, wherever it stands.
+    world.endpoints("c", &[(0, 1, vec![&b, &a])], "{}");
+    world.serve();
+    for _ in 0..50 {
+        call(&world.channel).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!((a.calls(), b.calls()), (60, 0));
+    world.endpoints("c", &[(0, 1, vec![&b])], "{}");
+    world.serve();
+    world.reach(&b).await;
+    let before = a.calls();
+    for _ in 0..10 {
+        call(&world.channel).await.unwrap();
+    }
+    assert_eq!(a.calls(), before);
+}
+
+#[tokio::test]
+async fn a62_pick_first_waits_for_no_endpoint_that_fails_and_may_shuffle() {
     let [a] = backends().await;
-    let world = World::with(
-        "transport_socket: {name: tls, typed_config: \
-         {'@type': type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext}}",
-        &[(0, 1, vec![&a])],
+    let policy = "load_balancing_policy: {policies: [{typed_extension_config: {name: first, \
+         typed_config: {'@type': \
+         type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst, \
+         shuffle_address_list: true}}}]}";
+    let mut world = World::with(policy, &[]);
+    world.ports(
+        "c",
+        &[
+            (0, dead_port().await),
+            (0, a.port()),
+            (0, dead_port().await),
+        ],
     );
-    let refused = call(&world.channel).await.unwrap_err();
-    assert!(refused.message().contains("transport socket"), "{refused}");
-    assert_eq!(a.calls(), 0);
+    world.serve();
+    world.reach(&a).await;
+    call(&world.channel).await.unwrap();
+}
+
+#[tokio::test]
+async fn a62_a_connection_that_is_lost_gives_way_to_the_next() {
+    let [a, b] = backends().await;
+    let gate = Gate::before(a.address).await;
+    let policy = "load_balancing_policy: {policies: [{typed_extension_config: {name: first, \
+         typed_config: {'@type': \
+         type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst}}}]}";
+    let mut world = World::with(policy, &[]);
+    let first = gate.address.port().into();
+    world.ports("c", &[(0, first), (0, b.port())]);
+    world.serve();
+    world.reach(&a).await;
+    gate.set_shut(true);
+    world.reach(&b).await;
+    // It keeps the calls when the first one is back.
+    gate.set_shut(false);
+    let before = a.calls();
+    for _ in 0..20 {
+        call(&world.channel).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(a.calls(), before);
 }

@@ -8,6 +8,7 @@ use trunkline::client::Client;
 use trunkline::envoy::config::cluster::v3::Cluster;
 use trunkline::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use trunkline::envoy::config::listener::v3::Listener;
+use trunkline::envoy::extensions::transport_sockets::tls::v3::Secret;
 use trunkline::proto::text;
 
 use super::PATIENCE;
@@ -19,6 +20,7 @@ pub(crate) struct World {
     pub(crate) serving: Serving,
     pub(crate) channel: XdsChannel,
     resources: Vec<String>,
+    pub(crate) secrets: Vec<Secret>,
 }
 
 /// A locality: its priority, its weight (0 for none), and its endpoints.
@@ -28,11 +30,16 @@ impl World {
     pub(crate) fn start() -> Self {
         let serving = Serving::start();
         let builder = Client::builder().server(&serving.address.to_string());
-        let client = builder.unwrap().node_id("me").build();
+        Self::of(builder.unwrap().node_id("me").build(), serving)
+    }
+
+    /// A world of a client that was made with more.
+    pub(crate) fn of(client: Client, serving: Serving) -> Self {
         Self {
             serving,
             channel: XdsChannel::builder(&client, "greeter").build(),
             resources: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 
@@ -116,7 +123,9 @@ impl World {
                 _ => ResourceMessage::of(&ClusterLoadAssignment::decode(body).unwrap()),
             }
         });
-        self.serving.server.set("test", messages).unwrap();
+        let secrets = self.secrets.iter().map(ResourceMessage::of);
+        let all = messages.chain(secrets);
+        self.serving.server.set("test", all).unwrap();
     }
 
     /// Calls until a backend has been reached.

@@ -10,6 +10,8 @@ mod channel;
 mod channel_balancing;
 mod channel_calls;
 mod channel_routing;
+mod channel_sessions;
+mod channel_tls;
 mod channel_world;
 mod chaos;
 mod gate;

@@ -26,13 +26,13 @@ use super::server::Serving;
 const NAME: &str = "backend.test";
 
 /// An authority that signs leaves.
-struct Authority {
-    pem: String,
+pub(crate) struct Authority {
+    pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let names = &mut params.distinguished_name;
@@ -44,16 +44,22 @@ impl Authority {
         }
     }
 
-    /// A new certificate and its key.
-    fn leaf(&self, name: &str) -> Secret {
+    /// A new certificate and its key, in PEM.
+    pub(crate) fn pair(&self, name: &str) -> (String, String) {
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    /// A new certificate and its key, as a secret.
+    pub(crate) fn leaf(&self, name: &str) -> Secret {
+        let (certificate, key) = self.pair(name);
         Secret {
             name: "leaf".to_owned(),
             r#type: Some(secret::Type::TlsCertificate(TlsCertificate {
-                certificate_chain: Some(inline(certificate.pem())),
-                private_key: Some(inline(key.serialize_pem())),
+                certificate_chain: Some(inline(certificate)),
+                private_key: Some(inline(key)),
                 ..TlsCertificate::default()
             })),
         }
@@ -68,7 +74,7 @@ fn inline(text: String) -> DataSource {
 }
 
 /// Authorities that accept a name, or any.
-fn trust(pem: &str, name: Option<&str>) -> Secret {
+pub(crate) fn trust(pem: &str, name: Option<&str>) -> Secret {
     let matcher = |name: &str| SubjectAltNameMatcher {
         san_type: SanType::Dns.into(),
         matcher: Some(StringMatcher {
@@ -164,7 +170,7 @@ impl Secrets {
     }
 }
 
-fn provider() -> Arc<tokio_rustls::rustls::crypto::CryptoProvider> {
+pub(crate) fn provider() -> Arc<tokio_rustls::rustls::crypto::CryptoProvider> {
     Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider())
 }
 

@@ -216,3 +216,22 @@ fn an_empty_pool_gives_nothing() {
     pool.change(one[0].address(), Some(&one[0]), &policy, 0, Duration::ZERO);
     assert_eq!((pool.count(), pool.is_empty()), (1, false));
 }
+
+/// Whatever number goes, and from whatever number.
+#[test]
+fn d63_places_follow_endpoints_that_go() {
+    let policy = policy(&json!({})).expect("a policy");
+    for count in [30, 31] {
+        let all = hosts(
+            &(0..count)
+                .map(|last| weighing(last, 1 + u32::from(last % 3)))
+                .collect::<Vec<_>>(),
+        );
+        let mut pool = Pool::new(all.clone(), &policy, 0, Duration::ZERO);
+        for host in &all {
+            pool.change(host.address(), None, &policy, 0, Duration::ZERO);
+            let (held, left) = (pool.places_held(), pool.count());
+            assert!(held <= 2 * left + 8, "{held} places for {left} of {count}");
+        }
+    }
+}

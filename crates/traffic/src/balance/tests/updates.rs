@@ -1,12 +1,13 @@
 //! What an update changes, and what it leaves (63, 64).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
     Changes, HostSets, PickContext, World, assignment, in_priority, locality, of_health, plain,
-    weighing,
+    sets, weighing,
 };
 
 /// Takes over a second assignment, and tells what it changed.
@@ -231,4 +232,22 @@ fn d64_d68_panic_in_one_priority_reaches_the_tables_of_others() {
         world.eject(4, true);
         assert_eq!(world.used(), [1, 2, 3, 4], "{name}");
     }
+}
+
+/// Workers share the endpoints of a priority, and so do copies of all.
+#[test]
+fn d64_a_priority_that_is_as_it_was_stays_shared() {
+    let before = sets(&json!([
+        in_priority(0, &plain(&[1])),
+        in_priority(1, &plain(&[2]))
+    ]));
+    let mut after = before.clone();
+    let changed = json!([
+        in_priority(0, &plain(&[1, 3])),
+        in_priority(1, &plain(&[2]))
+    ]);
+    let message = assignment(&json!({"endpoints": changed}));
+    after.update(&message, Duration::ZERO).expect("endpoints");
+    let is_shared = |of: usize| Arc::ptr_eq(&before.priorities[of], &after.priorities[of]);
+    assert!(!is_shared(0) && is_shared(1));
 }

@@ -16,7 +16,8 @@ pub(super) struct Followed<M> {
     /// What is wrong with the newest state of the secret; the first state is
     /// not there yet while it is `None` and there is no material.
     problem: watch::Receiver<Option<SecretError>>,
-    task: AbortHandle,
+    /// `None` for material that does not change.
+    task: Option<AbortHandle>,
 }
 
 impl<M: Send + Sync + 'static> Followed<M> {
@@ -51,7 +52,18 @@ impl<M: Send + Sync + 'static> Followed<M> {
         Self {
             current,
             problem,
-            task: task.abort_handle(),
+            task: Some(task.abort_handle()),
+        }
+    }
+
+    /// Material that does not change.
+    #[cfg(feature = "channel")]
+    pub(super) fn fixed(material: M) -> Self {
+        let (_, problem) = watch::channel(None);
+        Self {
+            current: Arc::new(RwLock::new(Some(Arc::new(material)))),
+            problem,
+            task: None,
         }
     }
 
@@ -87,6 +99,8 @@ impl<M: Send + Sync + 'static> Followed<M> {
 
 impl<M> Drop for Followed<M> {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }

@@ -9,7 +9,7 @@ use trunkline_proto::envoy::envoy::config::core::v3::DataSource;
 use trunkline_proto::envoy::envoy::config::core::v3::data_source::Specifier;
 use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::secret::Type;
 use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::{
-    CertificateValidationContext, Secret,
+    CertificateValidationContext, Secret, TlsCertificate,
 };
 
 use super::SecretError;
@@ -18,7 +18,7 @@ use crate::client::DataSourcePolicy;
 use crate::pem;
 
 /// Authorities, and the names that a peer may have.
-pub(super) struct Trust {
+pub(crate) struct Trust {
     pub(super) roots: RootCertStore,
     pub(super) names: Names,
 }
@@ -32,6 +32,14 @@ pub(super) fn certified_key(
         let wanted = "tls_certificate";
         return Err(SecretError::Other { wanted });
     };
+    key_pair(certificate, policy)
+}
+
+/// Reads a certificate with its key, wherever it is.
+pub(crate) fn key_pair(
+    certificate: &TlsCertificate,
+    policy: &DataSourcePolicy,
+) -> Result<CertifiedKey, SecretError> {
     if certificate.private_key_provider.is_some() {
         return Err(SecretError::Unsupported("a private key provider"));
     }
@@ -54,18 +62,28 @@ pub(super) fn trust(secret: &Secret, policy: &DataSourcePolicy) -> Result<Trust,
         let wanted = "validation_context";
         return Err(SecretError::Other { wanted });
     };
+    validation(context, policy)
+}
+
+/// Reads a validation context, wherever it is.
+pub(crate) fn validation(
+    context: &CertificateValidationContext,
+    policy: &DataSourcePolicy,
+) -> Result<Trust, SecretError> {
     refuse_unsupported(context)?;
     let (path, bytes) = read(context.trusted_ca.as_ref(), "trusted_ca", policy)?;
     Ok(Trust {
         roots: pem::roots((&path, &bytes))?,
-        names: Names::read(&context.match_typed_subject_alt_names)?,
+        names: names(context)?,
     })
 }
 
-#[allow(
-    deprecated,
-    reason = "a field that servers still send must not be overlooked"
-)]
+#[expect(deprecated, reason = "the field that gRPC reads, and servers send")]
+fn names(context: &CertificateValidationContext) -> Result<Names, SecretError> {
+    let typed = &context.match_typed_subject_alt_names;
+    Names::read(typed, &context.match_subject_alt_names)
+}
+
 fn refuse_unsupported(context: &CertificateValidationContext) -> Result<(), SecretError> {
     let unsupported = [
         (
@@ -82,8 +100,10 @@ fn refuse_unsupported(context: &CertificateValidationContext) -> Result<(), Secr
             "a validator of its own",
         ),
         (
-            !context.match_subject_alt_names.is_empty(),
-            "match_subject_alt_names (use match_typed_subject_alt_names)",
+            context
+                .require_signed_certificate_timestamp
+                .is_some_and(|required| required.value),
+            "signed certificate timestamps",
         ),
     ];
     match unsupported.into_iter().find(|(is_set, _)| *is_set) {

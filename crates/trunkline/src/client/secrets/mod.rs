@@ -19,7 +19,7 @@
 mod certificate;
 mod error;
 mod follow;
-mod material;
+pub(crate) mod material;
 mod names;
 mod verifier;
 

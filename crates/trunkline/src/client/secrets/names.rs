@@ -1,5 +1,5 @@
 //! The names that a peer's certificate may have: `match_typed_subject_alt_names`
-//! of a validation context.
+//! of a validation context, and `match_subject_alt_names`, which gRPC reads.
 
 use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::SubjectAltNameMatcher;
 use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::subject_alt_name_matcher::SanType;
@@ -25,6 +25,8 @@ struct Matcher {
 enum Kind {
     Dns,
     Uri,
+    /// Either of them.
+    Any,
 }
 
 #[derive(Debug)]
@@ -36,9 +38,14 @@ enum Pattern {
 }
 
 impl Names {
-    pub(super) fn read(matchers: &[SubjectAltNameMatcher]) -> Result<Self, SecretError> {
-        let all: Result<_, _> = matchers.iter().map(Matcher::read).collect();
-        all.map(Self)
+    /// Reads matchers that say the kind of a name, and such that do not.
+    pub(super) fn read(
+        typed: &[SubjectAltNameMatcher],
+        untyped: &[StringMatcher],
+    ) -> Result<Self, SecretError> {
+        let typed = typed.iter().map(Matcher::read);
+        let untyped = untyped.iter().map(|text| Matcher::new(Kind::Any, text));
+        typed.chain(untyped).collect::<Result<_, _>>().map(Self)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -47,13 +54,14 @@ impl Names {
 
     /// Whether a certificate has a name that is accepted.
     pub(super) fn accept(&self, certificate: &EndEntityCert<'_>) -> bool {
-        self.0.iter().any(|matcher| match matcher.kind {
-            Kind::Dns => certificate
-                .valid_dns_names()
-                .any(|name| matcher.matches(name)),
-            Kind::Uri => certificate
-                .valid_uri_names()
-                .any(|name| matcher.matches(name)),
+        self.0.iter().any(|matcher| {
+            let by_dns = || certificate.valid_dns_names().any(|of| matcher.matches(of));
+            let by_uri = || certificate.valid_uri_names().any(|of| matcher.matches(of));
+            match matcher.kind {
+                Kind::Dns => by_dns(),
+                Kind::Uri => by_uri(),
+                Kind::Any => by_dns() || by_uri(),
+            }
         })
     }
 }
@@ -66,7 +74,13 @@ impl Matcher {
             _ => return Err(SecretError::Unsupported("names that are no DNS or URI")),
         };
         let text = matcher.matcher.as_ref();
-        let text = text.ok_or(SecretError::Lacks("the matcher of a name"))?;
+        Self::new(
+            kind,
+            text.ok_or(SecretError::Lacks("the matcher of a name"))?,
+        )
+    }
+
+    fn new(kind: Kind, text: &StringMatcher) -> Result<Self, SecretError> {
         let pattern = Pattern::read(text)?;
         Ok(match text.ignore_case {
             true => Self {

@@ -1,0 +1,76 @@
+//! A stream of bytes that tells when the other side has said something.
+//!
+//! A connection of TCP says little: a proxy whose server is gone takes it and
+//! closes it. What speaks HTTP/2 begins with its settings, without being asked.
+
+use std::io::{IoSlice, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::oneshot;
+
+/// See the module's documentation.
+pub(super) struct Heard<S> {
+    stream: S,
+    /// Dropped without a word if nothing was ever said.
+    told: Option<oneshot::Sender<()>>,
+}
+
+impl<S> Heard<S> {
+    /// Wraps a stream. The other value ends at the first bytes, or fails when the
+    /// stream is dropped before.
+    pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<()>) {
+        let (told, heard) = oneshot::channel();
+        let told = Some(told);
+        (Self { stream, told }, heard)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before
+            && let Some(told) = self.told.take()
+        {
+            // Nobody may wait for it any more.
+            let _ = told.send(());
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Heard<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

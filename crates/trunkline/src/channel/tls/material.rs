@@ -1,0 +1,229 @@
+//! From a transport socket to the certificates that it means.
+
+use std::path::Path;
+
+use prost::Message as _;
+use trunkline_proto::descriptor::full_name;
+use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
+use trunkline_proto::envoy::envoy::config::core::v3::DataSource;
+use trunkline_proto::envoy::envoy::config::core::v3::data_source::Specifier;
+use trunkline_proto::envoy::envoy::config::core::v3::transport_socket::ConfigType;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::common_tls_context::ValidationContextType;
+use trunkline_proto::envoy::envoy::extensions::transport_sockets::tls::v3::{
+    CertificateValidationContext, CommonTlsContext, TlsCertificate, UpstreamTlsContext, secret,
+};
+
+use crate::client::tree::ClusterSnapshot;
+use crate::client::{Client, DataSourcePolicy, FileWatcher};
+
+const TLS: &str = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+const RAW: &str = "envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer";
+
+/// What a cluster says of TLS.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub(super) context: UpstreamTlsContext,
+}
+
+/// Certificates and authorities, with the files that they may be in.
+#[derive(Clone, Debug)]
+pub(super) struct Material {
+    pub(super) certificate: Option<(TlsCertificate, DataSourcePolicy)>,
+    pub(super) validation: (CertificateValidationContext, DataSourcePolicy),
+    /// Whether the certificate of a server must have the name that was dialled.
+    /// Without matchers any name of the authorities is accepted, as gRPC and
+    /// Envoy do (C60).
+    pub(super) checks_dialled: bool,
+}
+
+impl Settings {
+    /// Reads a cluster; `None` if it is called in plaintext.
+    pub(super) fn read(cluster: &Cluster) -> Result<Option<Self>, String> {
+        if !cluster.transport_socket_matches.is_empty() {
+            return Err("transport_socket_matches are not supported".to_owned());
+        }
+        let Some(socket) = &cluster.transport_socket else {
+            return Ok(None);
+        };
+        let Some(ConfigType::TypedConfig(any)) = &socket.config_type else {
+            return Err("the transport socket has no typed_config".to_owned());
+        };
+        match full_name(&any.type_url) {
+            RAW => Ok(None),
+            TLS => {
+                let decoded = UpstreamTlsContext::decode(&*any.value);
+                let context = decoded.map_err(|_| "its TLS context cannot be decoded")?;
+                Ok(Some(Self { context }))
+            }
+            other => Err(format!("the transport socket {other} is not supported")),
+        }
+    }
+
+    /// The certificates that it means now.
+    pub(super) fn material(
+        &self,
+        of: &ClusterSnapshot,
+        client: &Client,
+    ) -> Result<Material, String> {
+        let Some(common) = &self.context.common_tls_context else {
+            return Err("its TLS has no common_tls_context".to_owned());
+        };
+        refuse_unsupported(common)?;
+        let finder = Finder { of, client };
+        Ok(Material {
+            certificate: finder.certificate(common)?,
+            validation: finder.validation(common)?,
+            checks_dialled: self.context.auto_sni_san_validation,
+        })
+    }
+}
+
+/// Refuses what says where certificates are in a way that is not known here, or
+/// asks for more than is done.
+fn refuse_unsupported(common: &CommonTlsContext) -> Result<(), String> {
+    let fields = [
+        ("custom_handshaker", common.custom_handshaker.is_some()),
+        (
+            "custom_tls_certificate_selector",
+            common.custom_tls_certificate_selector.is_some(),
+        ),
+        (
+            "several tls_certificates",
+            common.tls_certificates.len() > 1,
+        ),
+    ];
+    match fields.into_iter().find(|(_, is_set)| *is_set) {
+        Some((field, _)) => Err(format!("{field} of its TLS is not supported")),
+        None => Ok(()),
+    }
+}
+
+/// Finds what a TLS context names.
+struct Finder<'a> {
+    of: &'a ClusterSnapshot,
+    client: &'a Client,
+}
+
+impl Finder<'_> {
+    #[expect(deprecated, reason = "gRPC takes the older field as well")]
+    fn certificate(
+        &self,
+        common: &CommonTlsContext,
+    ) -> Result<Option<(TlsCertificate, DataSourcePolicy)>, String> {
+        let newer = common.tls_certificate_provider_instance.as_ref();
+        let newer = newer.map(|instance| &instance.instance_name);
+        let older = common
+            .tls_certificate_certificate_provider_instance
+            .as_ref();
+        let older = older.map(|instance| &instance.instance_name);
+        if let Some(name) = newer.or(older) {
+            let (certificate, key) = (self.provider(name)?.certificate.as_ref())
+                .ok_or_else(|| format!("the certificate provider {name:?} has no certificate"))?;
+            let policy = DataSourcePolicy::default();
+            let policy = policy.allow_path(certificate).allow_path(key);
+            let certificate = TlsCertificate {
+                certificate_chain: Some(file(certificate)),
+                private_key: Some(file(key)),
+                ..TlsCertificate::default()
+            };
+            return Ok(Some((certificate, policy)));
+        }
+        let own = match common.tls_certificate_sds_secret_configs.first() {
+            None => common.tls_certificates.first().cloned(),
+            Some(config) => match self.secret(&config.name)? {
+                secret::Type::TlsCertificate(certificate) => Some(certificate),
+                _ => return Err(format!("the secret {:?} is no certificate", config.name)),
+            },
+        };
+        let policy = self.client.data_sources();
+        Ok(own.map(|own| (own, policy.clone())))
+    }
+
+    #[expect(deprecated, reason = "gRPC takes the older fields as well")]
+    fn validation(
+        &self,
+        common: &CommonTlsContext,
+    ) -> Result<(CertificateValidationContext, DataSourcePolicy), String> {
+        use ValidationContextType as Kind;
+        let mut older = None;
+        let mut context = match &common.validation_context_type {
+            Some(Kind::ValidationContext(context)) => context.clone(),
+            Some(Kind::ValidationContextSdsSecretConfig(config)) => self.trusted(&config.name)?,
+            Some(Kind::ValidationContextCertificateProviderInstance(instance)) => {
+                older = Some(&instance.instance_name);
+                CertificateValidationContext::default()
+            }
+            Some(Kind::CombinedValidationContext(both)) => {
+                let instance = both
+                    .validation_context_certificate_provider_instance
+                    .as_ref();
+                older = instance.map(|instance| &instance.instance_name);
+                let mut context = both.default_validation_context.clone().unwrap_or_default();
+                if let Some(config) = &both.validation_context_sds_secret_config {
+                    // What the secret says comes over the default.
+                    let secret = self.trusted(&config.name)?.encode_to_vec();
+                    let merged = context.merge(&*secret);
+                    merged.map_err(|error| error.to_string())?;
+                }
+                context
+            }
+            Some(Kind::ValidationContextCertificateProvider(_)) | None => {
+                return Err("its TLS says no authority to check servers by".to_owned());
+            }
+        };
+        let newer = context.ca_certificate_provider_instance.as_ref();
+        let newer = newer.map(|instance| instance.instance_name.clone());
+        let Some(name) = newer.or(older.cloned()) else {
+            return Ok((context, self.client.data_sources().clone()));
+        };
+        let authorities = (self.provider(&name)?.ca.as_ref())
+            .ok_or_else(|| format!("the certificate provider {name:?} has no authorities"))?;
+        context.trusted_ca = Some(file(authorities));
+        Ok((context, DataSourcePolicy::default().allow_path(authorities)))
+    }
+
+    fn provider(&self, name: &str) -> Result<&FileWatcher, String> {
+        let found = self.client.certificate_provider(name);
+        found.ok_or_else(|| format!("the bootstrap has no certificate provider {name:?}"))
+    }
+
+    fn trusted(&self, name: &str) -> Result<CertificateValidationContext, String> {
+        match self.secret(name)? {
+            secret::Type::ValidationContext(context) => Ok(context),
+            _ => Err(format!("the secret {name:?} is no validation context")),
+        }
+    }
+
+    fn secret(&self, name: &str) -> Result<secret::Type, String> {
+        let found = self.of.secrets().find(|secret| secret.name() == name);
+        let value = found.as_ref().and_then(|secret| secret.value());
+        let content = value.and_then(|secret| secret.r#type.clone());
+        content.ok_or_else(|| {
+            let error = found.as_ref().and_then(|secret| secret.error());
+            let why = error.map_or_else(String::new, |error| format!(": {}", error.message));
+            format!("there is no secret {name:?}{why}")
+        })
+    }
+}
+
+fn file(path: &Path) -> DataSource {
+    DataSource {
+        specifier: Some(Specifier::Filename(path.to_string_lossy().into_owned())),
+        ..DataSource::default()
+    }
+}
+
+impl Material {
+    /// The files that it is in.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let certificate = self.certificate.iter().flat_map(|(certificate, _)| {
+            [&certificate.certificate_chain, &certificate.private_key]
+        });
+        let authorities = [&self.validation.0.trusted_ca];
+        let sources = certificate.chain(authorities).filter_map(Option::as_ref);
+        sources.filter_map(|source| match &source.specifier {
+            Some(Specifier::Filename(name)) => Some(Path::new(name)),
+            _ => None,
+        })
+    }
+}
