@@ -34,7 +34,8 @@ pub(super) const RESOURCES: &str = "grpc.xds_client.resources";
 pub(super) struct Counters(Mutex<BTreeMap<(&'static str, String, String), u64>>);
 
 impl Counters {
-    /// Counts an event.
+    /// Counts the valid and invalid resources of a response, and failures of
+    /// servers. Other events have no counter.
     pub(super) fn count(&self, event: &ClientEvent<'_>) {
         match event {
             ClientEvent::Judged {
@@ -45,17 +46,11 @@ impl Counters {
             } => {
                 let invalid = verdict.rejected.len() as u64;
                 let total = delivery.resources.len() as u64;
-                let (server, url) = (
-                    stream.server.address.to_string(),
-                    delivery.type_url.to_string(),
-                );
-                self.add(
-                    VALID,
-                    server.clone(),
-                    url.clone(),
-                    total.saturating_sub(invalid),
-                );
-                self.add(INVALID, server, url, invalid);
+                let valid = total.saturating_sub(invalid);
+                let server = stream.server.address.to_string();
+                let type_url = delivery.type_url.to_string();
+                self.add(VALID, server.clone(), type_url.clone(), valid);
+                self.add(INVALID, server, type_url, invalid);
             }
             ClientEvent::Failed(server) => {
                 self.add(SERVER_FAILURE, server.address.to_string(), String::new(), 1);
@@ -72,7 +67,8 @@ impl Counters {
         *counts.entry((name, server, type_url)).or_default() += count;
     }
 
-    /// The counters as samples.
+    /// Returns the counters as samples. Counters of servers have no label of a
+    /// type.
     pub(super) fn samples(&self) -> Vec<Sample> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let samples = counts.iter().map(|((name, server, type_url), value)| {
