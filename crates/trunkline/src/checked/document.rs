@@ -51,7 +51,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document of which nothing was read yet.
+    /// Returns a document without resources.
     #[must_use]
     pub fn empty(file: &Arc<str>) -> Self {
         Self {
@@ -75,8 +75,8 @@ impl Document {
         at: &At,
         host_at: impl Fn(usize) -> At,
     ) {
-        let written = accepted.written;
-        let has_whole_name = written.is_none();
+        let wrapper_constraints = accepted.written;
+        let has_whole_name = wrapper_constraints.is_none();
         if has_whole_name && accepted.variants.is_empty() {
             let name = accepted.name;
             self.empty.push((accepted.type_url.clone(), name));
@@ -87,7 +87,7 @@ impl Document {
                 type_url: accepted.type_url.clone(),
                 resource: Arc::new(resource),
                 at: at.clone(),
-                wrapper_constraints: written.clone(),
+                wrapper_constraints: wrapper_constraints.clone(),
                 is_inline_host: false,
             });
         }
@@ -96,7 +96,7 @@ impl Document {
                 type_url: vhds.clone(),
                 resource: Arc::new(host.resource),
                 at: host_at(host.index),
-                wrapper_constraints: written.clone(),
+                wrapper_constraints: wrapper_constraints.clone(),
                 is_inline_host: true,
             });
         }
