@@ -108,8 +108,8 @@ impl Files {
     }
 
     /// Returns the status of all files, and of paths that could not be scanned.
-    /// Whether directories can be watched is not known here, so `unwatched` is
-    /// empty.
+    /// `unwatched` is empty: only the watcher knows the directories that it cannot
+    /// watch.
     pub(crate) fn status(&self) -> FilesStatus {
         let files = self
             .files
@@ -130,7 +130,7 @@ impl Files {
     }
 
     /// Returns the status of one file. A file that was neither good nor bad so
-    /// far is in its state since now.
+    /// far has the present time as the start of its state.
     fn file_status(&self, id: &FileId, file: &File) -> FileStatus {
         FileStatus {
             path: Arc::clone(&id.name),
