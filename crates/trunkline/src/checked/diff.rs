@@ -57,8 +57,8 @@ pub(super) fn compare<'a>(
         match old_resources
             .next_if(|old_resource| key(*old_resource).cmp(&key(new_resource)) == Ordering::Equal)
         {
-            Some(old_resource) if old_resource.1 == new_resource.1 => {
-                diff.unchanged.push((id, Arc::clone(old_resource.1)))
+            Some((_, resource)) if resource == new_resource.1 => {
+                diff.unchanged.push((id, Arc::clone(resource)))
             }
             _ => diff.changes.push(upsert(new_resource)),
         }

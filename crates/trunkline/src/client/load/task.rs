@@ -124,7 +124,10 @@ impl LoadTask {
             let event = tokio::select! {
                 biased;
                 _ = &mut self.closed => Next::LastReporterGone,
-                message = stream.next() => Next::Answer(parse_instructions(&message?.ok_or(End::Closed)?)?),
+                message = stream.next() => {
+                    let message = message?.ok_or(End::Closed)?;
+                    Next::Answer(parse_instructions(&message)?)
+                }
                 () = sleep_until(next_report), if instructions.is_some() => Next::Report,
             };
 
