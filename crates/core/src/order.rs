@@ -120,7 +120,7 @@ pub(crate) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// The order of one type among others, for one push. `draining` and
+    /// Returns the order of one type among others, for one push. `draining` and
     /// `draining_types` are the references, and the types of which any resource
     /// may be referred to, that stay in use for a while. `resuming` is whether
     /// the client reconnected and has yet to subscribe to all its types.
@@ -143,9 +143,9 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether a dependency of a resource has to be sent first: it is not held,
-    /// or cannot be used yet (S73). A dependency that cannot be sent is not
-    /// waited for.
+    /// Checks whether a dependency of a resource has to be sent first: the
+    /// client lacks it, or cannot use it yet (S73). A dependency that cannot be
+    /// sent is not waited for.
     pub(crate) fn must_defer_addition(
         &self,
         db: &mut Database,
@@ -162,13 +162,13 @@ impl<'a> Order<'a> {
         )
     }
 
-    /// Whether a resource that the client holds cannot be used before a
+    /// Checks whether a resource that the client holds cannot be used before a
     /// dependency arrives: a cluster needs its endpoints (S52).
     fn lacks_dependency(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> bool {
-        let Some(other) = self.type_stream(&reference.type_url) else {
+        let Some(type_stream) = self.type_stream(&reference.type_url) else {
             return false;
         };
-        let choice = db.choose_name(other.type_id, &reference.name, other.params);
+        let choice = db.choose_name(type_stream.type_id, &reference.name, type_stream.params);
         let Some(resource) = choice.resource() else {
             return false;
         };
@@ -178,8 +178,9 @@ impl<'a> Order<'a> {
         })
     }
 
-    /// The state of a dependency at the client; `NotSubscribed` if its type is
-    /// not sent before `kind`.
+    /// Returns the state of a dependency at the client. A type that is not sent
+    /// before
+    /// `kind` counts as `NotSubscribed`.
     fn dependency_state(
         &self,
         db: &mut Database,
@@ -189,7 +190,7 @@ impl<'a> Order<'a> {
         let rank = Kind::of(&reference.type_url).rank;
         match self.type_stream(&reference.type_url) {
             _ if rank >= kind.rank => DependencyState::NotSubscribed,
-            Some(other) => other.dependency_state(db, &reference.name),
+            Some(type_stream) => type_stream.dependency_state(db, &reference.name),
             // A client that reconnects subscribes to its types in any order
             // (S82).
             None if self.resuming => DependencyState::Pending,
@@ -197,9 +198,10 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether a removal waits, since the client may still use the resource:
-    /// old referrers drain, a referrer is about to be replaced, or a type that
-    /// may refer to it is not subscribed to yet (S73, S81).
+    /// Checks whether a removal has to wait, since the client may still use the
+    /// resource: old referrers drain, a referrer is about to be replaced, or
+    /// the client has yet to subscribe to a type that may refer to it (S73,
+    /// S81).
     pub(crate) fn must_defer_removal(&self, db: &mut Database, removal: Removal<'_>) -> bool {
         let Removal { type_url, name, .. } = removal;
         if self.is_draining(db, removal) || self.awaits_referring_type(type_url) {
@@ -209,7 +211,7 @@ impl<'a> Order<'a> {
         in_use.may_include(type_url, name)
     }
 
-    /// Whether old referrers of a resource may be draining.
+    /// Checks whether old referrers of a resource may be draining.
     ///
     /// A set with an invalid cluster is sent no longer than needed, since Envoy
     /// NACKs it. If an Envoy resumed with a route name for each listener, it
@@ -228,18 +230,19 @@ impl<'a> Order<'a> {
 
         let mut deadlines = name_deadlines.into_iter().chain(type_deadlines);
         deadlines.any(|deadlines| {
-            let deadline = match removal.by_name {
-                true => deadlines.by_name,
-                false => deadlines.by_wildcard,
+            let deadline = if removal.by_name {
+                deadlines.by_name
+            } else {
+                deadlines.by_wildcard
             };
             self.now < deadline
         })
     }
 
-    /// Whether a referrer of a name is about to be replaced by one that does
-    /// not refer to it; the client then unsubscribes from the name by itself. A
-    /// resumed resource may refer to anything, and so may a type that a
-    /// resuming client has yet to subscribe to. Clusters do not count: Envoy
+    /// Checks whether a referrer of a name is about to be replaced by one that
+    /// does not refer to it; the client then unsubscribes from the name by
+    /// itself. A resumed resource may refer to anything, and so may a type that
+    /// a resuming client has yet to subscribe to. Clusters do not count: Envoy
     /// ACKs a cluster only when it has its endpoints, be they empty.
     pub(crate) fn is_losing_references(
         &self,
@@ -247,9 +250,9 @@ impl<'a> Order<'a> {
         url: &TypeUrl,
         name: &Name,
     ) -> bool {
-        let in_use = self
-            .in_use_except_by_clusters
-            .get_or_init(|| self.find_in_use(db, |other| other.type_url.as_str() != kind::CDS));
+        let in_use = self.in_use_except_by_clusters.get_or_init(|| {
+            self.find_in_use(db, |type_stream| type_stream.type_url.as_str() != kind::CDS)
+        });
 
         let mut referring_types = [kind::LDS, kind::RDS].iter();
         let is_missing = |referring: &&str| {
@@ -259,8 +262,8 @@ impl<'a> Order<'a> {
         in_use.may_include(url, name) || (self.resuming && referring_types.any(is_missing))
     }
 
-    /// Whether an Envoy resumed with a route name for each listener, and none
-    /// of the listeners that it may have had has inline routes.
+    /// Checks whether an Envoy resumed with a route name for each listener,
+    /// while none of its possible listeners has inline routes.
     fn names_all_routes(&self, db: &mut Database) -> bool {
         let listeners = self.others.find(kind::LDS);
         let resumption = listeners.and_then(|listeners| listeners.resumption.as_ref());
@@ -284,25 +287,26 @@ impl<'a> Order<'a> {
         self.resuming && Kind::is_referred_to(url) && referring_types.any(is_awaited)
     }
 
-    /// Collects the dependencies whose referrers are about to be replaced, by
+    /// Returns the dependencies whose referrers are about to be replaced, by
     /// the types for which `counts` is true.
     fn find_in_use(&self, db: &mut Database, counts: impl Fn(&TypeStream) -> bool) -> InUse {
         let mut in_use = InUse::default();
-        for other in self.others.iter().filter(|other| counts(other)) {
-            if other.holds_unknown_bodies() {
-                in_use.types.extend(other.kind.refers_to);
+        let type_streams = self.others.iter();
+        for type_stream in type_streams.filter(|type_stream| counts(type_stream)) {
+            if type_stream.holds_unknown_bodies() {
+                in_use.types.extend(type_stream.kind.refers_to);
             }
-            other.each_dropped_reference(db, |reference| {
+            type_stream.each_dropped_reference(db, |reference| {
                 in_use.references.insert(reference.clone());
             });
         }
         in_use
     }
 
-    /// Whether a resource that the client will hold, and that is desired,
-    /// refers to a name: the client then waits for an answer about the name
-    /// (S82). All names of one order must be of one type, since the references
-    /// are collected for the first.
+    /// Checks whether a resource that the client will hold, and that is
+    /// desired, refers to a name: the client then waits for an answer about the
+    /// name (S82). All names of one order must be of one type, since the
+    /// references are collected for the first.
     pub(crate) fn is_referenced(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
         let references = self.desired_references.get_or_init(|| {
             let mut references = HashSet::new();

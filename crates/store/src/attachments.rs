@@ -45,8 +45,8 @@ impl Attachments {
         self.0.keys()
     }
 
-    /// Takes the stamps of all attachments anew, without reading them. Returns
-    /// whether one changed.
+    /// Reads the stamps of all attachments again, without their contents.
+    /// Returns whether one changed.
     pub(crate) fn update_stamps(&mut self) -> bool {
         let mut any_changed = false;
         for (path, attachment) in &mut self.0 {
@@ -93,28 +93,31 @@ impl Files {
     }
 }
 
-/// Hashes a file with its attachments. A file without any has its own hash.
+/// Hashes a file with its attachments. A file without attachments keeps its own
+/// hash.
 fn hash_all<'a>(file_hash: u128, attachments: impl Iterator<Item = (&'a PathBuf, u128)>) -> u128 {
     let mut hash = XxHash3_128::new();
     hash.write(&file_hash.to_le_bytes());
     let mut has_any = false;
-    for (path, hash_of_file) in attachments {
+    for (path, attachment_hash) in attachments {
         has_any = true;
         let path = path.as_os_str().as_encoded_bytes();
         hash.write(&path.len().to_le_bytes());
         hash.write(path);
-        hash.write(&hash_of_file.to_le_bytes());
+        hash.write(&attachment_hash.to_le_bytes());
     }
-    match has_any {
-        true => hash.finish_128(),
-        false => file_hash,
+    if has_any {
+        hash.finish_128()
+    } else {
+        file_hash
     }
 }
 
-/// Hashes the contents of an attachment, or the reason why it has none.
-fn hash_of(read: &Result<Bytes, SecretFault>) -> u128 {
+/// Hashes the contents of an attachment, or the fault of one that cannot be
+/// read.
+fn hash_of(outcome: &Result<Bytes, SecretFault>) -> u128 {
     let mut hash = XxHash3_128::new();
-    match read {
+    match outcome {
         Ok(contents) => {
             hash.write(b"contents");
             hash.write(contents);
@@ -159,12 +162,13 @@ impl<'a> AttachmentReader<'a> {
 }
 
 impl SecretFiles for AttachmentReader<'_> {
-    /// Reads an attachment, unless it was read before or there are too many.
+    /// Reads an attachment, or returns the outcome of an earlier read. Too many
+    /// attachments are a fault.
     fn read(&self, name: &str) -> Result<Bytes, SecretFault> {
         let path = self.directory.join(name);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(read) = state.contents.get(&path) {
-            return read.clone();
+        if let Some(outcome) = state.contents.get(&path) {
+            return outcome.clone();
         }
         if state.contents.len() >= MAX_ATTACHMENTS || state.bytes > MAX_TOTAL_BYTES {
             return Err(SecretFault::TooMany {
@@ -173,20 +177,21 @@ impl SecretFiles for AttachmentReader<'_> {
             });
         }
 
-        // A change after the stamp is seen by the next scan.
+        // The stamp is read first, so that the next scan sees a change during
+        // the reading.
         let stamp = Stamp::of_path(&path);
-        let read = read_file(&path);
-        let hash = hash_of(&read);
-        state.bytes += read.as_ref().map_or(0, |contents| contents.len() as u64);
-        state.contents.insert(path.clone(), read.clone());
+        let outcome = read_file(&path);
+        let hash = hash_of(&outcome);
+        state.bytes += outcome.as_ref().map_or(0, |contents| contents.len() as u64);
+        state.contents.insert(path.clone(), outcome.clone());
         let attachment = Attachment { stamp, hash };
         state.attachments.0.insert(path, attachment);
-        read
+        outcome
     }
 }
 
-/// Reads a file of a secret. An empty file is a mistake, because it is about to
-/// be written.
+/// Reads a file of a secret. An empty file is a mistake, because another
+/// process is probably about to write it.
 fn read_file(path: &Path) -> Result<Bytes, SecretFault> {
     let contents = read_up_to_limit(path);
     let contents = contents.map_err(|error| SecretFault::of_file(path, &error))?;
@@ -202,8 +207,8 @@ fn read_file(path: &Path) -> Result<Bytes, SecretFault> {
     }
 }
 
-/// Reads a file, but no more than one byte beyond [`MAX_BYTES`]. `None` if it
-/// is none: to open a pipe would wait for its other end.
+/// Reads a file, but no more than one byte beyond [`MAX_BYTES`]. Returns `None`
+/// if the path is no file: opening a pipe would wait for its other end.
 fn read_up_to_limit(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !fs::metadata(path)?.is_file() {
         return Ok(None);

@@ -43,8 +43,8 @@ struct FilesThread {
 }
 
 impl FileContents {
-    /// Starts a thread that reads files and watches them, once a server runs
-    /// these contents.
+    /// Starts a thread that waits until a server runs these contents, and then
+    /// reads and watches the files.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -75,9 +75,9 @@ impl FileContents {
 }
 
 impl Contents for FileContents {
-    /// Lets the thread settle the files in the server, until this is dropped.
-    /// Once every file has been good, the contents count as loaded. A second
-    /// run does nothing.
+    /// Lets the thread settle the files in the server, until the future is
+    /// dropped. The contents count as loaded when every file has been good. A
+    /// second run does nothing.
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let thread = thread.take();

@@ -62,7 +62,7 @@ struct FoundFiles {
 pub const ORIGIN: &str = "files";
 
 impl Files {
-    /// Makes the files of some paths, each a file or a directory; nothing is
+    /// Returns the files at these paths, each a file or a directory. Nothing is
     /// read yet.
     pub fn new<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>, options: Options) -> Self {
         Self {
@@ -77,23 +77,24 @@ impl Files {
         }
     }
 
-    /// Reads the files that changed, and settles them. Until every file has
-    /// been good once, nothing is applied, unless an earlier state is known.
-    /// Files are scanned with `scan_files`, which is given the paths of all
-    /// attachments. Those at `touched`, as absolute paths, are read even if
-    /// they look the same. On the last try nothing is put off, and a file that
-    /// looks half written is bad. Returns how soon files should be looked at
-    /// again, if something was put off.
+    /// Reads the files that changed, and settles them. Nothing is applied until
+    /// every file has been good, unless what was served before the start was
+    /// recalled. `scan_files` scans the files, and gets the
+    /// paths of all attachments. Files at `touched`, which are absolute paths,
+    /// are read even if they look unchanged. On the last try nothing is put
+    /// off, and a file that looks half written is bad. Returns when to read
+    /// files again, if something was put off.
     pub(crate) fn refresh(
         &mut self,
         scan_files: &mut dyn FnMut(&[PathBuf]) -> Scan,
         touched: &Touched,
         last_try: bool,
     ) -> Option<Duration> {
-        let read = self.scan_until_stable(scan_files, touched, last_try);
-        if self.puts_off(read.unstable) {
+        let reread = self.scan_until_stable(scan_files, touched, last_try);
+        if self.update_put_off(reread.unstable) {
             return Some(self.options.quiet);
         }
+
         self.settle();
         match (self.loaded, self.is_recalled()) {
             (false, true) if self.is_servable() => {
@@ -103,7 +104,8 @@ impl Files {
             (false, false) if self.is_all_good() => self.apply_first(),
             _ => {}
         }
-        match read {
+
+        match reread {
             Reread { unstable: true, .. } => Some(self.options.quiet),
             Reread {
                 half_written: true, ..
@@ -112,10 +114,10 @@ impl Files {
         }
     }
 
-    /// Returns whether changes are put off because files are unstable: a swap
-    /// of several files is one change. After `patience` the files that are
-    /// stable go on all the same.
-    fn puts_off(&mut self, unstable: bool) -> bool {
+    /// Checks whether to put off changes because files are unstable, so that a
+    /// swap of several files is one change. After `patience`, the stable files
+    /// are settled all the same.
+    fn update_put_off(&mut self, unstable: bool) -> bool {
         if !unstable {
             self.put_off_since = None;
             return false;
@@ -138,44 +140,43 @@ impl Files {
         last_try: bool,
     ) -> Reread {
         let scan = scan_files(&self.attachments());
-        let mut read = self.reread(scan, Some(touched), last_try);
+        let mut reread = self.reread(scan, Some(touched), last_try);
         for _ in 0..MOST_RESCANS {
             let scan = scan_files(&self.attachments());
             let rescan = self.reread(scan, None, last_try);
-            read.half_written |= rescan.half_written;
-            read.unstable |= rescan.unstable;
+            reread.half_written |= rescan.half_written;
+            reread.unstable |= rescan.unstable;
             if !rescan.any_changed {
                 break;
             }
         }
-        read
+        reread
     }
 
-    /// Reads the files that changed by a scan, and records those that are gone
-    /// and the paths that could not be scanned. `touched` is `None` on a second
-    /// scan.
+    /// Reads the files that changed by a scan. Records files that are gone, and
+    /// paths that could not be scanned. `touched` is `None` on a second scan.
     fn reread(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> Reread {
         self.note_failed(&scan);
-        let mut read = Reread {
+        let mut reread = Reread {
             unstable: self.note_missing(&scan, last_try),
             ..Reread::default()
         };
-        let found = self.note_found(scan, touched, last_try);
-        read.unstable |= found.unstable;
-        read.any_changed = !found.due.is_empty();
+        let found_files = self.note_found(scan, touched, last_try);
+        reread.unstable |= found_files.unstable;
+        reread.any_changed = !found_files.due.is_empty();
 
-        let jobs = found.due.into_iter().map(|id| {
-            let known = self.files.get(&id).and_then(File::known);
-            (id, known)
+        let jobs = found_files.due.into_iter().map(|id| {
+            let known_content = self.files.get(&id).and_then(File::known);
+            (id, known_content)
         });
         for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
-            read.half_written |= self.note_read(&id, outcome, last_try);
+            reread.half_written |= self.note_read(&id, outcome, last_try);
         }
-        read
+        reread
     }
 
-    /// Proposes the new states of files. One that is rejected is bad, and is
-    /// proposed again the next time.
+    /// Proposes the new states of files. A file that is rejected is bad, and is
+    /// proposed again by the next call.
     pub(crate) fn settle(&mut self) {
         let mut changed: Vec<_> = self
             .files
@@ -216,7 +217,9 @@ impl Files {
         self.update_findings();
     }
 
-    /// Takes the new state of a file as an edit, and marks the file as good.
+    /// Takes the new state of a file as an edit, and remembers it as settled.
+    /// Returns
+    /// `None` if the file has no new state.
     fn take_edit(&mut self, id: &FileId) -> Option<Edit> {
         let file = self.files.get_mut(id)?;
         let document = match file.new_state.take()? {
@@ -245,10 +248,11 @@ impl Files {
     /// Records which of the proposed files were accepted, and which were
     /// rejected. Removed files are dropped.
     fn note_settlement(&mut self, proposed: &[FileId], rejections: Vec<Rejection>) {
-        let mut rejected: BTreeMap<usize, Rejection> = BTreeMap::new();
-        for rejection in rejections {
-            rejected.insert(rejection.edit, rejection);
-        }
+        let rejections = rejections.into_iter();
+        let mut rejected: BTreeMap<usize, Rejection> = rejections
+            .map(|rejection| (rejection.edit, rejection))
+            .collect();
+
         for (nth, id) in proposed.iter().enumerate() {
             let Some(file) = self.files.get_mut(id) else {
                 continue;
@@ -268,7 +272,7 @@ impl Files {
         }
     }
 
-    /// Replaces the findings about all files together: dangling references, and
+    /// Replaces the findings that depend on all files: dangling references, and
     /// values that no variant serves.
     fn update_findings(&mut self) {
         let Self { files, target, .. } = self;
@@ -278,7 +282,9 @@ impl Files {
                 file.unserved = set.unserved_of_file(ORIGIN, id.root, &id.name);
             }
         });
-        // Not while others wait for the set: files are read again.
+
+        // Locating reads files again, so it is done without the lock of the
+        // set.
         let mut locator = Locator::default();
         for (id, file) in files {
             let dangling = std::mem::take(&mut file.dangling);
@@ -291,8 +297,8 @@ impl Files {
     }
 
     /// Applies the contents of all files, which are all good for the first
-    /// time. Files without any resource are hardly meant, unless the options
-    /// allow it: clients would remove all that they have.
+    /// time. Files without any resource are an error, unless the options allow
+    /// that: clients would remove all that they have.
     pub(crate) fn apply_first(&mut self) {
         let mut served = self.files.values().filter_map(|file| file.served);
         if !self.options.allow_empty && served.all(|resources| resources == 0) {
@@ -328,8 +334,8 @@ impl Files {
         self.failed.is_empty() && !self.files.values().any(is_bad)
     }
 
-    /// Replaces the paths that could not be scanned by those of this scan; the
-    /// time of one that failed before stays.
+    /// Records the paths that this scan could not scan. A path that failed
+    /// before keeps its time.
     fn note_failed(&mut self, scan: &Scan) {
         let now = SystemTime::now();
         let mut earlier = std::mem::take(&mut self.failed);
@@ -341,14 +347,15 @@ impl Files {
         }
     }
 
-    /// Marks the files as removed that the scan did not find. A file below a
-    /// path that could not be scanned stays: it may still be there. If there
-    /// were too many files, that goes for all. An editor may remove a file
-    /// before it writes it anew, so a file has to be missing for a while,
-    /// unless this is the last try. Returns whether that time is not over for
-    /// one.
+    /// Marks the files that the scan did not find as removed. A file below a
+    /// path that could not be scanned stays, since it may still exist; after a
+    /// scan with too many files, all stay. A file has to be missing for a
+    /// while, unless this is the last try, because an editor may remove it
+    /// before it writes it again. Returns whether that time is running for a
+    /// file.
     fn note_missing(&mut self, scan: &Scan, last_try: bool) -> bool {
-        let found_files: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
+        let found_files = scan.files.iter().map(|found| (found.root, &found.path));
+        let found_files: HashSet<_> = found_files.collect();
         let may_exist = |id: &FileKey| {
             let hides_it = |(path, fault): &(PathBuf, Fault)| {
                 id.path.starts_with(path) || matches!(fault, Fault::TooManyFiles { .. })
@@ -363,20 +370,21 @@ impl Files {
                 continue;
             }
             let missing_since = *file.missing_since.get_or_insert_with(Instant::now);
-            match last_try || missing_since.elapsed() >= self.options.retry {
-                true => file.new_state = Some(NewState::Removed),
-                false => any_waits = true,
+            if last_try || missing_since.elapsed() >= self.options.retry {
+                file.new_state = Some(NewState::Removed);
+            } else {
+                any_waits = true;
             }
         }
         any_waits
     }
 
-    /// Records the stamps of the files that were found, and returns the files
-    /// that have to be read: those that changed, were touched, or look half
-    /// written. On a second scan, when `touched` is `None`, these are only
-    /// those that changed since the first. A file that is open for writing is
-    /// not read, nor is one that changed within `quiet`, unless this is the
-    /// last try. Attachments count as parts of their file.
+    /// Records the stamps of the files that were found. Returns the files that
+    /// have to be read: those that changed, were touched, or look half written;
+    /// on a second scan, when `touched` is `None`, only those that changed
+    /// after the first. Files that are open for writing, or changed within
+    /// `quiet`, are not read unless this is the last try. Attachments count as
+    /// parts of their file.
     fn note_found(&mut self, scan: Scan, touched: Option<&Touched>, last_try: bool) -> FoundFiles {
         let mut files = FoundFiles::default();
         for found in scan.files {
@@ -390,7 +398,7 @@ impl Files {
             let file = self.files.entry(Arc::clone(&id)).or_default();
 
             if matches!(file.new_state, Some(NewState::Removed)) {
-                // Its removal was turned down, and it is back.
+                // The removal was rejected, and the file exists again.
                 file.new_state = None;
                 file.hash = None;
             }
@@ -403,7 +411,8 @@ impl Files {
             file.stamp = Some(stamp);
             match told.flatten() {
                 Some(told) => file.unread_since = Some(told),
-                // A change that the system does not tell of may be of just now.
+                // Without a notification, the time of the change is unknown,
+                // and now is the safe assumption.
                 None if !is_same => file.unread_since = Some(Instant::now()),
                 None => {}
             }
@@ -415,7 +424,8 @@ impl Files {
                 files.unstable |= !is_open;
                 continue;
             }
-            // On a second scan, only a change counts.
+
+            // A second scan does not retry doubtful files, only changed ones.
             let is_doubtful = file.half_written_since.is_some() || file.hash.is_none();
             let is_due = told.is_some() && is_doubtful;
             if file.unread_since.take().is_some() || is_due {
@@ -425,11 +435,10 @@ impl Files {
         files
     }
 
-    /// Records the outcome of reading a file; an outcome of `None` means that
-    /// its bytes are the same as before. A file that looks half written is
-    /// given some time, unless this is the last try: then nothing is recorded
-    /// but since when, and the result is true, for the file should be read
-    /// again.
+    /// Records the outcome of reading a file. `None` means that its bytes are
+    /// unchanged. A file that looks half written gets some time, unless this is
+    /// the last try: then only the time is recorded, and the result is true,
+    /// because the file has to be read again.
     pub(crate) fn note_read(
         &mut self,
         id: &FileId,
@@ -444,12 +453,13 @@ impl Files {
             return false;
         };
 
-        let patience = match outcome.is_pair_half_replaced() {
-            true => self.options.pair,
-            false => self.options.retry,
+        let patience = if outcome.is_pair_half_replaced() {
+            self.options.pair
+        } else {
+            self.options.retry
         };
-        let waited = half_written_since.is_some_and(|since| since.elapsed() >= patience);
-        if !last_try && !waited && looks_half_written(file, &outcome) {
+        let is_patience_over = half_written_since.is_some_and(|since| since.elapsed() >= patience);
+        if !last_try && !is_patience_over && looks_half_written(file, &outcome) {
             file.half_written_since = half_written_since.or_else(|| Some(Instant::now()));
             return true;
         }
@@ -461,8 +471,8 @@ impl Files {
     }
 }
 
-/// Makes the decoded contents the new state of a file. With mistakes in them
-/// the file has no new state, and is bad.
+/// Makes the decoded contents the new state of a file. Contents with mistakes
+/// are no new state, and the file is bad.
 fn take_decoded(file: &mut File, mut decoded: Decoded) {
     file.warnings = std::mem::take(&mut decoded.warnings);
     if decoded.errors.is_empty() {

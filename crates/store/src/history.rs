@@ -41,26 +41,27 @@ pub fn changes_between(
 ) -> Result<Vec<RowChange>, HistoryError> {
     let (first, last) = (start.min(end), start.max(end));
     let revisions = revisions_between(store, first, last)?;
-    let mut net: BTreeMap<RowKey, (Option<Row>, Option<Row>)> = BTreeMap::new();
+    let mut net_changes: BTreeMap<RowKey, (Option<Row>, Option<Row>)> = BTreeMap::new();
     for revision in revisions {
         for change in store.changes(revision)?.unwrap_or_default() {
-            let entry = net.entry(change.key);
+            let entry = net_changes.entry(change.key);
             let (_, after) = entry.or_insert((change.before, None));
             *after = change.after;
         }
     }
 
-    let changes = net
+    let changes = net_changes
         .into_iter()
         .map(|(key, (before, after))| RowChange { key, before, after });
     let changes = changes.filter(|change| change.before != change.after);
-    Ok(match start <= end {
-        true => changes.collect(),
-        false => changes.map(|change| change.inverse()).collect(),
-    })
+    if start <= end {
+        return Ok(changes.collect());
+    }
+    Ok(changes.map(|change| change.inverse()).collect())
 }
 
-/// Lists the revisions after `first`, up to `last`, oldest first.
+/// Lists the revisions after `first`, up to `last`, oldest first. A revision
+/// that the history does not have is an error.
 fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64>, HistoryError> {
     let mut transactions: Vec<TransactionInfo> = Vec::new();
     loop {
@@ -68,10 +69,10 @@ fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64
         let page = store.transactions(last_revision, PAGE)?;
         let is_last = page.len() < PAGE;
         transactions.extend(page);
-        let reaches = transactions
+        let reaches_first = transactions
             .last()
             .is_some_and(|info| info.revision <= first);
-        if is_last || reaches {
+        if is_last || reaches_first {
             break;
         }
     }
@@ -79,18 +80,19 @@ fn revisions_between(store: &dyn Store, first: u64, last: u64) -> Result<Vec<u64
     let (Some(newest), Some(oldest)) = (transactions.first(), transactions.last()) else {
         return Err(HistoryError::Empty);
     };
-    let unknown = |revision| HistoryError::Unknown {
+    let unknown_error = |revision| HistoryError::Unknown {
         revision,
         oldest: oldest.revision,
         newest: newest.revision,
     };
 
     if first < oldest.revision {
-        return Err(unknown(first));
+        return Err(unknown_error(first));
     }
     if last > newest.revision {
-        return Err(unknown(last));
+        return Err(unknown_error(last));
     }
+
     let revisions = transactions.iter().rev().map(|info| info.revision);
     Ok(revisions
         .filter(|revision| (first + 1..=last).contains(revision))

@@ -25,12 +25,13 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Adds the entries that decide where a path leads.
+    /// Adds the links and the entry that decide where a path leads.
     pub(crate) fn add(&mut self, path: &Path) {
         let path = absolute(path);
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return;
         };
+
         let real = match self.known.get(directory) {
             Some(real) => real.clone(),
             None => {
@@ -39,18 +40,19 @@ impl Links {
                 real
             }
         };
-        // If the directory is not there, its place is an entry already.
+        // For a missing directory, `follow` has added the entry where it breaks
+        // off.
         let Some(real) = real else { return };
         if let Some(end) = self.follow(real, Path::new(name)) {
             self.entries.insert(end);
         }
     }
 
-    /// Follows a path from a directory that has no link in its own path, and
-    /// adds each link on the way. Returns where it leads; `None` if it breaks
-    /// off, at an entry that is added too.
+    /// Follows a path from a directory without links in its own path, and adds
+    /// each link on the way. Returns the end of the path. Returns `None` if the
+    /// path breaks off, and adds the entry where it does.
     fn follow(&mut self, dir: PathBuf, path: &Path) -> Option<PathBuf> {
-        let mut links = 0;
+        let mut link_count = 0;
         let mut real = dir;
         let mut steps = steps_reversed(path);
         while let Some(step) = steps.pop() {
@@ -65,11 +67,12 @@ impl Links {
                 }
                 Step::Down(name) => real.join(name),
             };
+
             let is_link = fs::symlink_metadata(&entry).map(|meta| meta.is_symlink());
             match is_link {
                 Ok(false) => real = entry,
-                Ok(true) if links < MOST_LINKS => {
-                    links += 1;
+                Ok(true) if link_count < MOST_LINKS => {
+                    link_count += 1;
                     let target = fs::read_link(&entry);
                     self.entries.insert(entry);
                     steps.extend(steps_reversed(&target.ok()?));
@@ -109,7 +112,8 @@ mod tests {
 
     use super::*;
 
-    /// The entries of one path, from a directory with the links of a mount.
+    /// Returns the entries of one path, from a directory with the links of a
+    /// mount.
     fn entries(path: &str) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(place.path()).unwrap();

@@ -19,8 +19,8 @@ pub struct Loaded {
     pub resources: Vec<(TypeUrl, Arc<Resource>)>,
     /// The number of files.
     pub files: usize,
-    /// The names of the files, and of paths that cannot be read, as findings have
-    /// them: in the order of the configured paths, then by path.
+    /// The names of the files, and of paths that cannot be read, as findings
+    /// have them: in the order of the configured paths, then by path.
     pub paths: Vec<Arc<str>>,
     /// All mistakes, in the order of the files and their lines.
     pub errors: Vec<Finding>,
@@ -39,9 +39,9 @@ impl Files {
         self.loaded_now()
     }
 
-    /// Reads all files, once, and with them a text in YAML or JSON that is in no
-    /// file, such as standard input. Findings name it as `name`. Files that its
-    /// secrets name are looked for in the current directory.
+    /// Loads all files together with a text in YAML or JSON that is in no file,
+    /// such as standard input. Findings have `name` as its file. Relative paths
+    /// in its secrets start from the current directory.
     pub fn load_with_text(&mut self, name: &str, text: &[u8]) -> Loaded {
         let roots = self.roots.clone();
         let last_try = true;
@@ -68,8 +68,8 @@ impl Files {
         self.loaded_now()
     }
 
-    /// Returns the names of all files, and of paths that could not be scanned, in
-    /// the order of the configured paths.
+    /// Returns the names of all files, and of paths that could not be scanned,
+    /// in the order of the configured paths.
     fn paths_in_order(&self) -> Vec<Arc<str>> {
         let files = self.files.keys();
         let files = files.map(|id| (id.root, Arc::clone(&id.name)));
@@ -83,8 +83,8 @@ impl Files {
         paths.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Makes the finding of a fault of a resource that was loaded, at its place
-    /// in its file; `None` if it was not loaded.
+    /// Returns the finding of a fault of a loaded resource, at its place in its
+    /// file. Returns `None` if the resource was not loaded.
     #[must_use]
     pub fn finding(
         &self,

@@ -38,36 +38,37 @@ impl Default for Locator {
 
 impl Locator {
     /// Returns findings of a file with the places of their references. `hash`
-    /// is that of the file, and `last_result` has the last result.
+    /// is that of the file, and `last_result` caches the last result.
     pub(crate) fn locate(
         &mut self,
         id: &FileId,
         hash: Option<u128>,
-        raw: Vec<Finding>,
+        findings: Vec<Finding>,
         last_result: &mut Located,
     ) -> Vec<Finding> {
-        if !has_references(&raw) {
+        if !has_references(&findings) {
             *last_result = Located::default();
-            return raw;
+            return findings;
         }
-        let is_same = last_result.raw == raw || last_result.findings == raw;
+
+        let is_same = last_result.raw == findings || last_result.findings == findings;
         let is_known = last_result.hash == hash && hash.is_some() && is_same;
         if !is_known {
-            let mut findings = raw.clone();
+            let mut located_findings = findings.clone();
             if let Some(text) = self.read(&id.path, &id.name) {
-                locate_references(Format::of(&id.name), &text, &mut findings);
+                locate_references(Format::of(&id.name), &text, &mut located_findings);
             }
             *last_result = Located {
                 hash,
-                raw,
-                findings,
+                raw: findings,
+                findings: located_findings,
             };
         }
         last_result.findings.clone()
     }
 
-    /// Reads a text again; `None` if the file is no text, or is too long for
-    /// the budget that is left.
+    /// Reads a text again. Returns `None` if the file is no text, or if it is
+    /// longer than the remaining budget.
     fn read(&mut self, path: &Path, name: &str) -> Option<String> {
         let metadata = std::fs::metadata(path).ok()?;
         if is_binary(name) || !metadata.is_file() || metadata.len() > self.bytes_left {

@@ -65,9 +65,8 @@ impl Mailbox {
         self.bell.notify_all();
     }
 
-    /// Records a change at some paths; no path means a change at an unknown
-    /// one. Beyond [`MOST_PATHS`] the paths are forgotten, and count as
-    /// unknown.
+    /// Records a change at some paths. No path means a change at an unknown
+    /// path. Beyond [`MOST_PATHS`] the paths are dropped, and count as unknown.
     pub(crate) fn add_change(&self, event: PathEvent, paths: Vec<PathBuf>) {
         self.note_open(event, &paths);
         let now = Instant::now();
@@ -90,8 +89,8 @@ impl Mailbox {
         self.add_change(PathEvent::Other, Vec::new());
     }
 
-    /// Notes which files are open after an event. Without a path, or beyond
-    /// [`MOST_PATHS`], none counts as open.
+    /// Records which files are open after an event. Without a path, or beyond
+    /// [`MOST_PATHS`], no file counts as open.
     fn note_open(&self, event: PathEvent, paths: &[PathBuf]) {
         let mut open = self.lock_open();
         if paths.is_empty() || open.len() + paths.len() > MOST_PATHS {
@@ -122,9 +121,9 @@ impl Mailbox {
         self.update(|mail| mail.stop = true);
     }
 
-    /// Waits for an event, at most until the deadline; then until no event
-    /// comes during `quiet`, though not longer than `patience` after the first.
-    /// Takes the events out, of which there may be none.
+    /// Waits for an event, at most until the deadline, and then until no event
+    /// comes during `quiet`, at most for `patience`. Returns the events, of
+    /// which there may be none.
     pub(crate) fn wait_for_events(
         &self,
         deadline: Instant,
@@ -133,7 +132,7 @@ impl Mailbox {
     ) -> Result<Mail, Stopped> {
         let mut mail = self.sleep(self.lock(), deadline, true);
 
-        // Every round in which the count grew is followed by another.
+        // The wait goes on as long as every round brings new events.
         let patience_end = Instant::now() + patience;
         let mut seen_count = 0;
         while mail.count != seen_count && Instant::now() < patience_end && !mail.stop {
@@ -148,9 +147,9 @@ impl Mailbox {
         Ok(std::mem::take(&mut *mail))
     }
 
-    /// Sleeps until a time or until the contents are dropped. If
-    /// `wake_on_event` is set, an event ends the sleep, and one that is there
-    /// already prevents it. The mail is unlocked during the sleep.
+    /// Sleeps until `end`, or until the contents are dropped. With
+    /// `wake_on_event`, an event ends the sleep too, and an earlier event
+    /// prevents it. The mail is unlocked during the sleep.
     fn sleep<'a>(
         &'a self,
         mut mail: MutexGuard<'a, Mail>,
@@ -159,8 +158,8 @@ impl Mailbox {
     ) -> MutexGuard<'a, Mail> {
         loop {
             let remaining = end.saturating_duration_since(Instant::now());
-            let woken = wake_on_event && mail.count > 0;
-            if remaining.is_zero() || woken || mail.stop {
+            let is_woken = wake_on_event && mail.count > 0;
+            if remaining.is_zero() || is_woken || mail.stop {
                 return mail;
             }
             let result = self.bell.wait_timeout(mail, remaining);

@@ -42,7 +42,7 @@ impl MemoryStore {
 }
 
 impl State {
-    /// Adds a transaction, and changes the contents by it.
+    /// Adds a transaction to the history, and applies it to the contents.
     fn add(&mut self, transaction: &StoredTransaction) {
         let info = &transaction.info;
         for change in &transaction.changes {
@@ -115,7 +115,7 @@ impl Store for MemoryStore {
             .iter()
             .rev()
             .map(|transaction| &transaction.info);
-        let infos = infos.filter(|info| before.is_none_or(|before| info.revision < before));
+        let infos = infos.filter(|info| before.is_none_or(|end| info.revision < end));
         Ok(infos.take(limit).cloned().collect())
     }
 

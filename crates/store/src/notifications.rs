@@ -25,9 +25,9 @@ pub(crate) struct Notifications {
 }
 
 impl Notifications {
-    /// Starts notifications into a mailbox, if `notify` is set; no directory is
-    /// watched yet. If the system has none, that is a warning: a rescan finds
-    /// changes too.
+    /// Starts notifications into a mailbox, if `notify` is set. No directory is
+    /// watched yet. A system without notifications is a warning, because
+    /// rescans find changes too.
     pub(crate) fn open(mailbox: &Arc<Mailbox>, notify: bool) -> Self {
         let mut notifications = Self {
             watcher: None,
@@ -51,8 +51,8 @@ impl Notifications {
     }
 
     /// Watches these directories and no others. Returns whether one of them is
-    /// new, so that a change in it may have been missed. One that cannot be
-    /// watched is a warning. Without notifications this does nothing.
+    /// new, so that a change in it may have been missed. A directory that
+    /// cannot be watched is a warning. Does nothing without notifications.
     pub(crate) fn watch_only<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
@@ -63,7 +63,7 @@ impl Notifications {
         self.watched.retain(|path, identity| {
             let is_same = paths.contains(path) && *identity == directory_identity(path);
             if !is_same {
-                // It may be removed, and the watch with it.
+                // Fails for a removed directory, whose watch is gone already.
                 let _ = watcher.unwatch(path);
             }
             is_same
@@ -75,15 +75,15 @@ impl Notifications {
             if self.watched.contains_key(path) {
                 continue;
             }
-            // Taken before the watch: if the directory is replaced in between,
-            // the next call sees that.
+            // The identity is read before the watch starts, so that the next
+            // call sees a directory that was replaced in between.
             let identity = directory_identity(path);
             match watcher.watch(path, RecursiveMode::NonRecursive) {
                 Ok(()) => {
                     self.watched.insert(path.clone(), identity);
                     any_new = true;
                 }
-                // It was just removed; its parent notifies.
+                // The directory was just removed, and its parent notifies.
                 Err(_) if identity.is_none() => {}
                 Err(error) => self.unwatched.push(unwatched(&path.display(), &error)),
             }
@@ -92,8 +92,8 @@ impl Notifications {
     }
 }
 
-/// Records an event of the system in the mailbox, if it may be a change. An
-/// error counts as a change, and so does a loss of events, at an unknown path.
+/// Records an event of the system in the mailbox, if it may be a change. Errors
+/// and lost events count as a change at an unknown path.
 fn add_event(mailbox: &Mailbox, event: notify::Result<Event>) {
     match event {
         Ok(event) if event.need_rescan() => mailbox.add_unknown_change(),
@@ -105,8 +105,8 @@ fn add_event(mailbox: &Mailbox, event: notify::Result<Event>) {
     }
 }
 
-/// Returns what an event says about its file. Only Linux tells when a file is
-/// closed, so elsewhere none counts as open.
+/// Returns what an event means for its file. Only Linux notifies when a file is
+/// closed, so no file counts as open elsewhere.
 fn path_event(event: &Event) -> PathEvent {
     match event.kind {
         EventKind::Modify(ModifyKind::Name(_)) | EventKind::Access(_) | EventKind::Remove(_) => {

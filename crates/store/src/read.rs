@@ -40,22 +40,22 @@ impl Outcome {
     }
 }
 
-/// Reads and decodes the file at a path; `file` is its name in findings.
-/// Returns `None` if the bytes, and those of its attachments, are still the
-/// `known` ones. A file that the system does not let be read has that as its
-/// mistake.
+/// Reads and decodes the file at a path. `file` is its name in findings.
+/// Returns
+/// `None` if its bytes and those of its attachments are still the `known` ones. A
+/// file that cannot be read has that as its mistake.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
     known: Option<&Known>,
     options: &text::Options,
 ) -> Option<Outcome> {
-    let read = try_read(path, file, known, options);
-    read.unwrap_or_else(|error| Some(failed_outcome(file, Fault::of_path(&error))))
+    let outcome = try_read(path, file, known, options);
+    outcome.unwrap_or_else(|error| Some(failed_outcome(file, Fault::of_path(&error))))
 }
 
-/// Decodes a text that is in no file; `name` is its name in findings. Files
-/// that its secrets name are looked for in the current directory.
+/// Decodes a text that is in no file. `name` is its name in findings. Relative
+/// paths in its secrets start from the current directory.
 pub(crate) fn read_text(name: &Arc<str>, text: &[u8], options: &text::Options) -> Outcome {
     let reader = AttachmentReader::new(Path::new(""));
     let form = Form::Text(text::Format::Yaml);
@@ -81,11 +81,11 @@ fn failed_outcome(file: &Arc<str>, fault: Fault) -> Outcome {
 }
 
 /// Hashes a file, and decodes it unless it still has the known hash. A binary
-/// file beyond the limit is not even hashed; a text has a limit of its own,
-/// which decoding checks.
+/// file beyond the limit is not even hashed. A text has a limit of its own,
+/// which the decoder checks.
 ///
 /// # Errors
-/// The system does not let the file be read.
+/// The file cannot be read.
 fn try_read(
     path: &Path,
     file: &Arc<str>,
@@ -94,9 +94,9 @@ fn try_read(
 ) -> io::Result<Option<Outcome>> {
     let mut source = File::open(path)?;
     let len = source.metadata()?.len();
-    let max = options.limits.binary;
-    if len > max && text::is_binary(file) {
-        let fault = Fault::Text(too_long(len, max));
+    let limit = options.limits.binary;
+    if len > limit && text::is_binary(file) {
+        let fault = Fault::Text(too_long(len, limit));
         return Ok(Some(failed_outcome(file, fault)));
     }
 
@@ -124,8 +124,8 @@ fn too_long(len: u64, max: u64) -> text::Problem {
     }
 }
 
-/// Hashes a file a part at a time, from where it stands to its end: it may be
-/// larger than memory.
+/// Hashes a file from its position to its end, a part at a time, because the
+/// file may be larger than memory.
 fn hash(source: &mut File) -> io::Result<u128> {
     let mut hash = XxHash3_128::new();
     let mut part = vec![0; HASHED_BYTES];

@@ -14,11 +14,11 @@ const MOST_THREADS: usize = 4;
 /// A file, and what was read of it before.
 pub(crate) type Job = (FileId, Option<Known>);
 
-/// Reads files, on several threads if there are several files, and returns
-/// their outcomes in any order. That of an unchanged file is `None`.
+/// Reads files, on several threads if there are several files. Returns their
+/// outcomes in any order, with `None` for an unchanged file.
 ///
 /// # Panics
-/// If a thread panics; its panic goes on here.
+/// If a thread panics. Its panic goes on here.
 pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, Option<Outcome>)> {
     let read_one = |(id, known): &Job| {
         let outcome = read(&id.path, &id.name, known.as_ref(), options);
@@ -31,8 +31,8 @@ pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, 
         return jobs.iter().map(read_one).collect();
     }
 
-    // A thread takes the next job when it is done with one, so a large file
-    // holds up one thread only.
+    // Each thread takes the next job when it has finished one, so that a large
+    // file occupies only one thread.
     let next_index = AtomicUsize::new(0);
     let read_jobs = || {
         let next_job = || jobs.get(next_index.fetch_add(1, Ordering::Relaxed));

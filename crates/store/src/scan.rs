@@ -116,9 +116,9 @@ impl Places {
         self.above.insert(absolute(dir));
     }
 
-    /// Adds the directories of attachments, and of the links on their way. The
-    /// system knows one watch of a directory, whatever paths lead to it: one
-    /// that is watched by another path notifies by that path.
+    /// Adds the directories of attachments, and of the links on their way. A
+    /// system watches a directory only once, whatever paths lead to it: a
+    /// directory that is watched by another path notifies by that path.
     pub(crate) fn add_attachments<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) {
         let mut links = Links::default();
         paths.for_each(|path| links.add(path));
@@ -132,7 +132,7 @@ impl Places {
         let watched: HashMap<_, _> = self.all().filter_map(with_identity).collect();
         for dir in directories {
             match known_identity(dir).and_then(|identity| watched.get(&identity)) {
-                Some(other) => drop(self.within.insert(other.clone())),
+                Some(watched_path) => drop(self.within.insert(watched_path.clone())),
                 None => drop(self.attached_in.insert(dir.to_owned())),
             }
         }
@@ -144,10 +144,10 @@ impl Places {
         configured.chain(&self.attached_in)
     }
 
-    /// Returns whether a change at this path can concern a file. It can if the
-    /// path is a directory with files or lies in one, or if a configured path,
-    /// of `roots`, or an attachment, or a link to one, is the path or lies
-    /// below it.
+    /// Checks whether a change at this path can concern a file. It can if the
+    /// path is a directory with files or lies in one, or if a configured path
+    /// of `roots`, an attachment, or a link to one is the path or lies below
+    /// it.
     pub(crate) fn concerns_file(&self, path: &Path, roots: &[PathBuf]) -> bool {
         let has_files = |dir: &Path| self.within.contains(dir);
         let leads_to = |root: &PathBuf| absolute(root).starts_with(path);
@@ -173,9 +173,9 @@ pub(crate) struct Scan {
     seen: HashSet<PathBuf>,
 }
 
-/// Scans all configured paths, each a file or a directory. One that does not
-/// exist or cannot be read is among the failures; the others are scanned all
-/// the same.
+/// Scans all configured paths, each a file or a directory. A path that does not
+/// exist or cannot be read is a failure, and the others are scanned all the
+/// same.
 pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     let mut scan = Scan::default();
     for (root, path) in roots.iter().enumerate() {
@@ -201,16 +201,16 @@ pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     scan
 }
 
-/// Finds the files below some paths, each a file or a directory: in a directory
-/// those that [`Files`](crate::Files) would read, in the order of the paths, then
-/// by name.
+/// Finds the files at some paths. Of a directory, these are the files that
+/// [`Files`](crate::Files) would read. The order is that of the paths, then by
+/// name.
 ///
 /// # Errors
 /// Paths that do not exist or cannot be read.
 pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Finding>> {
     let Scan { files, failed, .. } = scan(paths);
     if failed.is_empty() {
-        return Ok(files.into_iter().map(|found| found.path).collect());
+        return Ok(files.into_iter().map(|file| file.path).collect());
     }
     let findings = failed.into_iter().map(|(path, fault)| {
         let name = path.display().to_string().into();
@@ -224,16 +224,16 @@ impl Scan {
         self.failed.push((path.to_owned(), Fault::of_path(error)));
     }
 
-    /// Adds the files in a directory, and in those below it. A directory that
-    /// was reached before, or is too deep, is left out; one that cannot be
-    /// listed is a failure. `root` is the index of the configured path, and
-    /// `depth` the number of directories from there.
+    /// Adds the files in a directory and below it. A directory that was reached
+    /// before or is too deep is left out, and one that cannot be listed is a
+    /// failure. `root` is the index of the configured path, and `depth` the
+    /// number of directories from there.
     fn add_directory(&mut self, root: usize, path: &Path, depth: usize) {
-        let listed = real_path(path).and_then(|real| Ok((real, list_visible(path)?)));
-        let (real, paths) = match listed {
-            Ok(listed) => listed,
-            // A path below that was just removed is ignored; a configured one
-            // is reported.
+        let outcome = real_path(path).and_then(|real| Ok((real, list_visible(path)?)));
+        let (real, paths) = match outcome {
+            Ok(listing) => listing,
+            // A directory that was just removed is ignored, unless it is a
+            // configured path.
             Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
             Err(error) => return self.add_failure(path, &error),
         };
@@ -260,11 +260,11 @@ impl Scan {
     }
 
     /// Adds a file, unless it was reached before. The first file beyond
-    /// [`MAX_FILES`] is a failure; those after it are ignored.
+    /// [`MAX_FILES`] is a failure, and later ones are ignored.
     fn add_file(&mut self, root: usize, path: PathBuf, meta: &Metadata) {
         if self.files.len() >= MAX_FILES {
             let fault = Fault::TooManyFiles { max: MAX_FILES };
-            let is_reported = self.failed.iter().any(|(_, other)| *other == fault);
+            let is_reported = self.failed.iter().any(|(_, reported)| *reported == fault);
             if !is_reported {
                 self.failed.push((path, fault));
             }
@@ -272,7 +272,7 @@ impl Scan {
         }
 
         let real = real_path(&path).unwrap_or_else(|_| absolute(&path));
-        // The target of a link is changed in its own directory.
+        // A change of a link's target is an event of the target's directory.
         if let Some(dir) = real.parent() {
             self.places.add_within(dir);
         }
@@ -324,16 +324,19 @@ fn has_extension(path: &Path) -> bool {
     extensions.any(|extensions| extension.eq_ignore_ascii_case(extensions))
 }
 
-/// Finds the nearest existing directory above a path: there the path, or one
-/// that leads to it, will appear. Of a relative path it may be the current
-/// directory.
+/// Returns the nearest existing directory above a path: the directory in which
+/// the path, or one that leads to it, will appear. For a relative path this may
+/// be the current directory.
 fn existing_parent(path: &Path) -> PathBuf {
     let current = Path::new(".");
     let ancestors = path.ancestors().skip(1);
     // The last ancestor of a relative path is empty.
-    let mut ancestors = ancestors.map(|dir| match dir.as_os_str().is_empty() {
-        true => current,
-        false => dir,
+    let mut ancestors = ancestors.map(|dir| {
+        if dir.as_os_str().is_empty() {
+            current
+        } else {
+            dir
+        }
     });
     let existing = ancestors.find(|dir| dir.is_dir());
     existing.unwrap_or(current).to_owned()

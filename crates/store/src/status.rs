@@ -111,8 +111,8 @@ impl Files {
     }
 
     /// Returns the status of all files, and of paths that could not be scanned.
-    /// Whether directories can be watched is not known here, and not in
-    /// `unwatched`.
+    /// Only the watcher knows the directories that it cannot watch, so `unwatched`
+    /// has none of them.
     pub(crate) fn status(&self) -> FilesStatus {
         let files = self
             .files
@@ -136,7 +136,7 @@ impl Files {
     }
 
     /// Returns the status of one file. A file that was neither good nor bad so
-    /// far is in its state since now.
+    /// far has the present time as the start of its state.
     fn file_status(&self, id: &FileId, file: &File) -> FileStatus {
         FileStatus {
             path: Arc::clone(&id.name),

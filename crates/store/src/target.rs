@@ -27,7 +27,7 @@ impl Target {
     ) -> Settlement<Applied> {
         match self {
             Self::Set(set) => set.settle(proposal, |_| Ok(Applied::default())),
-            Self::Server(writer) => writer.settle(&author(files), proposal),
+            Self::Server(writer) => writer.settle(&describe_author(files), proposal),
         }
     }
 
@@ -37,7 +37,7 @@ impl Target {
     /// The server refuses one; none is applied then.
     pub(crate) fn apply_first(&mut self, files: &[&Arc<str>]) -> Result<(), ApplyError> {
         if let Self::Server(writer) = self {
-            writer.apply_held(&author(files), ORIGIN)?;
+            writer.apply_held(&describe_author(files), ORIGIN)?;
         }
         Ok(())
     }
@@ -58,13 +58,13 @@ impl Target {
     }
 }
 
-/// Names files as the author of a change: all of a few; of many, the first
-/// [`MOST_NAMED`] and the number of the others.
-fn author(files: &[&Arc<str>]) -> String {
+/// Returns the names of files as the author of a change: the first
+/// [`MOST_NAMED`], and the number of the others.
+fn describe_author(files: &[&Arc<str>]) -> String {
     let names = files.iter().take(MOST_NAMED).map(|name| &***name);
     let names: Vec<&str> = names.collect();
     match files.len() - names.len() {
         0 => names.join(", "),
-        others => format!("{} and {others} more", names.join(", ")),
+        other_count => format!("{} and {other_count} more", names.join(", ")),
     }
 }

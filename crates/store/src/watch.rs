@@ -34,7 +34,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Begins to watch files; nothing is read yet.
+    /// Returns the watch of files. Nothing is read yet.
     pub(crate) fn new(
         files: Files,
         mailbox: Arc<Mailbox>,
@@ -50,7 +50,7 @@ impl Watching {
     }
 
     /// Settles the files in the server of `writer` at the start and at each
-    /// event of the file system, until the
+    /// event of the file system. Returns when the
     /// [`FileContents`](crate::FileContents) of these files are dropped, which
     /// closes the mailbox.
     pub(crate) fn run(mut self, writer: Writer) {
@@ -70,7 +70,7 @@ impl Watching {
     }
 
     /// Waits for events of which one may concern a file, or for the deadline.
-    /// Events that concern none are dropped.
+    /// Other events are dropped.
     fn wait_for_change(&self, deadline: Instant) -> Result<Mail, Stopped> {
         let Files { options, roots, .. } = &self.files;
         loop {
@@ -86,10 +86,10 @@ impl Watching {
         }
     }
 
-    /// Scans and reads the files, watches their directories, and settles what
-    /// changed. Those at `touched` are read even if they look the same; on the
-    /// last try, nothing is put off. Returns how soon files should be looked at
-    /// again, if something was put off.
+    /// Scans and reads the files, watches their directories, and settles the
+    /// changes. Files at `touched` are read even if they look unchanged. On the
+    /// last try nothing is put off. Returns when to read files again, if
+    /// something was put off.
     fn refresh(&mut self, touched: &Touched, last_try: bool) -> Option<Duration> {
         let mailbox = &self.mailbox;
         let notifications = &mut self.notifications;
@@ -103,8 +103,8 @@ impl Watching {
                 scanned
             };
             let mut scanned = scan_all();
-            // A change in a directory before it was watched is seen by another
-            // scan.
+            // Another scan sees changes in a directory that were made before
+            // its watch started.
             for _ in 0..MOST_RESCANS {
                 let any_new = notifications.watch_only(scanned.places.all());
                 if !any_new {
@@ -120,18 +120,18 @@ impl Watching {
     }
 
     /// Publishes the status of all files, with the directories that cannot be
-    /// watched. A status that did not change wakes nobody.
+    /// watched. An unchanged status wakes no reader.
     fn publish(&self) {
         let mut status = self.files.status();
         status
             .unwatched
             .extend(self.notifications.unwatched.iter().cloned());
         self.report.send_if_modified(|published| {
-            let changed = **published != status;
-            if changed {
+            let is_changed = **published != status;
+            if is_changed {
                 *published = Arc::new(status);
             }
-            changed
+            is_changed
         });
     }
 }

@@ -52,8 +52,8 @@ struct Shared {
 }
 
 impl Health {
-    /// A server that is not ready. `services` are the names that a client can
-    /// check; the empty name, which stands for the server, is always one.
+    /// Returns a server that is not ready. `services` are the names that a
+    /// client can check, beside the empty name, which stands for the server.
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let named = services.into_iter().map(Into::into);
@@ -112,20 +112,20 @@ fn response_with(status: ServingStatus) -> HealthCheckResponse {
 impl health_server::Health for Health {
     type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
 
-    /// Returns the status of a service; an error if the server has no service
-    /// of that name.
+    /// Returns the status of a service. A service that the server does not have
+    /// is an error.
     async fn check(
         &self,
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
-        match self.knows(&request.get_ref().service) {
-            true => Ok(Response::new(readiness_response(self.is_ready()))),
-            false => Err(Status::not_found("this server has no such service")),
+        if !self.knows(&request.get_ref().service) {
+            return Err(Status::not_found("this server has no such service"));
         }
+        Ok(Response::new(readiness_response(self.is_ready())))
     }
 
-    /// Sends the status of a service, and again when it changes. A service that
-    /// the server does not have is sent as unknown, once.
+    /// Sends the status of a service, and again at every change. A service that
+    /// the server does not have is reported as unknown, once.
     async fn watch(
         &self,
         request: Request<HealthCheckRequest>,
@@ -169,7 +169,8 @@ where
         Poll::Ready(Ok(()))
     }
 
-    /// Passes all calls on to the generated service but those of `List`.
+    /// Passes all calls but `List` on to the generated service, which lacks
+    /// `List`.
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         if request.uri().path() != LIST {
             return self.generated.call(request);

@@ -105,7 +105,7 @@ pub(crate) fn service_names() -> impl Iterator<Item = String> {
         .map(|row| format!("envoy.service.{}", row.service))
 }
 
-/// Returns the form of the stream that a path opens; `None` if it opens none.
+/// Returns the form of the stream that a path opens; `None` for any other path.
 #[cfg(feature = "server")]
 pub(crate) fn stream_of_path(path: &str) -> Option<StreamForm> {
     let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
@@ -124,7 +124,7 @@ pub(crate) fn stream_of_path(path: &str) -> Option<StreamForm> {
 }
 
 /// Returns the path of a stream's method: of the only type of the stream, or of
-/// the aggregated service; `None` if there is no such method.
+/// the aggregated service. Returns `None` if there is no such method.
 #[cfg(feature = "client")]
 pub(crate) fn path_of_stream(mode: Mode, only: Option<&TypeUrl>) -> Option<String> {
     let only = only.map(TypeUrl::as_str);

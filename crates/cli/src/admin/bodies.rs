@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trunkline::Limit;
-use trunkline::questions::{ArriveError, BodyLimits, arrive};
+use trunkline::questions::{ArriveError, BodyLimits, read_body};
 
 use super::Admin;
 use super::error::Refusal;
@@ -79,7 +79,7 @@ pub(super) async fn read(
         held: None,
         bytes: 0,
     };
-    let arrived = arrive(body, BodyLimits::of(max), |bytes| room.grow(bytes)).await;
+    let arrived = read_body(body, BodyLimits::of(max), |bytes| room.grow(bytes)).await;
     match arrived {
         Ok(bytes) => Ok(Arrived { bytes, _room: room }),
         Err(error) => Err(refuse(admin, error)),

@@ -14,20 +14,20 @@ const FIXED_64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// Copies the body of a virtual host with this name and only these domains, in
-/// place of its own.
+/// Returns the body of a virtual host with this name and these domains in place
+/// of its own.
 pub(crate) fn rewrite_body<'a>(
     body: &[u8],
     name: &str,
     domains: impl Iterator<Item = &'a str>,
 ) -> Bytes {
-    let mut new = BytesMut::with_capacity(body.len() + name.len() + 16);
-    put_text(&mut new, NAME, name);
+    let mut rewritten = BytesMut::with_capacity(body.len() + name.len() + 16);
+    put_text(&mut rewritten, NAME, name);
     for domain in domains {
-        put_text(&mut new, DOMAINS, domain);
+        put_text(&mut rewritten, DOMAINS, domain);
     }
-    put_other_fields(&mut new, body);
-    new.freeze()
+    put_other_fields(&mut rewritten, body);
+    rewritten.freeze()
 }
 
 /// Appends a field of text.
@@ -47,9 +47,9 @@ pub(crate) fn put_varint(buffer: &mut BytesMut, mut value: u64) {
     buffer.put_u8(value as u8);
 }
 
-/// Copies all fields but the name and the domains. Fields after one that cannot
-/// be read are left out: the body was decoded as a virtual host before, or its
-/// domains would not be known.
+/// Copies all fields but the name and the domains. Stops at a malformed field,
+/// which the caller has excluded: the body was decoded before, or its domains
+/// would not be known.
 fn put_other_fields(buffer: &mut BytesMut, body: &[u8]) {
     let mut unread = body;
     while let Some((field, end)) = next_field(unread) {
@@ -60,12 +60,13 @@ fn put_other_fields(buffer: &mut BytesMut, body: &[u8]) {
     }
 }
 
-/// Reads the first field of a message. Returns its number, and the offset of
-/// its end; `None` at the end, or if it cannot be read.
+/// Parses the first field of a message. Returns its number and the offset of
+/// its end. Returns `None` at the end of the message, or if the field is
+/// malformed.
 fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut unread = bytes;
     let tag = read_varint(&mut unread)?;
-    // The bytes that follow the tag, and a number that was read already.
+    // A varint is read here to its end, so that no bytes of it remain.
     let length = match tag & 7 {
         VARINT => {
             read_varint(&mut unread)?;
@@ -82,8 +83,9 @@ fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((tag >> 3, end))
 }
 
-/// Reads a number in protobuf's variable length, and moves `bytes` behind it.
-/// `None` if the bytes end before the number, or it has more than 64 bits.
+/// Parses a number in protobuf's variable length, and moves `bytes` behind it.
+/// Returns `None` if the bytes end before the number, or if it has more than 64
+/// bits.
 fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

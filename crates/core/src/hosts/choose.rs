@@ -11,9 +11,9 @@ enum Match {
     Exact,
 }
 
-/// Chooses the virtual host for a host, by Envoy's precedence: an exact domain,
-/// the longest suffix, the longest prefix, `*`. Of two that match as well, the
-/// first.
+/// Returns the virtual host for a host by Envoy's precedence: an exact domain,
+/// the longest suffix, the longest prefix, `*`. The first of two that match
+/// equally well wins. Returns `None` if no domain matches.
 pub fn choose<'a, V, D>(host: &str, virtual_hosts: impl IntoIterator<Item = (V, D)>) -> Option<V>
 where
     D: IntoIterator<Item = &'a str>,
@@ -22,17 +22,22 @@ where
     let mut best: Option<(Match, V)> = None;
     for (virtual_host, domains) in virtual_hosts {
         let matches = domains.into_iter().filter_map(|text| match_of(text, &host));
-        if let Some(match_) = matches.max()
-            && best.as_ref().is_none_or(|(best, _)| match_ > *best)
+        let Some(best_match) = matches.max() else {
+            continue;
+        };
+        // Only a better match wins, so that the first of equal ones stays.
+        if best
+            .as_ref()
+            .is_none_or(|(previous, _)| best_match > *previous)
         {
-            best = Some((match_, virtual_host));
+            best = Some((best_match, virtual_host));
         }
     }
     best.map(|(_, virtual_host)| virtual_host)
 }
 
 /// Returns how a domain matches a host, which is in lower case; `None` if it
-/// does not.
+/// does not match.
 fn match_of(text: &str, host: &str) -> Option<Match> {
     let text = text.to_lowercase();
     let domain = Domain::of(&text);

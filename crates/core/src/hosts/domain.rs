@@ -17,8 +17,8 @@ pub enum Domain<'a> {
 }
 
 impl<'a> Domain<'a> {
-    /// Reads a domain, which may be any text. One with `*` at both ends is a
-    /// suffix.
+    /// Parses a domain, which may be any text. A text with `*` at both ends is
+    /// a suffix.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         if text == "*" {
@@ -75,14 +75,19 @@ impl fmt::Display for Domain<'_> {
 pub struct Domains(Box<str>);
 
 impl Domains {
-    /// Makes a list of domains, in the author's order and in lower case.
+    /// Returns a list of domains, in the author's order and in lower case.
     pub fn new(domains: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut text = String::new();
         for domain in domains {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.extend(domain.as_ref().chars().map(|c| c.to_ascii_lowercase()));
+            text.extend(
+                domain
+                    .as_ref()
+                    .chars()
+                    .map(|char| char.to_ascii_lowercase()),
+            );
         }
         Self(text.into())
     }

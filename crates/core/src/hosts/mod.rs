@@ -41,7 +41,8 @@ pub(crate) fn strip_port(host: &str) -> &str {
         return host;
     };
     let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
-    // Without brackets, more than one colon is an address without a port.
+    // Without brackets, a text with several colons is an IPv6 address without a
+    // port.
     let is_bare_address = address.contains(':') && !address.ends_with(']');
     if is_number && !is_bare_address {
         address

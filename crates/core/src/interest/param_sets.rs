@@ -22,13 +22,14 @@ pub(super) enum ParamSets {
 impl ParamSets {
     /// Makes the sets of a first subscription with these parameters.
     pub(super) fn of(params: Params) -> Self {
-        match params.is_empty() {
-            true => Self::Plain,
-            false => Self::Located(Box::new(BTreeSet::from([params]))),
+        if params.is_empty() {
+            Self::Plain
+        } else {
+            Self::Located(Box::new(BTreeSet::from([params])))
         }
     }
 
-    /// Adds a set. Returns whether it is new.
+    /// Adds a set of parameters. Returns whether it is new.
     pub(super) fn insert(&mut self, params: Params) -> bool {
         match self {
             Self::Plain if params.is_empty() => false,
@@ -41,7 +42,7 @@ impl ParamSets {
         }
     }
 
-    /// Returns the sets without this one; `None` if there are no others.
+    /// Returns the sets without this one; `None` if no set remains.
     pub(super) fn without(self, params: &Params) -> Option<Self> {
         let Self::Located(mut sets) = self else {
             return None;
@@ -63,7 +64,7 @@ impl ParamSets {
         }
     }
 
-    /// The sets in order.
+    /// Returns the sets in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Params> {
         let (plain_set, located_sets) = match self {
             Self::Plain => (Some(Params::none()), None),

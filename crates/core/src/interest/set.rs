@@ -47,11 +47,11 @@ impl Interest {
         }
     }
 
-    /// Removes a subscription. Returns whether it was there.
+    /// Removes a subscription. Returns whether there was one.
     pub(crate) fn remove(&mut self, subscription: &Subscription) -> bool {
         let Subscription { selector, params } = subscription;
-        let is_there = self.has(subscription);
-        if is_there {
+        let is_subscribed = self.has(subscription);
+        if is_subscribed {
             match selector {
                 Selector::Wildcard => {
                     let sets = self.wildcard.take();
@@ -61,7 +61,7 @@ impl Interest {
                 Selector::Name(name) => remove(&mut self.names, name, params),
             }
         }
-        is_there
+        is_subscribed
     }
 
     /// Returns whether this very subscription is in the set.
@@ -202,9 +202,9 @@ impl Interest {
 /// Adds a set of parameters to those of a key. Returns whether it is new.
 fn insert<K: Ord>(map: &mut BTreeMap<K, ParamSets>, key: K, params: Params) -> bool {
     match map.entry(key) {
-        Entry::Occupied(mut sets) => sets.get_mut().insert(params),
-        Entry::Vacant(vacant) => {
-            vacant.insert(ParamSets::of(params));
+        Entry::Occupied(mut entry) => entry.get_mut().insert(params),
+        Entry::Vacant(entry) => {
+            entry.insert(ParamSets::of(params));
             true
         }
     }

@@ -46,9 +46,9 @@ impl Wildcard {
         matches!(self, Self::Legacy | Self::Explicit)
     }
 
-    /// Returns the state after a SotW request, which lists all selectors: `*`,
-    /// others, or none. An empty list is a wildcard if the stream never listed
-    /// anything, and the type has a `legacy` wildcard (S18, S19).
+    /// Returns the state after a SotW request, whose list has `*`, other
+    /// selectors, or nothing. An empty list is a wildcard if the stream never
+    /// listed anything, and the type has a `legacy` wildcard (S18, S19).
     #[must_use]
     pub(crate) fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
         if lists_star {

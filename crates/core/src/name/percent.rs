@@ -17,8 +17,8 @@ pub(super) const ID: &[u8] = b"%:?#[]";
 /// Characters that end a context parameter's key or value.
 pub(super) const CONTEXT: &[u8] = b"%#[]&=";
 
-/// Appends `text` to `output`, with the bytes that are `reserved`, `~`, or not
-/// printable ASCII encoded.
+/// Appends `text` to `output`. Bytes that are `reserved`, `~`, or no printable
+/// ASCII are percent-encoded.
 pub(super) fn encode_into(output: &mut String, text: &str, reserved: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -33,8 +33,9 @@ pub(super) fn encode_into(output: &mut String, text: &str, reserved: &[u8]) {
     }
 }
 
-/// Decodes `text`, which is not copied if it has no escape. Fails at a `%`
-/// without two digits, or if the result is not UTF-8; `offset` is that of
+/// Decodes percent-encoded bytes. A text without any is not copied. A `%`
+/// without two digits is an error, and so is a result that is not UTF-8.
+/// `offset` is that of
 /// `text` in the whole name, for the error.
 pub(super) fn decode(text: &str, offset: usize) -> Result<Cow<'_, str>, NameError> {
     if !text.contains('%') {

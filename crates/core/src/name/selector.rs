@@ -16,10 +16,10 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// Reads an entry as the client wrote it. Names are opaque, so any text is
+    /// Parses an entry as the client wrote it. Names are opaque, so any text is
     /// one, unless it is empty (S27) or longer than `max_bytes`. The canonical
-    /// spelling may be up to three times as long, where it encodes characters
-    /// that the client did not.
+    /// spelling may be up to three times as long, because it encodes characters
+    /// that the client did not encode.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Selector {
             return Ok(Self::Wildcard);
         }
         let Ok(name) = XdstpName::parse(text) else {
-            // Opaque, or malformed: then no resource ever has this name.
+            // Opaque, or malformed. No resource ever has a malformed name.
             return Ok(Self::Name(Name::opaque(text)));
         };
         Ok(match Glob::from_xdstp(&name) {

@@ -34,8 +34,8 @@ pub struct XdstpName {
 }
 
 impl XdstpName {
-    /// Makes a name of these decoded parts; the last of two equal keys counts
-    /// (C11).
+    /// Returns the name with these decoded parts. The last of two equal keys
+    /// counts (C11).
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl XdstpName {
         })
     }
 
-    /// Reads any spelling of a structured name.
+    /// Parses any spelling of a structured name.
     ///
     /// ```
     /// use trunkline_core::name::XdstpName;
@@ -84,7 +84,7 @@ impl XdstpName {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the text, and where.
+    /// The error has what is wrong with the text, and where.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let remainder = text.strip_prefix(SCHEME).ok_or(NameError::NotXdstp)?;
         if let Some(offset) = text.find('#') {
@@ -150,8 +150,8 @@ impl fmt::Display for XdstpName {
         text.push_str(&self.resource_type);
         text.push('/');
         percent::encode_into(&mut text, &self.id, ID);
-        for (nth, (key, value)) in self.context.iter().enumerate() {
-            text.push(if nth == 0 { '?' } else { '&' });
+        for (index, (key, value)) in self.context.iter().enumerate() {
+            text.push(if index == 0 { '?' } else { '&' });
             percent::encode_into(&mut text, key, CONTEXT);
             text.push('=');
             percent::encode_into(&mut text, value, CONTEXT);
@@ -160,8 +160,8 @@ impl fmt::Display for XdstpName {
     }
 }
 
-/// Checks that a type is not empty and has no wrong character; `offset` is its
-/// place in the whole name, for the error.
+/// Checks that a type is not empty and has no forbidden character. `offset` is
+/// its offset in the whole name, for the error.
 fn check_type(resource_type: &str, offset: usize) -> Result<(), NameError> {
     if resource_type.is_empty() {
         return Err(NameError::NoResourceType);
@@ -173,9 +173,9 @@ fn check_type(resource_type: &str, offset: usize) -> Result<(), NameError> {
     }
 }
 
-/// Reads context parameters, which follow the `?`, and sorts them. An empty
-/// parameter is ignored, and one without a key is an error; `offset` is that
-/// of `query` in the whole name, for the error.
+/// Parses context parameters, which follow the `?`, and sorts them. An empty
+/// parameter is ignored, and one without a key is an error. `offset` is that of
+/// `query` in the whole name, for the error.
 fn parse_context(query: &str, mut offset: usize) -> Result<Vec<(String, String)>, NameError> {
     let mut context = Vec::new();
     for param in query.split('&') {
@@ -194,8 +194,8 @@ fn parse_context(query: &str, mut offset: usize) -> Result<Vec<(String, String)>
     Ok(sort_context(context))
 }
 
-/// Sorts parameters by the encoded key with its `=`, as Envoy does, and keeps
-/// the last of those with one key (C11).
+/// Sorts parameters by the encoded key with its `=`, as Envoy does. Only the
+/// last of several parameters with one key is kept (C11).
 fn sort_context(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
     context.sort_by_cached_key(|(key, _)| {
         let mut encoded = String::new();

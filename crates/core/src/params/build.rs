@@ -13,8 +13,8 @@ use super::diagram::{Branches, Budget, Diagram, Id, pair_branches};
 use super::expr::{Expr, ExprNode};
 use super::{ConstraintError, Constraints, Keys};
 
-/// Builds the diagram of an expression. Fails if it tests too many keys, or is
-/// too complex.
+/// Builds the diagram of an expression. Returns an error if it tests too many
+/// keys, or is too complex.
 pub(super) fn build_diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
     let mut words = Words::default();
     words.collect(expr);
@@ -113,8 +113,8 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// Builds the node of an expression, or of its negation, and returns its
-    /// id, or that of an answer. Recurses as deep as the expression, which is
-    /// bounded.
+    /// id, or that of an answer. The recursion is as deep as the expression,
+    /// whose depth is limited.
     fn build(&mut self, expr: &Expr, negated: bool) -> Result<Id, ConstraintError> {
         let holds = if negated { Id::NO } else { Id::YES };
         let fails = if negated { Id::YES } else { Id::NO };
@@ -151,9 +151,9 @@ impl Builder<'_> {
         Ok(round.first().copied().unwrap_or(op.neutral()))
     }
 
-    /// Combines two targets, once for each pair, and returns the id of the
-    /// result. Recurses once for each key at most. Fails when the budget is
-    /// spent.
+    /// Combines two targets and returns the id of the result, which is cached
+    /// for each pair. Recurses at most once for each key. Returns an error when
+    /// the budget is spent.
     fn combine(&mut self, op: Op, left: Id, right: Id) -> Result<Id, ConstraintError> {
         if left == op.neutral() || left == right {
             return Ok(right);
@@ -161,9 +161,11 @@ impl Builder<'_> {
         if right == op.neutral() {
             return Ok(left);
         }
+
         let (Some(left_node), Some(right_node)) = (self.branches(left), self.branches(right))
         else {
-            return Ok(op.decisive()); // the only answer that is left
+            // One side is an answer, and the neutral one was handled above.
+            return Ok(op.decisive());
         };
 
         let pair = (op, left.min(right), left.max(right));
@@ -175,7 +177,7 @@ impl Builder<'_> {
         Ok(id)
     }
 
-    /// Combines two nodes branch by branch, for the first key that either
+    /// Combines two nodes branch by branch, for the first key that either node
     /// tests.
     fn combine_nodes(
         &mut self,
@@ -204,8 +206,8 @@ impl Builder<'_> {
         id.index().map(|index| Rc::clone(&self.nodes[index]))
     }
 
-    /// Returns the one node with these branches, which is added if need be. If
-    /// all branches have one target, no node is needed, and that is returned.
+    /// Returns the node with these branches, and adds it if it is new. If all
+    /// branches have one target, that target is returned instead of a node.
     fn intern_node(&mut self, key: u32, mut values: Vec<(u32, Id)>, other: Id, absent: Id) -> Id {
         values.retain(|&(_, child)| child != other);
         if values.is_empty() && other == absent {
@@ -218,9 +220,9 @@ impl Builder<'_> {
             other,
             absent,
         });
-        let next = Id::of_node(self.nodes.len());
-        let id = *self.node_ids.entry(Rc::clone(&node)).or_insert(next);
-        if id == next {
+        let next_id = Id::of_node(self.nodes.len());
+        let id = *self.node_ids.entry(Rc::clone(&node)).or_insert(next_id);
+        if id == next_id {
             self.nodes.push(node);
         }
         id
@@ -235,8 +237,8 @@ struct KeyBranches<'a> {
 }
 
 impl<'a> KeyBranches<'a> {
-    /// Returns the branches of a node for a key. A node that tests a later key
-    /// leads to itself, whatever this key is.
+    /// Returns the branches of a node for a key. All branches of a node that
+    /// tests a later key lead to that node.
     fn new(key: u32, id: Id, node: &'a Branches) -> Self {
         if node.key != key {
             return Self {
@@ -253,8 +255,8 @@ impl<'a> KeyBranches<'a> {
     }
 }
 
-/// Makes the diagram of the nodes that the root reaches, numbered in the order
-/// of the walk, and of the keys and values that occur in them.
+/// Returns the diagram of the nodes that the root reaches, numbered in the
+/// order of the walk, with the keys and values that occur in them.
 fn keep_reached(words: &Words<'_>, all_nodes: &[Rc<Branches>], root: Id) -> Diagram {
     let mut walk = Renumbering {
         all_nodes,
@@ -302,8 +304,9 @@ struct Renumbering<'a> {
 }
 
 impl Renumbering<'_> {
-    /// Copies a node after those that it leads to, once. Returns its new id;
-    /// the id of an answer does not change. Recurses at most once for each key.
+    /// Copies a node after the nodes that it leads to, and returns its new id.
+    /// A node that was copied before is not copied again, and the id of an
+    /// answer does not change. Recurses at most once for each key.
     fn keep(&mut self, id: Id) -> Id {
         let Some(index) = id.index() else {
             return id;

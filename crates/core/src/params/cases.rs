@@ -98,14 +98,14 @@ impl Constraints {
     }
 }
 
-/// Writes the first ten conditions, and how many more there are.
+/// Joins the first ten conditions, and the number of the others.
 fn list_first(conditions: &[String]) -> String {
     const MOST: usize = 10;
-    let first = conditions.iter().take(MOST).map(String::as_str);
-    let first = first.collect::<Vec<_>>().join("; ");
+    let first_conditions = conditions.iter().take(MOST).map(String::as_str);
+    let text = first_conditions.collect::<Vec<_>>().join("; ");
     match conditions.len().saturating_sub(MOST) {
-        0 => first,
-        rest_count => format!("{first}; and {rest_count} more"),
+        0 => text,
+        remaining_count => format!("{text}; and {remaining_count} more"),
     }
 }
 

@@ -45,12 +45,12 @@ impl Constraints {
     /// Bytes of its keys and values, each as often as it is written.
     pub(crate) const MAX_BYTES: usize = 1 << 16;
 
-    /// Makes the constraint that an expression means.
+    /// Returns the constraint of an expression.
     ///
     /// # Errors
     ///
-    /// When a limit is exceeded. If not the expression itself exceeds it but
-    /// its canonical form, the error is [`ConstraintError::TooComplex`].
+    /// When a limit is exceeded. An expression whose canonical form alone
+    /// exceeds a limit gives [`ConstraintError::TooComplex`].
     pub fn new(expr: &Expr) -> Result<Self, ConstraintError> {
         let diagram = build_checked(expr)?;
         let limit = MAX_BRANCHES;

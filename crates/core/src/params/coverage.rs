@@ -61,7 +61,8 @@ impl Constraints {
     {
         let served = Self::any(variants.iter().copied())?;
         let mut unserved_values = Vec::new();
-        // Mostly every client is served, and then no key is checked.
+        // Variants that serve every client test no key, which is the usual
+        // case.
         for key in served.keys().iter() {
             for value in known(key).into_iter().take(Self::MAX_KNOWN) {
                 if !served.serves(key, value)? {

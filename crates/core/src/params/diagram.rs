@@ -107,8 +107,8 @@ impl Diagram {
         &self.values[index as usize]
     }
 
-    /// Returns whether a client with these parameters matches: follows one
-    /// branch for each tested key.
+    /// Checks whether a client with these parameters matches, by one branch for
+    /// each tested key.
     pub(super) fn matches(&self, params: &Params) -> bool {
         let mut target = self.root;
         while let Some(node) = self.node(target) {
@@ -121,8 +121,8 @@ impl Diagram {
     }
 }
 
-/// Pairs the branches of two nodes that test the same key: for each value that
-/// either lists, in order, the targets in both. Each node is given as its
+/// Returns, for each value that either of two nodes with one key lists, the
+/// targets of the value in both, in the order of values. A node is given as its
 /// values with their targets, and the target of all other values.
 pub(super) fn pair_branches<V: Ord + Copy>(
     (left, left_other): (&[(V, Id)], Id),
@@ -131,16 +131,16 @@ pub(super) fn pair_branches<V: Ord + Copy>(
     let mut pairs = Vec::with_capacity(left.len() + right.len());
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     loop {
-        let next = match (left.peek(), right.peek()) {
+        let next_value = match (left.peek(), right.peek()) {
             (None, None) => return pairs,
             (Some(&&(value, _)), None) | (None, Some(&&(value, _))) => value,
             (Some(&&(next_left, _)), Some(&&(next_right, _))) => next_left.min(next_right),
         };
 
-        let left_branch = left.next_if(|(value, _)| *value == next);
-        let right_branch = right.next_if(|(value, _)| *value == next);
+        let left_branch = left.next_if(|(value, _)| *value == next_value);
+        let right_branch = right.next_if(|(value, _)| *value == next_value);
         pairs.push((
-            next,
+            next_value,
             left_branch.map_or(left_other, |&(_, child)| child),
             right_branch.map_or(right_other, |&(_, child)| child),
         ));

@@ -124,8 +124,9 @@ impl Expr {
         }
     }
 
-    /// Returns the only member of a list. A list of none or several becomes one
-    /// expression by `make`, which is [`Self::and`] or [`Self::or`].
+    /// Returns the only member of a list. Any other list becomes one expression
+    /// by
+    /// `make`, which is [`Self::and`] or [`Self::or`].
     pub(super) fn single_or(
         mut list: Vec<Self>,
         make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
@@ -145,8 +146,8 @@ impl Expr {
         self.bytes
     }
 
-    /// Makes an expression without members; `bytes` are those of its key and
-    /// value.
+    /// Returns an expression without members. `bytes` is the length of its key
+    /// and value.
     fn leaf(node: ExprNode, bytes: usize) -> Self {
         Self {
             node,
@@ -156,7 +157,8 @@ impl Expr {
         }
     }
 
-    /// Makes an expression of others. Fails if it is too deep or too large.
+    /// Returns an expression of others. Returns an error if it is too deep or
+    /// too large.
     fn parent(node: ExprNode) -> Result<Self, ConstraintError> {
         let members = match &node {
             ExprNode::And(list) | ExprNode::Or(list) => list.as_slice(),

@@ -38,9 +38,9 @@ struct Class {
 }
 
 impl Writer<'_> {
-    /// Writes the condition that a client at the node `start` gets to `true_end`.
-    /// Every path from there leads to `true_end` or to `false_end`, and both are
-    /// reached. Recurses a few times for each key.
+    /// Writes the condition under which a client at the node `start` gets to
+    /// `true_end`. Every path from `start` leads to `true_end` or to `false_end`, and
+    /// both are reached. Recurses a few times for each key.
     fn write_region(
         &mut self,
         start: Id,
@@ -74,23 +74,23 @@ impl Writer<'_> {
         self.write_branches(node, true_end, false_end)
     }
 
-    /// Finds the nodes that every path from `start` to `end` passes, both
-    /// included, in order. Paths that end at `avoiding` do not count. Fails
-    /// when the budget is spent.
+    /// Returns the nodes that every path from `start` to `end` passes, both
+    /// included, in order. Paths that end at `avoiding` do not count. Returns
+    /// an error when the budget is spent.
     fn find_gates(&mut self, start: Id, end: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
         let region = self.nodes_inside(start, end, avoiding)?;
-        let next = self.next_gates(&region, end, avoiding);
+        let next_gate = self.next_gates(&region, end, avoiding);
         let mut gates = vec![start];
         let mut gate = start;
         while gate != end {
-            gate = next.get(&gate).copied().unwrap_or(end);
+            gate = next_gate.get(&gate).copied().unwrap_or(end);
             gates.push(gate);
         }
         Ok(gates)
     }
 
     /// Returns the nodes of the region from `start` down to two targets, which
-    /// are not included. Fails when the budget is spent.
+    /// are not included. Returns an error when the budget is spent.
     fn nodes_inside(
         &mut self,
         start: Id,
@@ -117,27 +117,28 @@ impl Writer<'_> {
     /// the two moves on to its own gate, until both are the same; at the latest
     /// at `end`, which has a lower number than all of them.
     fn next_gates(&self, region: &BTreeSet<Id>, end: Id, avoiding: Id) -> BTreeMap<Id, Id> {
-        let mut next = BTreeMap::from([(end, end)]);
+        let mut gates = BTreeMap::from([(end, end)]);
         for &id in region {
             let Some(node) = self.diagram.node(id) else {
                 continue;
             };
+
             let children = node.children().filter(|&child| child != avoiding);
             let meeting = children.reduce(|mut left, mut right| {
                 while left != right {
                     let higher = if left > right { &mut left } else { &mut right };
-                    *higher = next.get(higher).copied().unwrap_or(end);
+                    *higher = gates.get(higher).copied().unwrap_or(end);
                 }
                 left
             });
-            next.insert(id, meeting.unwrap_or(end));
+            gates.insert(id, meeting.unwrap_or(end));
         }
-        next
+        gates
     }
 
     /// Writes the branches of a node as an OR: for each target that may lead to
-    /// the node `true_end`, the values of the key that get there, and the region
-    /// below. The node `false_end` is where the condition does not hold.
+    /// the node `true_end`, the values of the key that get there, and the
+    /// region below. The node `false_end` is where the condition does not hold.
     fn write_branches(
         &mut self,
         node: &Branches,
@@ -170,9 +171,9 @@ impl Writer<'_> {
         make_or(alternatives)
     }
 
-    /// Writes the condition that the key of a node is in the class. If the
-    /// class has all values that the node does not list, those that it does not
-    /// have are excluded; otherwise its own values are written.
+    /// Writes the condition that the key of a node is in the class. A class
+    /// that has all unlisted values is written by the values that it excludes,
+    /// and any other class by its own values.
     fn write_guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
         let key = self.diagram.keys.at(node.key);
         let has_value = |value: u32| Expr::value(key, self.diagram.value(value));

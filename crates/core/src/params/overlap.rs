@@ -9,8 +9,9 @@ use std::collections::HashSet;
 use super::diagram::{Budget, Diagram, Id, pair_branches};
 use super::{ConstraintError, Params};
 
-/// Finds a client that matches both diagrams, with no more parameters than they
-/// test; `None` if there is none. Fails when the budget is spent.
+/// Finds a client that matches both diagrams, with no parameters but those that
+/// they test. Returns `None` if there is none, and an error when the budget is
+/// spent.
 pub(super) fn find_witness(
     left: &Diagram,
     right: &Diagram,
@@ -36,8 +37,9 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Returns whether some path from these nodes leads to yes in both
-    /// diagrams; if so, `path` has it. Recurses once for each key of either.
+    /// Searches for a path from these nodes to yes in both diagrams. Returns
+    /// whether there is one, which `path` then has. Recurses once for each key
+    /// of either diagram.
     fn find(&mut self, left_id: Id, right_id: Id) -> Result<bool, ConstraintError> {
         let ids = (left_id, right_id);
         if left_id == Id::NO || right_id == Id::NO || self.dead_ends.contains(&ids) {
@@ -72,8 +74,8 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    /// Searches with this value of a key added to the path, which is taken back
-    /// if nothing is found.
+    /// Searches with this value of a key added to the path. Removes the value
+    /// again if there is no witness.
     fn find_with(
         &mut self,
         key: &str,
@@ -98,8 +100,8 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Returns the branches for the key at a node. A diagram that does not test
-    /// the key stays at its node.
+    /// Returns the branches for the key at a node. All branches of a diagram
+    /// that does not test the key lead to its node.
     fn new(diagram: &'a Diagram, id: Id, tests_key: bool) -> Self {
         let Some(node) = diagram.node(id).filter(|_| tests_key) else {
             return Self {
@@ -118,14 +120,14 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns a value that neither side lists: `other`, with a number if need be.
+/// Returns a value that neither side lists: `other`, or `other` with a number.
 fn unlisted_value(pairs: &[(&str, Id, Id)]) -> String {
-    let listed: HashSet<&str> = pairs.iter().map(|&(value, ..)| value).collect();
+    let listed_values: HashSet<&str> = pairs.iter().map(|&(value, ..)| value).collect();
     let mut value = String::from("other");
-    let mut nth = 1;
-    while listed.contains(&*value) {
-        nth += 1;
-        value = format!("other{nth}");
+    let mut number = 1;
+    while listed_values.contains(&*value) {
+        number += 1;
+        value = format!("other{number}");
     }
     value
 }

@@ -19,8 +19,8 @@ use super::{ConstraintError, Params, ParamsError};
 impl FromStr for Expr {
     type Err = ConstraintError;
 
-    /// Reads the readable form, up to the end of the text. An error says at
-    /// which byte something else was expected.
+    /// Parses the readable form, up to the end of the text. The error has the
+    /// byte at which something else was expected.
     fn from_str(text: &str) -> Result<Self, ConstraintError> {
         let mut reader = Reader { text, at: 0 };
         let expr = reader.read_disjunction(0)?;
@@ -36,13 +36,13 @@ impl FromStr for Expr {
 impl FromStr for Params {
     type Err = ParamsError;
 
-    /// Reads pairs, separated by commas. An error says at which byte something
-    /// else was expected, or which limit is exceeded.
+    /// Parses pairs, separated by commas. The error has the byte at which
+    /// something else was expected, or the limit that is exceeded.
     fn from_str(text: &str) -> Result<Self, ParamsError> {
         let mut reader = Reader { text, at: 0 };
         let pairs = reader.read_pairs().map_err(|error| match error {
             ConstraintError::Syntax { at, expected } => ParamsError::Syntax { at, expected },
-            // A word can have no other error.
+            // `read_pairs` returns only errors of syntax.
             _ => ParamsError::Syntax {
                 at: 0,
                 expected: "a key",
@@ -62,7 +62,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads parameters, separated by commas, up to the end of the text.
+    /// Parses parameters, separated by commas, up to the end of the text.
     fn read_pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
@@ -103,8 +103,8 @@ impl<'a> Reader<'a> {
         Expr::single_or(conditions, Expr::and)
     }
 
-    /// Reads one condition, or several in parentheses. `depth` counts the
-    /// recursion of this function, which fails beyond the limit.
+    /// Parses one condition, or several in parentheses. `depth` counts the
+    /// recursion, and beyond the limit it is an error.
     fn read_one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         if depth == Expr::MAX_DEPTH {
             let limit = Expr::MAX_DEPTH;
@@ -138,12 +138,13 @@ impl<'a> Reader<'a> {
         self.fail("= or exists")
     }
 
-    /// Reads a key or a value, in quotes or bare. Fails if there is none; the
-    /// error says what was `expected`.
+    /// Parses a key or a value, in quotes or bare. A missing word is an error,
+    /// which says what was `expected`.
     fn read_word(&mut self, expected: &'static str) -> Result<Cow<'a, str>, ConstraintError> {
         if self.take_sign('"') {
             return self.read_quoted().map(Cow::Owned);
         }
+
         let word = self.bare_word();
         if word.is_empty() || RESERVED.contains(&word) {
             return self.fail(expected);
@@ -152,7 +153,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Borrowed(word))
     }
 
-    /// Reads the text from after the opening quote to the closing one.
+    /// Parses the text from after the opening quote to the closing one.
     fn read_quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
@@ -171,21 +172,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the character of an escape, from after its backslash: a quote, a
+    /// Parses the character of an escape, from after its backslash: a quote, a
     /// backslash, or the hexadecimal number of any character.
     fn read_escape(&mut self) -> Result<char, ConstraintError> {
-        let unread = self.rest();
+        let remaining_text = self.rest();
         for literal in ['"', '\\'] {
-            if unread.starts_with(literal) {
+            if remaining_text.starts_with(literal) {
                 self.at += 1;
                 return Ok(literal);
             }
         }
 
-        let hex = unread.strip_prefix("u{").and_then(|unread| {
+        let hex = remaining_text.strip_prefix("u{").and_then(|escape| {
             // No character has more than six digits.
-            let digits = unread.bytes().take(7).position(|byte| byte == b'}')?;
-            let number = u32::from_str_radix(&unread[..digits], 16).ok()?;
+            let digits = escape.bytes().take(7).position(|byte| byte == b'}')?;
+            let number = u32::from_str_radix(&escape[..digits], 16).ok()?;
             Some((char::from_u32(number)?, "u{}".len() + digits))
         });
         let Some((char, length)) = hex else {
@@ -195,7 +196,8 @@ impl<'a> Reader<'a> {
         Ok(char)
     }
 
-    /// Skips a sign and the space before it. Returns whether it is there.
+    /// Skips a sign and the space before it. Returns `false` if another
+    /// character follows the space.
     fn take_sign(&mut self, sign: char) -> bool {
         self.skip_space();
         let is_present = self.rest().starts_with(sign);
@@ -205,7 +207,8 @@ impl<'a> Reader<'a> {
         is_present
     }
 
-    /// Skips a keyword and the space before it. Returns whether it is there.
+    /// Skips a keyword and the space before it. Returns `false` if another word
+    /// follows the space.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
         let is_present = self.bare_word() == keyword;

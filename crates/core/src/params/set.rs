@@ -20,8 +20,9 @@ impl Params {
     /// Bytes of all keys and values in one set.
     pub const MAX_BYTES: usize = 8192;
 
-    /// Makes a set of these pairs; the last of two with the same key counts, as
-    /// in a protobuf map. No more pairs are read than the limits allow.
+    /// Returns the set of these pairs. The last of two pairs with one key
+    /// counts, as in a protobuf map. No more pairs are read than the limits
+    /// allow.
     ///
     /// # Errors
     ///
@@ -50,7 +51,7 @@ impl Params {
 
         // The sort keeps the order of equal keys; the last of them is swapped
         // into the place of the first.
-        set.sort_by(|a, b| a.0.cmp(&b.0));
+        set.sort_by(|(left_key, _), (right_key, _)| left_key.cmp(right_key));
         set.dedup_by(|later, earlier| {
             let is_same_key = later.0 == earlier.0;
             if is_same_key {

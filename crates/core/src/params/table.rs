@@ -51,7 +51,7 @@ pub(crate) struct ParamsTable {
 }
 
 impl ParamsTable {
-    /// Makes a table with the empty set.
+    /// Returns a table that has only the empty set.
     #[must_use]
     pub(crate) fn new() -> Self {
         Self {
@@ -67,8 +67,9 @@ impl ParamsTable {
         }
     }
 
-    /// Returns the number of a set, the same each time. A set that is not in
-    /// the table is added, and kept until it was held and then released.
+    /// Returns the number of a set, which is the same for equal sets. A set
+    /// that is not in the table is added, and kept until it was held and then
+    /// released.
     pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
         if let Some(&existing) = self.ids.get(&set) {
             return existing;
@@ -81,7 +82,7 @@ impl ParamsTable {
             None => {
                 self.sets.push(set.clone());
                 self.holds.push(0);
-                // Memory ends long before the numbers do.
+                // Memory runs out long before 2³² sets.
                 ParamsId(self.sets.len() as u32 - 1)
             }
         };
@@ -96,13 +97,15 @@ impl ParamsTable {
         self.holds[id.index()] += 1;
     }
 
-    /// Ends one hold of a set. After the last, the set is forgotten; the empty
-    /// set never is.
+    /// Ends one hold of a set. The last release forgets the set, unless it is
+    /// the empty one.
     pub(crate) fn release(&mut self, id: ParamsId) {
         let holds = &mut self.holds[id.index()];
         *holds = holds.saturating_sub(1);
-        // A set that is forgotten already has no texts, as the empty one has not.
+        // A set that is forgotten already has no texts, as the empty one has
+        // not.
         let is_kept = self.sets[id.index()] != Params::default();
+
         let is_unused = *holds == 0 && is_kept;
         if is_unused && self.ids.remove(&self.sets[id.index()]).is_some() {
             self.forget(id);
@@ -110,7 +113,7 @@ impl ParamsTable {
     }
 
     /// Forgets a set that is no longer in `ids`, and releases its projections.
-    /// An epoch ends when many numbers wait to be reused.
+    /// An epoch ends when many numbers wait for reuse.
     fn forget(&mut self, id: ParamsId) {
         let by_keys = self.projections.values_mut();
         let projections: Vec<ParamsId> = by_keys.filter_map(|ids| ids.remove(&id)).collect();
@@ -128,6 +131,7 @@ impl ParamsTable {
                 .values_mut()
                 .for_each(HashMap::shrink_to_fit);
         }
+
         self.waiting.push(id);
         if self.waiting.len() > self.ids.len() + WAITING {
             self.epoch += 1;
@@ -154,8 +158,8 @@ impl ParamsTable {
         &self.sets[id.index()]
     }
 
-    /// Returns the number of the projection of a set to these keys: computed
-    /// once, and kept for as long as the set is.
+    /// Returns the number of the projection of a set to these keys. A
+    /// projection is computed once, and kept as long as its set.
     pub(crate) fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
         let projection = self.projections.get(keys).and_then(|ids| ids.get(&id));
         if let Some(&projection) = projection {

@@ -21,8 +21,8 @@ pub(super) fn word(text: &str) -> Word<'_> {
 pub(super) struct Word<'a>(&'a str);
 
 impl fmt::Display for Word<'_> {
-    /// Writes the text as it is, or in quotes: if it is empty, a keyword, or
-    /// has a character that a bare word may not have.
+    /// Writes the text as it is. An empty text, a keyword, and a text with a
+    /// character that a bare word may not have are written in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0;
         let needs_quotes =
@@ -35,7 +35,7 @@ impl fmt::Display for Word<'_> {
         for char in text.chars() {
             match char {
                 '"' | '\\' => write!(f, "\\{char}")?,
-                // Invisible otherwise.
+                // Control characters are escaped, as they would be invisible.
                 _ if char.is_control() => write!(f, "\\u{{{:x}}}", u32::from(char))?,
                 _ => write!(f, "{char}")?,
             }

@@ -14,9 +14,9 @@ impl Constraints {
     }
 }
 
-/// Adds an expression to `conditions` if it does not hold; of an AND, each
-/// member that does not hold instead. Recurses as deep as the expression, which
-/// is bounded.
+/// Adds an expression to `conditions` if it does not hold. Of an AND, only the
+/// members that do not hold are added. The recursion is as deep as the
+/// expression, whose depth is limited.
 fn collect_unmet<'a>(expr: &'a Expr, params: &Params, conditions: &mut Vec<&'a Expr>) {
     if let ExprNode::And(list) = expr.node() {
         for member in list {

@@ -19,9 +19,10 @@ impl Session {
     /// NACKed.
     pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, is_nack: bool) -> bool {
         let client_cache = &self.type_streams[index].client_cache;
-        match is_nack {
-            true => client_cache.is_pending(nonce),
-            false => client_cache.pending_ack(nonce).is_some(),
+        if is_nack {
+            client_cache.is_pending(nonce)
+        } else {
+            client_cache.pending_ack(nonce).is_some()
         }
     }
 
@@ -54,9 +55,9 @@ impl Session {
             return;
         }
 
-        let blames_other = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
+        let blames_pushed = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
         let is_nack_expected =
-            type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(blames_other);
+            type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(blames_pushed);
         if is_nack_expected {
             match &error {
                 Some(_) => type_stream.handle_expected_nack(db, &nonce),
@@ -86,8 +87,8 @@ impl Session {
         self.events.push_back(Event::Acked { type_url, nonce });
     }
 
-    /// Handles a NACK, and reports it with the resources that it puts into
-    /// quarantine. The client's text is cut to its limit.
+    /// Handles a NACK, and reports it with the resources that it quarantines.
+    /// The client's text is truncated to its limit.
     fn handle_nack(
         &mut self,
         db: &mut Database,
@@ -127,8 +128,8 @@ impl Session {
 
     /// Starts the time in which a reconnected client subscribes to all its
     /// types. An Envoy may still use the references that drained on earlier
-    /// streams, so these go on draining. Nothing happens on a stream of one
-    /// type, or for the second time.
+    /// streams, so these go on draining. Does nothing on a stream of one type,
+    /// or at a second call.
     pub(super) fn resume_stream(&mut self, db: &Database, now: Moment) {
         if self.config.single_type.is_some() || self.resuming_until.is_some() {
             return;
@@ -157,9 +158,9 @@ impl Session {
         self.draining_types.extend(types);
     }
 
-    /// Has the database remember the references of draining listeners of an
-    /// Envoy whose stream ends, including listeners that pending responses
-    /// replaced. Nothing is remembered of other clients.
+    /// Passes the draining references of an Envoy whose stream ends to the
+    /// database, including those of listeners that pending responses replaced.
+    /// Does nothing for other clients.
     pub(super) fn remember_draining(&mut self, db: &mut Database) {
         if self.dialect() != Dialect::Envoy {
             return;
@@ -250,7 +251,8 @@ impl Session {
     /// one that it replaces serves until then.
     pub(super) fn drain_replaced_by_warming(&mut self, db: &mut Database, now: Moment) {
         let mut type_streams = self.type_streams.iter();
-        let listeners = type_streams.position(|other| other.type_url.as_str() == kind::LDS);
+        let listeners =
+            type_streams.position(|type_stream| type_stream.type_url.as_str() == kind::LDS);
         let routes = self.type_stream(kind::RDS);
         let (Some(index), Some(routes)) = (listeners, routes) else {
             return;
@@ -261,13 +263,13 @@ impl Session {
             return;
         }
 
-        let is_lacking = |key: SubscriptionKey| {
+        let lacks_route = |key: SubscriptionKey| {
             let name = db.name(routes.type_id, key.entry).clone();
             routes.client_cache.held(db, &name).is_empty()
         };
         let is_warming = {
             let mut keys = routes.subscriptions.keys().take(MOST_RESUMED);
-            listeners.dialect == Dialect::Envoy && keys.any(is_lacking)
+            listeners.dialect == Dialect::Envoy && keys.any(lacks_route)
         };
         if is_warming {
             self.drain_unknown(db, index, now);
@@ -275,9 +277,10 @@ impl Session {
     }
 
     /// Lets the references of unsubscribed resources drain. gRPC unsubscribes
-    /// from a route configuration before it has the next, and goes on routing
-    /// by the old one: its references stay until the client unsubscribes from
-    /// them, too (S81). References that it unsubscribed from drain no longer.
+    /// from a route configuration before it has the next one, and goes on
+    /// routing by the old one: that one's references stay until the client
+    /// unsubscribes from these, too (S81). References that it unsubscribed from
+    /// no longer drain.
     pub(super) fn drain_unsubscribed(
         &mut self,
         db: &mut Database,
@@ -313,12 +316,12 @@ impl Session {
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let type_stream = &self.type_streams[index];
         let refers_to = type_stream.kind.refers_to;
-        let held_count = |resumption: &TypeStream| {
-            let resumption = resumption.resumption.as_ref();
+        let count_held = |type_stream: &TypeStream| {
+            let resumption = type_stream.resumption.as_ref();
             resumption.map_or(0, |resumption| resumption.held_count)
         };
-        let listener_count = held_count(type_stream);
-        let route_count = self.type_stream(kind::RDS).map_or(0, held_count);
+        let listener_count = count_held(type_stream);
+        let route_count = self.type_stream(kind::RDS).map_or(0, count_held);
         let had_inline_routes = listener_count == 0
             || route_count < listener_count
             || type_stream.desires_reference_to(db, kind::CDS);
@@ -334,13 +337,14 @@ impl Session {
         }
     }
 
-    /// The deadlines of references that begin to drain now. A referrer that
-    /// `drains` may use them for the drain time, another one only until the
-    /// client has its successor.
+    /// Returns the deadlines of references that begin to drain now. A referrer
+    /// that `drains` may use them for the drain time, another one only until
+    /// the client has its successor.
     fn drain_deadlines(&self, drains: bool, now: Moment) -> DrainDeadlines {
-        let by_wildcard = match drains {
-            true => self.config.drain_time,
-            false => self.config.dependency_timeout,
+        let by_wildcard = if drains {
+            self.config.drain_time
+        } else {
+            self.config.dependency_timeout
         };
         DrainDeadlines {
             by_name: now + self.config.drain_time,
@@ -365,6 +369,7 @@ impl Session {
                     .iter()
                     .any(|successor| successor.facts().refers_to(reference))
             };
+
             let dropped_references = resource
                 .facts()
                 .references

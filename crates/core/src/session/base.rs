@@ -28,9 +28,9 @@ impl Session {
         self.config.base_subscriptions = base;
     }
 
-    /// The base subscriptions that are added to the first request of virtual
-    /// hosts: those under each route configuration that the client was sent, or
-    /// whose hosts it names. None for other types.
+    /// Returns the base subscriptions that are added to the first request of
+    /// virtual hosts: those under each route configuration that the client was
+    /// sent, or whose hosts the request names. Returns none for other types.
     pub(super) fn base_hosts_of_request(
         &self,
         db: &mut Database,
@@ -46,6 +46,7 @@ impl Session {
             return Vec::new();
         }
 
+        // A stream of one type is sent no routes.
         let sent_routes = match self.config.single_type {
             None => self.routes_with_hosts(db),
             Some(_) => BTreeSet::new(),
@@ -62,8 +63,8 @@ impl Session {
         routes.iter().flat_map(hosts_of).collect()
     }
 
-    /// The base subscriptions under one route configuration, each once: single
-    /// hosts, and the hosts of base sets.
+    /// Returns the base subscriptions under one route configuration, without
+    /// duplicates: single hosts, and the hosts of base sets.
     fn base_hosts_of_route(&self, db: &Database, type_id: TypeId, route: &str) -> Vec<Name> {
         let is_under = |name: &&Name| {
             let name = HostName::split(name.as_str());

@@ -27,7 +27,8 @@ impl Session {
                 let changed_routes = routes_with_changed_vhds(db, type_stream, push);
                 self.restart_virtual_hosts(db, &changed_routes);
             }
-            // A new listener starts over, with everything inline in it.
+            // A replaced listener forgets the virtual hosts of its inline
+            // routes.
             kind::LDS => {
                 let listeners = push.resources();
                 let inline = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
@@ -133,9 +134,10 @@ pub(super) fn update_routes_without_vhds(
     }
 }
 
-/// The route configurations with VHDS that the client was sent, by themselves
-/// or inline in a listener, ACKed or not: Envoy requests hosts before it ACKs
-/// their routes. On a stream of virtual hosts alone, all that exist.
+/// Returns the route configurations with VHDS that the client was sent, by
+/// themselves or inline in a listener, ACKed or not: Envoy requests hosts
+/// before it ACKs their routes. On a stream of virtual hosts alone, all that
+/// exist.
 fn routes_with_hosts<'c>(
     db: &mut Database,
     config: &Config,
@@ -169,8 +171,8 @@ fn resources_of_type(db: &Database, url: &str) -> Vec<Arc<Resource>> {
     type_id.map_or_else(Vec::new, |id| db.resources(id).cloned().collect())
 }
 
-/// The route configurations of a push with a `vhds` block that differs from the
-/// one that the client ACKed last.
+/// Returns the route configurations of a push with a `vhds` block that differs
+/// from the one that the client ACKed last.
 fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push) -> Vec<Name> {
     let mut names = Vec::new();
     let upserts = push
@@ -179,9 +181,7 @@ fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push)
         .filter_map(|update| update.resource.as_ref());
     for route in upserts {
         let held_resources = routes.client_cache.held(db, &route.name);
-        let accepted = held_resources
-            .iter()
-            .find(|held_resources| held_resources.is_accepted());
+        let accepted = held_resources.iter().find(|record| record.is_accepted());
         let acked_version = accepted.and_then(|accepted| accepted.resource.facts().vhds_version());
         let new_version = route.facts().vhds_version();
         if new_version.is_some() && new_version != acked_version {

@@ -29,7 +29,7 @@ pub struct NameListing {
 }
 
 impl Session {
-    /// Begins a list of the names of a type: those that the client is
+    /// Starts a list of the names of a type: those that the client is
     /// subscribed to, holds, was sent or NACKed.
     #[must_use]
     pub fn list_names(&self, type_url: &TypeUrl) -> NameListing {
@@ -79,7 +79,8 @@ impl Session {
         held_names.len() > 0
     }
 
-    /// Returns the statuses, in order of names, once all names were visited.
+    /// Returns the statuses in the order of names, after all names were
+    /// visited.
     #[must_use]
     pub fn finish_listing(&self, listing: NameListing) -> Vec<NameStatus> {
         let mut statuses = listing.statuses;
@@ -105,7 +106,7 @@ impl Session {
         statuses.into_iter().map(status).collect()
     }
 
-    /// The names under which the client may hold a resource of a type.
+    /// Returns the names under which the client may hold a resource of a type.
     pub(super) fn held_names(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeSet<Name> {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return BTreeSet::new();
@@ -117,7 +118,7 @@ impl Session {
             names.extend(held_resources.map(|resource| resource.name.clone()));
         }
         let records = client_cache.records();
-        names.extend(records.map(|held_resources| held_resources.resource.name.clone()));
+        names.extend(records.map(|record| record.resource.name.clone()));
         names
     }
 }

@@ -8,7 +8,7 @@ use crate::params::ParamsId;
 use crate::resource::TypeUrl;
 
 impl Session {
-    /// Parses some names of a list. An invalid one is left out and reported as
+    /// Parses names of a list. An invalid name is left out and reported as
     /// refused, and the others count (S72). Records the names that came as
     /// locators with the parameters of plain names (TP2).
     pub(super) fn parse_locators(
@@ -39,8 +39,8 @@ impl Session {
         selectors
     }
 
-    /// Parses a name and its parameters; a name without any gets the plain
-    /// ones. A name whose parameters are refused is answered, so that the
+    /// Parses a name and its parameters. A name without parameters gets the
+    /// plain ones. A name whose parameters are refused is answered, so that the
     /// client does not wait (S72).
     fn parse_locator(
         &mut self,

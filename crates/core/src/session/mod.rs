@@ -81,7 +81,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The default configuration of a protocol.
+    /// Returns the default configuration of a protocol.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -195,25 +195,26 @@ impl Session {
         while !self.close_slice(db) {}
     }
 
-    /// Closes a part of the stream, so that others need not wait (S85). Returns
-    /// whether the whole stream is closed. The database remembers the resources
-    /// that the client holds, for when it resumes (S82).
+    /// Closes a slice of the stream, so that other streams need not wait (S85).
+    /// Returns whether the whole stream is closed. The database remembers the
+    /// resources that the client holds, for when the client resumes (S82).
     pub fn close_slice(&mut self, db: &mut Database) -> bool {
         if let Some(unfinished) = &mut self.unfinished {
-            if !unfinished.drop_some(SLICE) {
+            if !unfinished.drop_slice(SLICE) {
                 return false;
             }
             self.unfinished = None;
         }
         self.remember_draining(db);
-        let mut names_left = CLOSED_AT_ONCE;
-        while let Some(last) = self.type_streams.last_mut() {
-            last.remember_set(db);
-            let name_count = last.subscriptions.len();
-            if !last.close(db, names_left) {
+
+        let mut name_budget = CLOSED_AT_ONCE;
+        while let Some(type_stream) = self.type_streams.last_mut() {
+            type_stream.remember_set(db);
+            let name_count = type_stream.subscriptions.len();
+            if !type_stream.close(db, name_budget) {
                 return false;
             }
-            names_left = names_left.saturating_sub(name_count).max(1);
+            name_budget = name_budget.saturating_sub(name_count).max(1);
             self.closed_types.extend(self.type_streams.pop());
         }
 
@@ -275,7 +276,7 @@ impl Session {
         type_streams.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
     }
 
-    /// Whether there is nothing to send until something happens or
+    /// Checks whether there is nothing to send until something happens or
     /// [`Self::poll_timeout`] is reached. This saves a poll after an ACK that
     /// has no effect; false does not promise that there is a response.
     #[must_use]
@@ -323,9 +324,9 @@ impl Session {
         self.has_more
     }
 
-    /// Returns the moment at which to poll again although nothing happens;
-    /// `None` if there is no need. The last poll has handled the moments before
-    /// it.
+    /// Returns the moment at which to poll again even if nothing happens.
+    /// `None` means that there is no such moment. Moments before the last poll
+    /// were handled by that poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let timeouts = Timeouts {
@@ -334,6 +335,7 @@ impl Session {
             dependency_timeout: self.config.dependency_timeout,
             drain_time: self.config.drain_time,
         };
+
         let mut earliest = EarliestDeadline::after(self.polled_at);
         for type_stream in &self.type_streams {
             type_stream.add_deadlines(&timeouts, &mut earliest);

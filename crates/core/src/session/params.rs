@@ -15,9 +15,9 @@ impl Session {
     }
 
     /// Changes the parameters of the client, with others for single types. If
-    /// the stream has brought too many sets for the first, the client keeps its
-    /// parameters, which is reported; if for those of a type, the type gets the
-    /// first.
+    /// the stream has brought too many sets already, the client keeps its
+    /// parameters, and that is reported. If only the set of a type is too many,
+    /// the type gets the parameters of the client.
     pub fn set_all_params(
         &mut self,
         db: &mut Database,
@@ -72,7 +72,8 @@ impl Session {
         of_type.map_or(self.params, |(_, params)| *params)
     }
 
-    /// The parameters of a locator; those of plain names if it has none.
+    /// Returns the parameters of a locator, or those of plain names if the
+    /// locator has none.
     pub(super) fn params_of_locator(
         &mut self,
         db: &mut Database,
@@ -85,9 +86,9 @@ impl Session {
     }
 
     /// Interns a set of parameters and holds it until the stream ends. Refuses
-    /// it if the stream has too many sets. A set of a locator is refused as
-    /// well if the stream has used up its share of the sets that all streams
-    /// may have, which is as many as are left.
+    /// a set if the stream has too many. A set of a locator is refused as well
+    /// if the stream has used up its share of the sets of all streams; the
+    /// share is as many sets as are left.
     fn acquire_params(
         &mut self,
         db: &mut Database,

@@ -13,10 +13,10 @@ use crate::source::{PendingAck, Push, PushContext};
 const MAX_ROUNDS: usize = 64;
 
 impl Session {
-    /// Returns the next response, if there is one. The types are polled in
-    /// order of rank, again while pushes that need no response make progress.
-    /// An unfinished request is read first. [`Self::has_more`] says whether
-    /// work is left that other streams need not wait for (S85).
+    /// Returns the next response, or `None` if there is none. Types are polled
+    /// in the order of rank, again as long as pushes without a response make
+    /// progress. An unfinished request is read first. [`Self::has_more`]
+    /// returns whether work is left that other streams need not wait for (S85).
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
@@ -41,7 +41,7 @@ impl Session {
             }
         }
 
-        // Others need not wait for the rest.
+        // Other streams need not wait for the remaining work.
         self.has_more = true;
         None
     }
@@ -54,8 +54,8 @@ impl Session {
             self.infer_clusters_from_endpoints(db);
         }
 
-        let is_deadline_past = || self.poll_timeout().is_some_and(|deadline| deadline <= now);
-        if has_changes || is_deadline_past() {
+        let is_deadline_due = || self.poll_timeout().is_some_and(|deadline| deadline <= now);
+        if has_changes || is_deadline_due() {
             self.mark_deferred_dirty();
         }
         self.draining
@@ -87,15 +87,16 @@ impl Session {
         }
     }
 
-    /// The next response of one type, recorded as sent; `None` if it has
-    /// nothing to send, or may not send now.
+    /// Returns the next response of one type, recorded as sent. Returns `None`
+    /// if the type has nothing to send, or may not send now.
     fn poll_type(&mut self, db: &mut Database, now: Moment, index: usize) -> Option<Response> {
         if !self.type_streams[index].may_send(now, self.config.ack_timeout) {
             return None;
         }
 
         if !self.apply_type_params(db, index, &mut SLICE.clone()) {
-            // Others need not wait until all names have their parameters.
+            // Other streams need not wait until all names have their
+            // parameters.
             self.has_more = true;
             return None;
         }
@@ -126,9 +127,9 @@ impl Session {
             .is_some_and(|(url, deadline)| now < deadline && self.type_stream(url).is_none())
     }
 
-    /// Selects the next push of a type; `None` if it has nothing to send, or
-    /// waits for dependencies. `is_complete` is whether an owed response may be
-    /// empty.
+    /// Selects the next push of a type. Returns `None` if the type has nothing
+    /// to send, or waits for dependencies. `is_complete` is whether an owed
+    /// response may be empty.
     fn select_push(
         &mut self,
         db: &mut Database,
@@ -136,12 +137,18 @@ impl Session {
         index: usize,
         is_complete: bool,
     ) -> Option<Push> {
-        let (type_stream, others) = OtherTypes::split(&mut self.type_streams, index);
-        cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
-        cross_type::update_routes_without_vhds(db, type_stream, others);
+        let (type_stream, other_types) = OtherTypes::split(&mut self.type_streams, index);
+        cross_type::answer_first_vhds_request(db, &self.config, type_stream, other_types);
+        cross_type::update_routes_without_vhds(db, type_stream, other_types);
 
         let resuming = self.resuming_until.is_some_and(|end| now < end);
-        let order = Order::new(others, &self.draining, &self.draining_types, now, resuming);
+        let order = Order::new(
+            other_types,
+            &self.draining,
+            &self.draining_types,
+            now,
+            resuming,
+        );
         let context = PushContext {
             order: &order,
             limits: &self.config.limits,
@@ -169,6 +176,7 @@ impl Session {
                 });
             }
         }
+
         let may_be_empty = type_stream.owes_response && is_complete;
         if push.is_empty() && !may_be_empty {
             self.has_silent_progress |= push.has_more(db);

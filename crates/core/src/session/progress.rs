@@ -65,8 +65,8 @@ impl Session {
         })
     }
 
-    /// Whether no update of a type is left to send, except removals that are
-    /// withheld: no name is dirty, no suspect of a NACK is to be tried again,
+    /// Checks whether all updates of a type were sent, except withheld
+    /// removals: no name is dirty, no suspect of a NACK is to be tried again,
     /// and no addition waits for a dependency.
     fn has_sent_all(&self, db: &Database, type_stream: &TypeStream) -> bool {
         let stream_params = self.params_of(&type_stream.type_url);
@@ -99,8 +99,8 @@ impl<'s> TypeProgress<'s> {
         self.has_sent_all && self.unanswered_since().is_none()
     }
 
-    /// How many resources the views of the client's cursors list, and how many
-    /// changes were not sent. Visits no names.
+    /// Returns how many resources the views of the client's cursors list, and
+    /// how many changes were not sent. Visits no names.
     #[must_use]
     pub fn listed_counts(&self, db: &Database) -> ListedCounts {
         let type_stream = self.type_stream;
@@ -112,7 +112,7 @@ impl<'s> TypeProgress<'s> {
         }
     }
 
-    /// How many resources the client has and should have. Visits its
+    /// Returns how many resources the client has and should have. Visits its
     /// subscriptions and the names that are outstanding, without the database.
     /// Each change that was not sent counts as a resource that the client does
     /// not have.
@@ -132,18 +132,20 @@ impl<'s> TypeProgress<'s> {
         }
     }
 
-    /// The names of which the client does not have the desired resource: sent
+    /// Returns the names of which the client lacks the desired resource: sent
     /// without an acknowledgement, to be evaluated or tried, deferred, NACKed,
     /// withheld.
     fn outstanding_names(&self) -> HashSet<Name> {
         let type_stream = self.type_stream;
         let pending_acks = type_stream.client_cache.pending_acks().iter();
-        let sent = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        let sent_resources = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         let nacked_variants = type_stream
             .quarantine
             .keys()
             .chain(type_stream.suspects.keys());
-        let mut names: HashSet<Name> = sent.map(|resource| resource.name.clone()).collect();
+        let mut names: HashSet<Name> = sent_resources
+            .map(|resource| resource.name.clone())
+            .collect();
         names.extend(nacked_variants.map(|(name, _)| name.clone()));
         names.extend(type_stream.withheld.names().cloned());
         names.extend(type_stream.dirty.iter().cloned());
@@ -172,8 +174,8 @@ impl<'s> TypeProgress<'s> {
         self.type_stream.deferred_additions()
     }
 
-    /// The names whose removal is withheld, because the client may still use
-    /// the resource (S73, S81), in order.
+    /// Returns the names whose removal is withheld, because the client may
+    /// still use the resource (S73, S81), in order.
     #[must_use]
     pub fn withheld_removals(&self, db: &mut Database) -> Vec<&'s Name> {
         let type_stream = self.type_stream;

@@ -76,9 +76,9 @@ enum Stage {
 }
 
 impl UnfinishedRequest {
-    /// The names of a delta request. `initial` counts in the first request
-    /// only.
-    pub(super) fn delta(
+    /// Returns a delta request of which nothing is read yet. `initial` counts
+    /// in the first request of a type only.
+    pub(super) fn from_delta(
         url: TypeUrl,
         first: bool,
         now: Moment,
@@ -89,9 +89,9 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, RequestContext::default())
     }
 
-    /// The names of a SotW request, and the version that the first one of a
-    /// type names.
-    pub(super) fn sotw(
+    /// Returns a SotW request of which nothing is read yet. `version` is the
+    /// one that the first request of a type names.
+    pub(super) fn from_sotw(
         url: TypeUrl,
         first: bool,
         now: Moment,
@@ -106,7 +106,7 @@ impl UnfinishedRequest {
         Self::new(url, first, now, list, context)
     }
 
-    /// Makes a request that is read from its first stage.
+    /// Returns a request that is read from its first stage.
     fn new(
         url: TypeUrl,
         first: bool,
@@ -135,16 +135,16 @@ impl UnfinishedRequest {
 
     /// Drops at most `limit` of the names, since the stream has ended. Returns
     /// whether none is left.
-    pub(super) fn drop_some(&mut self, limit: usize) -> bool {
-        let (names, unsubscribed) = match &mut self.list {
+    pub(super) fn drop_slice(&mut self, limit: usize) -> bool {
+        let (names, unsubscribe) = match &mut self.list {
             NameList::Delta(list) => (&mut list.subscribe, Some(&mut list.unsubscribe)),
             NameList::Sotw(list) => (&mut list.names, None),
         };
-        let mut dropped = names.by_ref().take(limit).count();
-        if let Some(unsubscribed) = unsubscribed {
-            dropped += unsubscribed.by_ref().take(limit - dropped).count();
+        let mut dropped_count = names.by_ref().take(limit).count();
+        if let Some(unsubscribe) = unsubscribe {
+            dropped_count += unsubscribe.by_ref().take(limit - dropped_count).count();
         }
-        dropped < limit
+        dropped_count < limit
     }
 }
 
@@ -171,9 +171,10 @@ impl Session {
     /// Does a slice of the work for which a further request has to wait; does
     /// nothing once [`Self::is_busy`] is false.
     pub fn work_off(&mut self, db: &mut Database) {
-        match self.unfinished.is_some() {
-            true => _ = self.continue_request(db),
-            false => _ = self.apply_params_slice(db, &mut SLICE.clone()),
+        if self.unfinished.is_some() {
+            _ = self.continue_request(db)
+        } else {
+            _ = self.apply_params_slice(db, &mut SLICE.clone())
         }
     }
 
@@ -184,8 +185,8 @@ impl Session {
         }
     }
 
-    /// Reads another slice of an unfinished request. Returns whether there are
-    /// more.
+    /// Reads another slice of an unfinished request. Returns whether the
+    /// request has more.
     pub(super) fn continue_request(&mut self, db: &mut Database) -> bool {
         let Some(mut request) = self.unfinished.take() else {
             return false;
@@ -195,25 +196,26 @@ impl Session {
         has_more
     }
 
-    /// Reads a slice of a request. Returns whether there are more.
+    /// Reads a slice of a request. Returns whether the request has more.
     fn read_slice(&mut self, db: &mut Database, request: &mut UnfinishedRequest) -> bool {
         let mut type_streams = self.type_streams.iter();
-        let Some(index) = type_streams.position(|other| other.type_url == request.url) else {
+        let Some(index) = type_streams.position(|type_stream| type_stream.type_url == request.url)
+        else {
             return false;
         };
-        let mut left = SLICE;
+        let mut budget = SLICE;
         while request.stage != Stage::End {
             let stage = request.stage;
-            self.read_part(db, index, request, &mut left);
-            if left == 0 && request.stage == stage {
+            self.read_part(db, index, request, &mut budget);
+            if budget == 0 && request.stage == stage {
                 return true;
             }
         }
         false
     }
 
-    /// Reads a part of a request, for which `budget` names may be visited, and
-    /// subtracts them. Moves to the next stage once the present one is
+    /// Reads a part of a request, which may visit `budget` names, and subtracts
+    /// the visited ones. Moves to the next stage when the present one is
     /// complete.
     fn read_part(
         &mut self,
@@ -249,10 +251,9 @@ impl Session {
         }
     }
 
-    /// Adopts the parameters that come with a wildcard or glob: they are those
-    /// of the type on this stream from then on, for cursors and for plain
-    /// names. The last ones in the list count. Returns whether they are applied
-    /// to all names.
+    /// Adopts the parameters of a wildcard or glob: they become those of the
+    /// type on this stream, for cursors and for plain names. The last ones in
+    /// the list count. Returns whether they are applied to all names.
     fn adopt_scope_params(
         &mut self,
         db: &mut Database,
@@ -260,8 +261,7 @@ impl Session {
         request: &mut UnfinishedRequest,
         budget: &mut usize,
     ) -> bool {
-        // Parameters that are refused here are refused where the names are
-        // parsed.
+        // An error is ignored here, because the parser of names reports it.
         if let Some(params) = request.scan.scope_params.take()
             && let Ok(params) = self.params_of_locator(db, Some(params), self.params)
         {
@@ -293,8 +293,8 @@ impl Session {
         self.type_streams[index].record_held(db, &mut request.context, budget)
     }
 
-    /// Ends a request: its effects on other types are applied, and deferred
-    /// names become dirty.
+    /// Ends a request: applies its effects on other types, and marks deferred
+    /// names dirty.
     fn end_request(&mut self, db: &mut Database, index: usize, request: &mut UnfinishedRequest) {
         if let NameList::Sotw(list) = &mut request.list {
             let refusals = std::mem::take(&mut list.refusals);
@@ -331,7 +331,7 @@ impl UnfinishedRequest {
     }
 }
 
-/// Scans some names of a list. Returns whether all of them are scanned.
+/// Scans names of a list. Returns whether the list is scanned to its end.
 fn scan_names(request: &mut UnfinishedRequest, budget: &mut usize) -> bool {
     let is_done = match &request.list {
         NameList::Delta(list) => request.scan.scan_delta(list, SCANNED_AT_ONCE),

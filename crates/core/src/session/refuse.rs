@@ -11,8 +11,8 @@ use crate::resource::{TypeUrl, Version};
 use crate::source::{TypeStream, is_negative_version};
 
 impl Session {
-    /// Returns the reason why a selector cannot be subscribed to; `None` if it
-    /// can. A selector that the client is subscribed to already needs no room.
+    /// Returns why a selector cannot be subscribed to. Returns `None` if it
+    /// can: a selector that the client is subscribed to already needs no room.
     pub(super) fn find_refusal(
         &self,
         db: &mut Database,
@@ -34,18 +34,18 @@ impl Session {
                 let is_known = type_stream.is_subscribed(db, name, params)
                     || (type_stream.kind.on_demand
                         && db.is_bounded_host(type_stream.type_id, name));
-                match is_known {
-                    true => None,
-                    false => self.find_name_refusal(db, index, name, params),
+                if is_known {
+                    return None;
                 }
+                self.find_name_refusal(db, index, name, params)
             }
         }
     }
 
-    /// Returns the reason why there is no room for a further name; `None` if
-    /// there is room. Names are counted and weighed for the whole stream,
-    /// unbounded hosts for the type. A name that does not exist needs a share
-    /// of those that all streams may invent together.
+    /// Returns why there is no room for a further name; `None` if there is
+    /// room. Names are counted and weighed for the whole stream, unbounded
+    /// hosts for the type. A name that does not exist needs a share of the
+    /// memory that all streams have together for such names.
     fn find_name_refusal(
         &self,
         db: &mut Database,
@@ -76,20 +76,21 @@ impl Session {
                 limit: subscription_bytes,
             });
         }
-        // A stream may weigh as much as is left: the more streams invent names,
-        // the smaller the share of each, and some is left for others always.
-        let left = missing_bytes.saturating_sub(db.missing_weight());
+        // A stream may weigh as much as is left: the more missing names streams
+        // request, the smaller is the share of each, and it never becomes zero.
+        let remaining_bytes = missing_bytes.saturating_sub(db.missing_weight());
         let is_memory_short = db.is_memory_short();
-        if weight <= left && !is_memory_short {
+        if weight <= remaining_bytes && !is_memory_short {
             return None;
         }
         let choice = db.choose_name(type_stream.type_id, name, params);
         let is_missing = matches!(choice, Choice::Absent | Choice::Unknown);
-        is_missing.then_some(match is_memory_short {
-            true => Refusal::Memory,
-            false => Refusal::MissingBytes {
+        is_missing.then_some(if is_memory_short {
+            Refusal::Memory
+        } else {
+            Refusal::MissingBytes {
                 limit: missing_bytes,
-            },
+            }
         })
     }
 
@@ -99,9 +100,9 @@ impl Session {
     }
 
     /// Records a refused name to be answered, so that the client does not wait;
-    /// the name is not remembered (S72). A client that reconnects may know that
-    /// the name does not exist: a proxy lists every host that it ever
-    /// requested.
+    /// the name is not remembered (S72). A name is not answered if a
+    /// reconnected client knows that it does not exist: a proxy lists every
+    /// host that it ever requested.
     pub(super) fn refuse(
         &mut self,
         db: &Database,
@@ -116,17 +117,17 @@ impl Session {
         }
     }
 
-    /// Reports that so many names are refused. One request can have millions of
-    /// bad names: those that are refused for one reason are one event, and
-    /// beyond [`MAX_EVENTS`] reasons they are not reported.
+    /// Reports that `count` names are refused. One request can have millions of
+    /// bad names, so names that are refused for one reason are one event.
+    /// Beyond [`MAX_EVENTS`] reasons there is no event.
     pub(super) fn report_refusal(&mut self, url: &TypeUrl, reason: Refusal, count: usize) {
         if let Some(Event::Refused {
             type_url,
-            reason: last,
+            reason: last_reason,
             names,
         }) = self.events.back_mut()
             && type_url == url
-            && *last == reason
+            && *last_reason == reason
         {
             *names += count;
             return;
@@ -142,8 +143,8 @@ impl Session {
     }
 }
 
-/// Leaves out initial versions beyond the limits, in number or in the length of
-/// their names: their resources are sent once more.
+/// Drops initial versions beyond the limits, in number or in the length of
+/// their names. Their resources are sent again.
 pub(super) fn limit_versions(versions: InitialVersions, limits: &Limits) -> InitialVersions {
     let count_limit = limits.subscriptions;
     let length_limit = limits.name_bytes;

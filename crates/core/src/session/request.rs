@@ -11,9 +11,9 @@ use crate::source::{TypeStream, TypeStreamConfig};
 
 impl Session {
     /// Handles a delta request. Its acknowledgement, subscriptions and initial
-    /// versions count independently of each other (S8). A request of a type
-    /// that is refused is ignored. Many subscriptions are read in slices; the
-    /// rest is read by polls (S85).
+    /// versions count independently of each other (S8). A request of a refused
+    /// type is ignored. Many subscriptions are read in slices; polls read the
+    /// other slices (S85).
     ///
     /// # Errors
     /// If the stream cannot go on.
@@ -25,28 +25,28 @@ impl Session {
     ) -> Result<(), ProtocolError> {
         while self.continue_request(db) {}
         let url = self.bind_request(Mode::Delta, request.node, request.type_url)?;
-        let Some((index, first)) = self.find_or_open_type(db, &url) else {
+        let Some((index, is_first_request)) = self.find_or_open_type(db, &url) else {
             return Ok(());
         };
 
-        if let Some(nonce) = request.nonce.filter(|_| !first) {
+        if let Some(nonce) = request.nonce.filter(|_| !is_first_request) {
             self.acknowledge_delta(db, index, nonce, request.error, now);
         }
-        if !first && request.subscribe.is_empty() && request.unsubscribe.is_empty() {
-            // An acknowledgement and nothing else, as most requests are.
+        if !is_first_request && request.subscribe.is_empty() && request.unsubscribe.is_empty() {
+            // Most requests are an acknowledgement and nothing else.
             self.mark_deferred_dirty();
             return Ok(());
         }
 
         let names = (request.subscribe, request.unsubscribe);
         let initial = request.initial_versions;
-        let unfinished = UnfinishedRequest::delta(url, first, now, names, initial);
+        let unfinished = UnfinishedRequest::from_delta(url, is_first_request, now, names, initial);
         self.begin_request(db, unfinished);
         Ok(())
     }
 
-    /// Handles the nonce of a delta request. One that is not pending is stale,
-    /// and the subscriptions of the request count all the same (S7).
+    /// Handles the nonce of a delta request. A nonce that is not pending is
+    /// stale, and the subscriptions of the request count all the same (S7).
     fn acknowledge_delta(
         &mut self,
         db: &mut Database,
@@ -62,9 +62,9 @@ impl Session {
         }
     }
 
-    /// Handles a SotW request: the newest list counts, whatever the nonce says
-    /// (S10). A request of a type that is refused is ignored. A long list is
-    /// read in slices; the rest is read by polls (S85).
+    /// Handles a SotW request: the newest list counts, whatever its nonce is
+    /// (S10). A request of a refused type is ignored. A long list is read in
+    /// slices; polls read the other slices (S85).
     ///
     /// # Errors
     /// If the stream cannot go on.
@@ -76,27 +76,32 @@ impl Session {
     ) -> Result<(), ProtocolError> {
         while self.continue_request(db) {}
         let url = self.bind_request(Mode::Sotw, request.node, request.type_url)?;
-        let Some((index, first)) = self.find_or_open_type(db, &url) else {
+        let Some((index, is_first_request)) = self.find_or_open_type(db, &url) else {
             return Ok(());
         };
 
-        if let Some(nonce) = request.nonce.filter(|_| !first) {
+        if let Some(nonce) = request.nonce.filter(|_| !is_first_request) {
             let version = request.version.as_ref();
             self.acknowledge_sotw(db, index, nonce, version, request.error, now);
         }
 
-        let version = request.version.filter(|_| first);
-        let unfinished =
-            UnfinishedRequest::sotw(url, first, now, request.names.into_vec(), version);
+        let version = request.version.filter(|_| is_first_request);
+        let unfinished = UnfinishedRequest::from_sotw(
+            url,
+            is_first_request,
+            now,
+            request.names.into_vec(),
+            version,
+        );
         self.begin_request(db, unfinished);
         Ok(())
     }
 
     /// Handles the nonce of a SotW request. Without an error it is an ACK only
     /// if the version is that of the response: a change of names may come first
-    /// (wire facts 1). If it is not the newest nonce it is stale; the list is
-    /// the newest all the same, and new names are sent once the newest response
-    /// is acknowledged (S6, S10).
+    /// (wire facts 1). A nonce that is not the newest is stale. The list is the
+    /// newest all the same, and new names are sent after the newest response is
+    /// acknowledged (S6, S10).
     fn acknowledge_sotw(
         &mut self,
         db: &mut Database,
@@ -155,7 +160,8 @@ impl Session {
         }
     }
 
-    /// The index of a type stream, and whether it is opened by this request;
+    /// Returns the index of a type stream, and whether this request opened it.
+    /// Returns
     /// `None` if the type is refused.
     fn find_or_open_type(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
         let mut type_streams = self.type_streams.iter();
@@ -200,25 +206,28 @@ impl Session {
         self.type_streams.len() < limits.types && url.as_str().len() <= limits.name_bytes
     }
 
-    /// Whether a stream can bring a type that nobody else has: while it has no
-    /// more types than are left for all streams. Types that the rules know are
-    /// few.
+    /// Checks whether a stream may bring a type that no other stream has: as
+    /// long as it has no more types than are left for all streams. Types that
+    /// the rules know are exempt, since they are few.
     fn has_share_of_types(&self, db: &Database, url: &TypeUrl) -> bool {
-        let left = self
+        let remaining_types = self
             .config
             .limits
             .all_types
             .saturating_sub(db.unclaimed_types());
-        self.type_streams.len() <= left || Kind::is_known(url) || db.find_type(url).is_some()
+        self.type_streams.len() <= remaining_types
+            || Kind::is_known(url)
+            || db.find_type(url).is_some()
     }
 
     /// The type of the database for a type of the stream. A denied type gets
     /// one that is always empty, so that its names do not exist and no client
     /// waits.
     fn type_id_for(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
-        match self.denied.contains(url) {
-            true => db.subscribed_type_id(&TypeUrl::new(format!("denied {url}"))),
-            false => db.subscribed_type_id(url),
+        if self.denied.contains(url) {
+            db.subscribed_type_id(&TypeUrl::new(format!("denied {url}")))
+        } else {
+            db.subscribed_type_id(url)
         }
     }
 }

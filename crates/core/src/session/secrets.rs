@@ -8,9 +8,9 @@ use crate::database::{Database, SLICE};
 use crate::resource::{Resource, TypeUrl};
 
 impl Session {
-    /// The resources of a type with secrets that the client was sent, as far
-    /// as it may quote them in a NACK: those of responses without an
-    /// acknowledgement, and, unless they are many, those that it holds.
+    /// Returns the resources with secrets of a type that the client may quote
+    /// in a NACK: those of responses without an acknowledgement, and, unless
+    /// they are many, those that it holds.
     pub fn sent_secrets(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return Vec::new();
@@ -19,6 +19,7 @@ impl Session {
         let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         let is_secret = |resource: &&Arc<Resource>| resource.facts().holds_secrets();
         let mut secrets: Vec<Arc<Resource>> = pending.filter(is_secret).cloned().collect();
+
         // No request visits more names than these (S85).
         let count = type_stream.subscriptions.len() + type_stream.listed_count(db);
         if count <= SLICE {

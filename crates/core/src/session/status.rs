@@ -72,8 +72,8 @@ impl Session {
         self.finish_listing(listing)
     }
 
-    /// The status of one name that the client is subscribed to; `None` if it is
-    /// not.
+    /// Returns the status of one name; `None` if the client is not subscribed
+    /// to it.
     pub fn name_status(
         &self,
         db: &mut Database,
@@ -97,6 +97,7 @@ impl Session {
 
         let choice = type_stream.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
+
         let sent_resource = last_sent(type_stream, key, resolved_name);
         let (state, resource) = match (choice.resource(), sent_resource) {
             (Some(resource), _) if type_stream.is_quarantined(resource) => {
@@ -114,9 +115,9 @@ impl Session {
         })
     }
 
-    /// The resources of a type that the client holds, by name: those that it
-    /// ACKed, without names of which it NACKed a resource since and may hold
-    /// either (S17). Visits all of them.
+    /// Returns the resources of a type that the client holds, by name. A name
+    /// is left out if the client NACKed a resource of it after the last ACK,
+    /// since it may hold either resource (S17). Visits all names.
     pub fn held_resources(
         &self,
         db: &mut Database,
@@ -126,8 +127,9 @@ impl Session {
             return BTreeMap::new();
         };
         let names = self.held_names(db, type_url);
-        let certain = |name: Name| Some((name.clone(), certain_resource(db, type_stream, &name)?));
-        names.into_iter().filter_map(certain).collect()
+        let certain_entry =
+            |name: Name| Some((name.clone(), certain_resource(db, type_stream, &name)?));
+        names.into_iter().filter_map(certain_entry).collect()
     }
 
     /// Proves the invariants of all type streams.
@@ -161,7 +163,7 @@ impl Session {
         )
     }
 
-    /// The status of each type, in order of rank.
+    /// Returns the status of each type, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
         self.type_streams.iter().map(|type_stream| TypeStatus {
             type_url: type_stream.type_url.clone(),
@@ -183,7 +185,7 @@ impl Session {
     }
 }
 
-/// The names of a pending response that it answers or changes, in its order,
+/// Returns the names that a pending response answers or changes, in its order,
 /// with their resources.
 pub(super) fn sent_names(
     pending_ack: &PendingAck,
@@ -202,9 +204,9 @@ pub(super) fn sent_names(
     answers.chain(updates).chain(items.cloned())
 }
 
-/// The resource of a name in the last pending response that changes the name or
-/// answers the subscription: `Some(None)` if that has none, `None` if there is
-/// no such response.
+/// Returns the resource of a name in the last pending response that changes the
+/// name or answers the subscription. Returns `Some(None)` if that response has
+/// no resource of the name, and `None` if there is no such response.
 fn last_sent(
     type_stream: &TypeStream,
     key: SubscriptionKey,
@@ -218,8 +220,8 @@ fn last_sent(
     })
 }
 
-/// Whether the client waits for nothing: all its names are answered, and no
-/// name is left to evaluate.
+/// Checks whether the client waits for nothing: all its names are answered, and
+/// no name is to be evaluated.
 fn is_all_answered(type_stream: &TypeStream) -> bool {
     let mut subscriptions = type_stream.subscriptions.iter();
     !type_stream.owes_response
@@ -230,8 +232,8 @@ fn is_all_answered(type_stream: &TypeStream) -> bool {
             .all(|(_, subscription)| subscription.acked_answer != AnswerKind::Unanswered)
 }
 
-/// The resource of a name that the client ACKed; `None` if there is none, or if
-/// the client NACKed a resource of the name since.
+/// Returns the resource of a name that the client ACKed. Returns `None` if
+/// there is none, or if the client NACKed a resource of the name after that.
 pub(super) fn certain_resource(
     db: &mut Database,
     type_stream: &TypeStream,

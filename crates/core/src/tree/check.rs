@@ -7,15 +7,15 @@ use super::node::Node;
 use super::{NodeId, Tree};
 
 impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
-    /// Proves the invariants, for tests and simulations.
+    /// Checks the invariants, for tests and simulations.
     ///
     /// # Errors
-    /// The one that does not hold.
+    /// The first invariant that does not hold.
     pub fn check(&self) -> Result<(), String> {
         if self.ids.len() != self.nodes.len() {
             return Err("keys and nodes do not match".into());
         }
-        let counts = self.references();
+        let counts = self.count_references();
         for (id, node) in &self.nodes {
             self.check_node(*id, node)?;
             let expected = counts.get(id).cloned().unwrap_or_default();
@@ -29,9 +29,9 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         self.check_roots()
     }
 
-    /// Returns how often each node is referred to, by the nodes that refer to
-    /// it.
-    fn references(&self) -> BTreeMap<NodeId, BTreeMap<NodeId, usize>> {
+    /// Returns the nodes that refer to each node, with the number of their
+    /// references.
+    fn count_references(&self) -> BTreeMap<NodeId, BTreeMap<NodeId, usize>> {
         let versions = self.nodes.iter().flat_map(|(id, node)| {
             let versions = node.versions();
             versions
@@ -40,6 +40,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         let retired = self.retired.iter();
         let retired =
             retired.flat_map(|(id, children)| children.iter().map(move |child| (*id, *child)));
+
         let mut counts: BTreeMap<NodeId, BTreeMap<NodeId, usize>> = BTreeMap::new();
         for (parent, child) in versions.chain(retired) {
             *counts.entry(child).or_default().entry(parent).or_default() += 1;
@@ -47,7 +48,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         counts
     }
 
-    /// Proves the invariants of one node.
+    /// Checks the invariants of one node.
     fn check_node(&self, id: NodeId, node: &Node<S, V>) -> Result<(), String> {
         let fail = |fault: &str| Err(format!("{:?}: {fault}", node.key));
         let is_ready = |id: &NodeId| self.nodes.get(id).is_some_and(Node::is_ready);
@@ -84,7 +85,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         Ok(())
     }
 
-    /// Whether a node refers to itself, through any number of others.
+    /// Checks whether a node refers to itself, through any number of others.
     fn is_below_itself(&self, id: NodeId) -> bool {
         let children = |id: &NodeId| {
             let node = self.nodes.get(id).into_iter();
@@ -99,7 +100,7 @@ impl<S: Clone + Ord + Debug, V: Clone> Tree<S, V> {
         reached.contains(&id)
     }
 
-    /// Proves that every node that a root shows has the root in its list.
+    /// Checks that every node that a root shows has the root in its list.
     fn check_roots(&self) -> Result<(), String> {
         for (id, root) in &self.roots {
             let shows = |node: &NodeId| {

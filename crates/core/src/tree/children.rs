@@ -72,7 +72,7 @@ impl<S, V> Children<S, V> {
         self.len == 0
     }
 
-    /// The child at a place in the order.
+    /// Returns the child at an index; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&Arc<Part<S, V>>> {
         let mut level = &self.top;
@@ -96,7 +96,7 @@ impl<S, V> Children<S, V> {
 
     /// The children of a type, in the order of their names.
     pub fn of_type(&self, type_url: &str) -> impl Iterator<Item = &Arc<Part<S, V>>> {
-        let start = self.partition(|key| key.type_url.as_str() < type_url);
+        let start = self.partition_point(|key| key.type_url.as_str() < type_url);
         let later_parts = (start..self.len).filter_map(|index| self.get(index));
         later_parts.take_while(move |part| part.key.type_url.as_str() == type_url)
     }
@@ -104,19 +104,22 @@ impl<S, V> Children<S, V> {
     /// The first child of this type and name.
     #[must_use]
     pub fn find(&self, type_url: &str, name: &Name) -> Option<&Arc<Part<S, V>>> {
-        let index = self.partition(|key| (key.type_url.as_str(), &key.name) < (type_url, name));
+        let index =
+            self.partition_point(|key| (key.type_url.as_str(), &key.name) < (type_url, name));
         let part = self.get(index)?;
         (part.key.type_url.as_str() == type_url && part.key.name == *name).then_some(part)
     }
 
-    /// The number of children before the first for which `is_before` is false.
-    fn partition(&self, is_before: impl Fn(&Key<S>) -> bool) -> usize {
+    /// Returns the number of children before the first one for which
+    /// `is_before` is false.
+    fn partition_point(&self, is_before: impl Fn(&Key<S>) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.get(middle).is_some_and(|part| is_before(&part.key)) {
-                true => low = middle + 1,
-                false => high = middle,
+            if self.get(middle).is_some_and(|part| is_before(&part.key)) {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
         low
@@ -124,14 +127,15 @@ impl<S, V> Children<S, V> {
 }
 
 impl<S: Ord, V> Children<S, V> {
-    /// Makes a list of parts, which it puts into order.
+    /// Returns a list of parts, which it sorts.
     pub(super) fn new(mut parts: Vec<Arc<Part<S, V>>>) -> Self {
-        parts.sort_by(|a, b| a.key.cmp(&b.key));
+        parts.sort_by(|left, right| left.key.cmp(&right.key));
         let len = parts.len();
         let mut levels: Vec<_> = parts
             .chunks(WIDTH)
             .map(|parts| Level::Leaf(parts.into()))
             .collect();
+
         let mut height = 0;
         while levels.len() > 1 {
             levels = levels
@@ -147,7 +151,7 @@ impl<S: Ord, V> Children<S, V> {
     /// Whether there is a child of this key.
     #[must_use]
     pub fn contains(&self, key: &Key<S>) -> bool {
-        let index = self.partition(|other_key| other_key < key);
+        let index = self.partition_point(|other_key| other_key < key);
         self.get(index).is_some_and(|part| *part.key == *key)
     }
 
@@ -155,13 +159,18 @@ impl<S: Ord, V> Children<S, V> {
     /// the number of entries that were copied. A key that is not in the list
     /// changes nothing.
     pub(super) fn replace(&self, part: Arc<Part<S, V>>) -> (Self, usize) {
-        let index = self.partition(|key| *key < *part.key);
-        if self.get(index).is_none_or(|old| old.key != part.key) {
+        let index = self.partition_point(|key| *key < *part.key);
+        if self
+            .get(index)
+            .is_none_or(|present| present.key != part.key)
+        {
             return (self.clone(), 0);
         }
-        let mut copied = 0;
-        let top = self.top.replace(index, self.height, part, &mut copied);
-        (Self { top, ..*self }, copied)
+        let mut copied_count = 0;
+        let top = self
+            .top
+            .replace(index, self.height, part, &mut copied_count);
+        (Self { top, ..*self }, copied_count)
     }
 }
 

@@ -26,7 +26,8 @@ pub struct Key<S> {
 }
 
 impl<S> Key<S> {
-    /// A name of a type at a source, with no parameters, for all hosts.
+    /// Returns the key of a name of a type at a source, without parameters, for
+    /// all hosts.
     #[must_use]
     pub fn new(type_url: &str, name: Name, source: S) -> Self {
         Self {

@@ -18,7 +18,7 @@ use super::{Action, NodeId, RootId, Tree};
 pub(super) type Links<S> = (BTreeSet<NodeId>, Vec<Arc<Key<S>>>);
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
-    /// The node of a key, which is made and subscribed to if there is none.
+    /// Returns the node of a key. A new node is added and subscribed to.
     pub(super) fn node_of(&mut self, key: Arc<Key<S>>) -> NodeId {
         if let Some(id) = self.ids.get(&key) {
             return *id;
@@ -30,8 +30,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         id
     }
 
-    /// Makes a node refer to these keys once more. Returns the nodes of those
-    /// that are followed, and the keys of the others.
+    /// Adds a reference from a node to each of these keys. Returns the nodes of
+    /// the keys that may be followed, and the other keys.
     pub(super) fn link(&mut self, id: NodeId, keys: Vec<Arc<Key<S>>>) -> Links<S> {
         let keys: BTreeSet<_> = keys.into_iter().collect();
         let (mut children, mut cut_keys) = (BTreeSet::new(), Vec::new());
@@ -50,7 +50,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         (children, cut_keys)
     }
 
-    /// Undoes one `link`, and drops the nodes that nothing refers to any more.
+    /// Removes one reference of `link` to each child, and drops the nodes that
+    /// nothing refers to any more.
     pub(super) fn unlink(&mut self, id: NodeId, children: &BTreeSet<NodeId>) {
         self.is_relinked = true;
         for child in children {
@@ -75,8 +76,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.drop_loose(id);
     }
 
-    /// Drops a node that nothing refers to, and the nodes that only it refers
-    /// to.
+    /// Drops a node that nothing refers to, and then the nodes that only it
+    /// referred to. Does nothing if a reference or a root is left.
     fn drop_loose(&mut self, id: NodeId) {
         if !self.nodes.get(&id).is_some_and(Node::is_loose) {
             return;
@@ -84,6 +85,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(node) = self.nodes.remove(&id) else {
             return;
         };
+
         self.ids.remove(&node.key);
         self.dirty.remove(&id);
         self.cut.remove(&id);
@@ -91,24 +93,26 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if let Some(deadline) = node.deadline {
             self.deadlines.remove(&(deadline, id));
         }
+
         self.actions.push_back(Action::Unsubscribe(id));
         for version in node.versions() {
             self.unlink(id, &version.children);
         }
     }
 
-    /// Whether a node may refer to a key. The limits of the node are computed
-    /// when they are first needed.
+    /// Checks whether a node may refer to a key. A reference that closes a
+    /// cycle or nests too many nodes of one type may not be followed (C54).
+    /// `limits` caches what is computed about the node.
     fn may_follow(&self, id: NodeId, key: &Key<S>, limits: &mut Option<Limits>) -> bool {
         let Some(node) = self.nodes.get(&id) else {
             return false;
         };
-        let child = self.ids.get(key);
+        let child_id = self.ids.get(key);
         // A node without children is above nothing.
         let is_parent =
             |child: &Node<S, V>| child.versions().any(|version| !version.children.is_empty());
-        let may_be_ancestor = child
-            .and_then(|child| self.nodes.get(child))
+        let may_be_ancestor = child_id
+            .and_then(|child_id| self.nodes.get(child_id))
             .is_some_and(is_parent);
         let is_nested = key.type_url == node.key.type_url;
         if !may_be_ancestor && !is_nested {
@@ -119,12 +123,13 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             ancestors: self.ancestors(id),
             level: self.level(id),
         });
-        let closes_cycle = child.is_some_and(|child| limits.ancestors.contains(child));
+        let closes_cycle = child_id.is_some_and(|child_id| limits.ancestors.contains(child_id));
         let is_too_deep = is_nested && limits.level >= MAX_LEVELS;
         !(closes_cycle || is_too_deep)
     }
 
-    /// A node and the nodes that refer to it, directly or not.
+    /// Returns a node and all nodes that refer to it, directly or through
+    /// others.
     fn ancestors(&self, id: NodeId) -> BTreeSet<NodeId> {
         let mut ancestors = BTreeSet::from([id]);
         let mut unvisited = vec![id];
@@ -135,8 +140,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         ancestors
     }
 
-    /// The number of nodes of its own type that lead to a node, itself
-    /// included, by the shortest way; at most [`MAX_LEVELS`].
+    /// Returns the number of nodes of its own type on the shortest way from a
+    /// root to the node, itself included; at most [`MAX_LEVELS`].
     fn level(&self, id: NodeId) -> usize {
         let mut row = BTreeSet::from([id]);
         for level in 1..MAX_LEVELS {
@@ -160,7 +165,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         MAX_LEVELS
     }
 
-    /// The nodes that refer to a node by one of their present versions.
+    /// Returns the nodes that refer to a node by one of their present versions.
     pub(super) fn referrers(&self, id: NodeId) -> impl Iterator<Item = (NodeId, &Node<S, V>)> {
         let parents = self
             .nodes
@@ -171,7 +176,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         parents.filter(move |(_, node)| node.refers_to(id))
     }
 
-    /// Follows references that were cut, if they may be followed now.
+    /// Follows references that were cut, where the limits now allow it.
     pub(super) fn follow_cut(&mut self) {
         while std::mem::take(&mut self.is_relinked) {
             let cut_nodes: Vec<_> = self.cut.iter().copied().collect();
@@ -181,7 +186,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Gives a node its newest version again if one of its cut references may
+    /// Sets the newest version of a node again if one of its cut references may
     /// be followed now.
     fn follow_cut_of(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(&id) else {
@@ -195,6 +200,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         if !cut_keys.any(|key| self.may_follow(id, key, &mut limits)) {
             return;
         }
+
         let keys = self.keys_of(newest);
         let content = newest.content.clone();
         self.set_next(id, content, keys);

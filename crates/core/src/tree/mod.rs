@@ -174,7 +174,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         Self::default()
     }
 
-    /// Adds a root: the resource is shown with everything below it.
+    /// Adds a root: a resource whose snapshots, with everything below it, are
+    /// published.
     pub fn add_root(&mut self, key: Key<S>) -> RootId {
         let id = RootId(self.take_id());
         let node = self.node_of(Arc::new(key));
@@ -202,8 +203,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
     /// Subscribes to a resource in addition to those that a root refers to: a
     /// cluster that a request names, or one that a call still uses although no
-    /// route does (C54). It is shown once it is known, and nothing waits for
-    /// it.
+    /// route does (C54). Snapshots show the resource when it is known, and do
+    /// not wait for it.
     pub fn subscribe(&mut self, id: RootId, key: Key<S>) {
         if !self.roots.contains_key(&id) {
             return;
@@ -215,8 +216,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Ends one such subscription. After the last it stays until a snapshot
-    /// without it is published.
+    /// Ends one such subscription. After the last one ends, the resource is
+    /// still shown until a snapshot without it is published.
     pub fn unsubscribe(&mut self, id: RootId, key: &Key<S>) {
         let (Some(root), Some(node)) = (self.roots.get_mut(&id), self.ids.get(key)) else {
             return;
@@ -241,11 +242,11 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             let children = node.next.iter().flat_map(|next| &next.children);
             let children = children.filter_map(|id| self.nodes.get(id));
             let awaited = children.filter(|child| !child.is_ready());
-            let itself = node.next.is_none().then_some(node);
+            let unready_node = node.next.is_none().then_some(node);
             Warming {
                 key: Arc::clone(&node.key),
                 waits_for: awaited
-                    .chain(itself)
+                    .chain(unready_node)
                     .map(|awaited_node| Arc::clone(&awaited_node.key))
                     .collect(),
             }

@@ -63,8 +63,8 @@ pub struct Snapshot<S, V> {
 }
 
 impl<S: Ord, V: Clone> Part<S, V> {
-    /// Makes a part; one that has too many levels of its own type is an error
-    /// (C54).
+    /// Returns a part. A part with too many levels of its own type becomes an
+    /// error (C54).
     pub(super) fn new(key: Arc<Key<S>>, content: Content<V>, children: Children<S, V>) -> Self {
         let nested = children.of_type(key.type_url.as_str());
         let levels = 1 + nested.map(|part| part.levels).max().unwrap_or_default();
@@ -84,9 +84,9 @@ impl<S: Ord, V: Clone> Part<S, V> {
         self.levels > MAX_LEVELS
     }
 
-    /// Makes the part of a resource that is not followed, because it refers to
-    /// itself or lies too deep; everything of its type above it is as deep
-    /// (C54).
+    /// Returns the part of a resource that is not followed, because it refers
+    /// to itself or is nested too deep. Its level makes all parts of its type
+    /// above it errors, too (C54).
     pub(super) fn too_deep(key: Arc<Key<S>>) -> Self {
         let message = format!(
             "{} refers to itself, or has more than {MAX_LEVELS} levels",

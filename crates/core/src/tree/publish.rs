@@ -23,8 +23,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.actions.pop_front()
     }
 
-    /// Publishes the changes, then drops the nodes that are no longer part of a
-    /// snapshot (E18).
+    /// Publishes the changes, and then drops the nodes that are no longer part
+    /// of a snapshot (E18). Does nothing while subscriptions are to be made.
     fn settle(&mut self) {
         self.fail_withdrawn();
         self.follow_cut();
@@ -32,10 +32,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
             return;
         }
 
-        let affected = self.affected();
-        let roots = self.rebuild(&affected);
+        let affected_nodes = self.find_affected();
+        let roots = self.rebuild(&affected_nodes);
         for root in roots {
-            self.publish(root, &affected);
+            self.publish(root, &affected_nodes);
         }
         for (id, children) in std::mem::take(&mut self.retired) {
             self.unlink(id, &children);
@@ -49,8 +49,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// The nodes that have changed, and all that use them.
-    fn affected(&self) -> Affected {
+    /// Returns the nodes that have changed and all that use them, each with its
+    /// changed children.
+    fn find_affected(&self) -> Affected {
         let mut affected: Affected = self.dirty.keys().map(|id| (*id, BTreeSet::new())).collect();
         let mut unvisited: Vec<_> = affected.keys().copied().collect();
         while let Some(id) = unvisited.pop() {
@@ -65,7 +66,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         affected
     }
 
-    /// The nodes whose version in use refers to a node.
+    /// Returns the nodes whose version in use refers to a node.
     fn users(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
         let parents = self
             .nodes
@@ -77,20 +78,18 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         parents.filter(uses).copied()
     }
 
-    /// Makes the parts of nodes, children first. Returns the roots that are to
-    /// be published again.
+    /// Rebuilds the parts of nodes, children first. Returns the roots to
+    /// publish again.
     fn rebuild(&mut self, affected: &Affected) -> BTreeSet<RootId> {
         let mut roots = std::mem::take(&mut self.dirty_roots);
         let mut unmade_children: BTreeMap<_, _> = affected
             .iter()
             .map(|(id, children)| (*id, children.len()))
             .collect();
-        let mut ready: Vec<_> = unmade_children
-            .iter()
-            .filter(|(_, count)| **count == 0)
-            .collect();
-        let mut ready: Vec<_> = ready.drain(..).map(|(id, _)| *id).collect();
-        while let Some(id) = ready.pop() {
+        let leaves = unmade_children.iter().filter(|(_, count)| **count == 0);
+        let mut ready_nodes: Vec<_> = leaves.map(|(id, _)| *id).collect();
+
+        while let Some(id) = ready_nodes.pop() {
             self.make_part(id, &affected[&id]);
             let node = self.nodes.get(&id);
             roots.extend(node.into_iter().flat_map(|node| &node.roots));
@@ -99,7 +98,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 if let Some(count) = unmade_children.get_mut(&user) {
                     *count -= 1;
                     if *count == 0 {
-                        ready.push(user);
+                        ready_nodes.push(user);
                     }
                 }
             }
@@ -109,8 +108,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         roots
     }
 
-    /// Makes the part of a node from its version in use; `changed` are the
-    /// children whose parts have changed.
+    /// Builds the part of a node from its active version. `changed` are the
+    /// children whose parts have changed. A node without an active version gets
+    /// none.
     fn make_part(&mut self, id: NodeId, changed: &BTreeSet<NodeId>) {
         let Some(node) = self.nodes.get(&id) else {
             return;
@@ -124,7 +124,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let is_listed = |part: &&Arc<Part<S, V>>| !is_relisted && !part.is_too_deep();
         let old_part = node.part.as_ref().filter(is_listed);
         let (children, copied) = match old_part {
-            Some(old_part) => self.replaced(&old_part.children, changed),
+            Some(old_part) => self.replace_parts(&old_part.children, changed),
             None => {
                 let parts = active.children.iter().filter_map(|id| self.part(*id));
                 let cut_keys = active.cut.iter();
@@ -149,7 +149,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
 
     /// Returns a list of children with the present parts of some nodes, and the
     /// number of entries that were copied.
-    fn replaced(
+    fn replace_parts(
         &self,
         children: &Children<S, V>,
         changed_nodes: &BTreeSet<NodeId>,
@@ -161,9 +161,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         })
     }
 
-    /// Publishes a root, if it is known and differs from its last snapshot.
+    /// Publishes a root whose resource is known, if it differs from its last
+    /// snapshot.
     fn publish(&mut self, id: RootId, affected: &Affected) {
-        let subscribed = self.subscribed(id, affected);
+        let subscribed = self.update_subscribed(id, affected);
         let Some(root) = self.roots.get(&id) else {
             return;
         };
@@ -192,28 +193,27 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.actions.push_back(Action::Publish(id, snapshot));
     }
 
-    /// The resources that a root subscribes to by itself; `None` if they are
-    /// those of its last snapshot.
-    fn subscribed(&mut self, id: RootId, affected: &Affected) -> Option<Children<S, V>> {
+    /// Returns the resources that a root subscribes to by itself; `None` if
+    /// they are those of its last snapshot.
+    fn update_subscribed(&mut self, id: RootId, affected: &Affected) -> Option<Children<S, V>> {
         let root = self.roots.get(&id)?;
-        let shown_list = root
-            .published
-            .as_ref()
-            .map(|shown_list| &shown_list.subscribed);
-        let is_known = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| node.part.is_some());
-        let known_nodes = root.subscribed.keys().filter(is_known);
+        let published_list = root.published.as_ref().map(|snapshot| &snapshot.subscribed);
+        let has_part = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| node.part.is_some());
+        let known_nodes = root.subscribed.keys().filter(has_part);
         let changed_nodes = known_nodes.clone().filter(|id| affected.contains_key(id));
         let changed_nodes: BTreeSet<_> = changed_nodes.copied().collect();
-        let is_same_set = shown_list.map_or(0, Children::len) == known_nodes.clone().count()
+        let is_same_set = published_list.map_or(0, Children::len) == known_nodes.clone().count()
             && known_nodes
                 .clone()
-                .all(|id| self.is_listed(*id, shown_list));
+                .all(|id| self.is_listed(*id, published_list));
         if is_same_set && changed_nodes.is_empty() {
             return None;
         }
 
-        let (list, copied) = match shown_list {
-            Some(shown_list) if is_same_set => self.replaced(shown_list, &changed_nodes),
+        let (children, copied) = match published_list {
+            Some(published_list) if is_same_set => {
+                self.replace_parts(published_list, &changed_nodes)
+            }
             _ => {
                 let parts: Vec<_> = known_nodes.filter_map(|id| self.part(*id)).collect();
                 let count = parts.len();
@@ -222,7 +222,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         };
 
         self.work.entries += copied;
-        Some(list)
+        Some(children)
     }
 
     fn is_listed(&self, id: NodeId, shown: Option<&Children<S, V>>) -> bool {

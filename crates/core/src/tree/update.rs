@@ -40,20 +40,20 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                     Some(error) => Content::Stale(value, error),
                 };
                 let keys = children.into_iter().map(Arc::new).collect();
-                self.answer(id, content, keys);
+                self.apply_answer(id, content, keys);
             }
-            // An error that is about the resource is an answer (C51).
+            // An error about the resource itself is an answer (C51).
             Update::Failed(error) if error.cause.is_data_error() => {
                 if !self.withdraw(id, &error) {
-                    self.answer(id, Content::Failed(error), Vec::new());
+                    self.apply_answer(id, Content::Failed(error), Vec::new());
                 }
             }
-            Update::Failed(error) => self.hinder(id, error),
+            Update::Failed(error) => self.record_obstacle(id, error),
         }
     }
 
-    /// Sets the end of the wait for the first answer to a subscription; without
-    /// a deadline the wait does not end (E2).
+    /// Sets the fetch timeout of a subscription: the deadline of its first
+    /// answer. Without a deadline the wait does not end (E2).
     pub fn handle_subscribed(&mut self, id: NodeId, deadline: Option<Moment>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -73,7 +73,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Ends the waits whose deadline has passed: a resource without an answer
+    /// Ends the waits whose deadline has passed. A resource without an answer
     /// is an error until there is one (E2).
     pub fn handle_timeout(&mut self, now: Moment) {
         while let Some((deadline, id)) = self.deadlines.first().copied()
@@ -84,21 +84,22 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 continue;
             };
             node.deadline = None;
-            let silent = || WatchError::new(Cause::TimedOut, "no answer within the fetch timeout");
-            let error = node.obstacle.clone().unwrap_or_else(silent);
+            let timeout_error =
+                || WatchError::new(Cause::TimedOut, "no answer within the fetch timeout");
+            let error = node.obstacle.clone().unwrap_or_else(timeout_error);
             self.set_next(id, Content::Failed(error), Vec::new());
         }
     }
 
-    /// Applies an answer: the wait for the first one is over.
-    fn answer(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
+    /// Applies an answer, which ends the wait for the first one.
+    fn apply_answer(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
         node.obstacle = None;
         if node.withdrawn.take().is_some() {
             self.withdrawn.remove(&id);
-            // There is a resource again, and the error was of the one before.
+            // The resource exists again, and the error was of its removal.
             if let Some(active) = &mut node.active
                 && let Some(value) = active.content.value().cloned()
             {
@@ -113,9 +114,9 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         self.set_next(id, content, keys);
     }
 
-    /// Records an error that is not about the resource: it is no answer, but
-    /// becomes the ambient error of a resource in use (C40).
-    fn hinder(&mut self, id: NodeId, error: WatchError) {
+    /// Records an error that is not about the resource itself. The error is no
+    /// answer, but becomes the ambient error of a resource in use (C40).
+    fn record_obstacle(&mut self, id: NodeId, error: WatchError) {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
@@ -140,10 +141,11 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         children.chain(version.cut.iter().cloned()).collect()
     }
 
-    /// Gives a node its next version, which comes into use once all its
+    /// Sets the next version of a node, which becomes active when all its
     /// children are known.
     pub(super) fn set_next(&mut self, id: NodeId, content: Content<V>, keys: Vec<Arc<Key<S>>>) {
-        // The new children are referred to before the old ones are let go.
+        // The new children are linked before the old ones are unlinked, so that
+        // those in both are not dropped.
         let (children, cut) = self.link(id, keys);
         let is_waiting = |id: &&NodeId| self.nodes.get(*id).is_some_and(|node| !node.is_ready());
         let version = Version {
@@ -157,9 +159,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
-        let superseded = node.next.replace(version);
-        if let Some(superseded) = superseded {
-            self.unlink(id, &superseded.children);
+        if let Some(superseded_version) = node.next.replace(version) {
+            self.unlink(id, &superseded_version.children);
         }
 
         self.note_cut(id);
@@ -168,7 +169,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         }
     }
 
-    /// Brings the next version of a node into use, and then those of the nodes
+    /// Makes the next version of a node active, and then those of the nodes
     /// that waited for it.
     fn activate(&mut self, id: NodeId) {
         let mut warm_nodes = vec![id];
@@ -199,10 +200,11 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                     );
                 }
             }
-            // A list of children that is to be made stays to be made.
-            let recorded = self.dirty.entry(id).or_insert(change);
+            // A change of the children needs more work than one of the content,
+            // and is not replaced by that.
+            let recorded_change = self.dirty.entry(id).or_insert(change);
             if change == Change::Children {
-                *recorded = change;
+                *recorded_change = change;
             }
             self.is_relinked = true;
             self.note_cut(id);
@@ -210,7 +212,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     }
 
     /// Records that a child of a node is known. Returns whether the next
-    /// version of the node waits for no other child.
+    /// version of the node waits for no further child.
     fn is_warmed_by(&mut self, id: NodeId, child: NodeId) -> bool {
         let next = self.nodes.get_mut(&id).and_then(|node| node.next.as_mut());
         next.is_some_and(|next| {
@@ -223,9 +225,10 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// Records whether a node has references that are not followed.
     fn note_cut(&mut self, id: NodeId) {
         let node = self.nodes.get(&id);
-        match node.is_some_and(|node| node.versions().any(|version| !version.cut.is_empty())) {
-            true => self.cut.insert(id),
-            false => self.cut.remove(&id),
+        if node.is_some_and(|node| node.versions().any(|version| !version.cut.is_empty())) {
+            self.cut.insert(id)
+        } else {
+            self.cut.remove(&id)
         };
     }
 }

@@ -15,7 +15,8 @@ use crate::sink::WatchError;
 
 impl<S: Clone + Ord, V: Clone> Tree<S, V> {
     /// Keeps a removed resource in use if everything that refers to it is about
-    /// to stop doing so. Returns whether it is kept.
+    /// to stop doing so. Returns `false` if the removal has to take effect at
+    /// once.
     pub(super) fn withdraw(&mut self, id: NodeId, error: &WatchError) -> bool {
         if !self.is_leaving(id) {
             return false;
@@ -27,6 +28,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         let Some(value) = active.content.value().cloned() else {
             return false;
         };
+
         let keys = self.keys_of(active);
         if let Some(node) = self.nodes.get_mut(&id) {
             node.withdrawn = Some(error.clone());
@@ -36,8 +38,8 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
         true
     }
 
-    /// Whether everything that refers to a node is about to stop doing so, or
-    /// is about to be removed with it. References have no cycles.
+    /// Checks whether everything that refers to a node is about to stop doing
+    /// so, or is about to be removed with it. References have no cycles.
     fn is_leaving(&self, id: NodeId) -> bool {
         let node = self.nodes.get(&id);
         let is_shown = node.is_none_or(|node| !node.roots.is_empty());
@@ -47,7 +49,7 @@ impl<S: Clone + Ord, V: Clone> Tree<S, V> {
                 .all(|(parent, parent_node)| parent_node.gives_up(id) || self.is_leaving(parent))
     }
 
-    /// Takes removed resources out of use that are referred to again.
+    /// Takes removed resources out of use if a node refers to them again.
     pub(super) fn fail_withdrawn(&mut self) {
         while let Some(id) = self.withdrawn.iter().find(|id| !self.is_leaving(**id)) {
             let id = *id;

@@ -14,7 +14,7 @@ use trunkline_proto::discovery::DynamicParameterConstraints;
 use super::message::{KeyRecord, RowRecord};
 use super::seal::hash;
 
-/// Writes the key of a row.
+/// Returns the record of a row's key.
 pub(super) fn write_key(key: &RowKey) -> KeyRecord {
     KeyRecord {
         origin: key.origin.to_string(),
@@ -24,7 +24,7 @@ pub(super) fn write_key(key: &RowKey) -> KeyRecord {
     }
 }
 
-/// Writes a row without its body, which has the hash in the record.
+/// Returns the record of a row without its body, whose hash is in the record.
 pub(super) fn write_row(row: &Row) -> RowRecord {
     let resource = &row.resource;
     let rare = resource.facts().rare.as_deref();
@@ -64,10 +64,10 @@ pub(super) struct RowReader {
 }
 
 impl RowReader {
-    /// Reads a row with its key and its body.
+    /// Reads a row from its key, its record and its body.
     ///
     /// # Errors
-    /// A part of it makes no sense.
+    /// A part of the row is malformed.
     pub(super) fn read(
         &mut self,
         key: KeyRecord,
@@ -110,8 +110,7 @@ impl RowReader {
         Ok((key, row))
     }
 
-    /// Returns the name of an origin, in the copy of the row before if that has
-    /// the same.
+    /// Returns the name of an origin. Consecutive rows of one origin share it.
     fn share_origin(&mut self, name: &str) -> Arc<str> {
         match &self.origin {
             Some(origin) if **origin == *name => Arc::clone(origin),
@@ -128,7 +127,7 @@ fn encode_constraints(constraints: &Constraints) -> Vec<u8> {
     write_constraints(constraints.expr()).encode_to_vec()
 }
 
-/// Reads the constraints of a record; `None` if it has none.
+/// Decodes the constraints of a record; `None` if it has none.
 fn decode_constraints(bytes: Option<&[u8]>) -> Result<Option<Constraints>, StoreError> {
     let Some(bytes) = bytes else {
         return Ok(None);
@@ -137,6 +136,7 @@ fn decode_constraints(bytes: Option<&[u8]>) -> Result<Option<Constraints>, Store
         .map_err(|error| unreadable("constraints", &error.to_string()))?;
     let expr = read_constraints(&message);
     let expr = expr.map_err(|error| unreadable("constraints", &error.to_string()))?;
+
     let constraints = Constraints::new(&expr);
     constraints
         .map(Some)

@@ -20,25 +20,28 @@ const BATCH: usize = 10_000;
 /// The next backup of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Copies the file as it is now to another one in the same directory, which is
-/// removed when it is closed. Changes go on during the copy.
+/// Copies the present state of the file to a new file in its directory, and
+/// returns that. The copy is removed when it is closed. Changes go on during
+/// the copy.
 pub(super) fn back_up(from: &Database, path: &Path) -> Result<fs::File, StoreError> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let copy = path.with_file_name(format!("backup-{number}.part"));
     let file = make_file(&copy).map_err(|source| io_error(&copy, source))?;
-    let copied = guarded(path, || {
+    let outcome = guarded(path, || {
         let from = from.begin_read()?;
         let to = Builder::new().create_file(file)?;
         copy_all(&from, &to)
     });
-    let opened = copied.and_then(|()| {
-        let opened = fs::File::open(&copy);
-        opened.map_err(|source| io_error(&copy, source))
+    let opened_copy = outcome.and_then(|()| {
+        let opened_copy = fs::File::open(&copy);
+        opened_copy.map_err(|source| io_error(&copy, source))
     });
-    // Of a crash before this, a file is left that the next backup overwrites.
-    let removed = fs::remove_file(&copy);
-    removed.map_err(|source| io_error(&copy, source))?;
-    opened
+
+    // The open file outlives its name. A crash before this leaves a file, which
+    // the next backup overwrites.
+    let removal = fs::remove_file(&copy);
+    removal.map_err(|source| io_error(&copy, source))?;
+    opened_copy
 }
 
 /// Copies all tables.
@@ -53,7 +56,7 @@ fn copy_all(source: &ReadTransaction, target: &Database) -> Result<(), Failed> {
     copy_table(source, target, HEAD)
 }
 
-/// Copies one table, a batch of records with each transaction.
+/// Copies one table, with a transaction for each batch of records.
 fn copy_table<K: redb::Key + 'static>(
     source: &ReadTransaction,
     target: &Database,
@@ -67,17 +70,17 @@ fn copy_table<K: redb::Key + 'static>(
     let mut records = source.iter()?;
     loop {
         let mut file: WriteTransaction = target.begin_write()?;
-        let mut copied = 0;
+        let mut copied_count = 0;
         {
             let mut target = file.open_table(table)?;
             for record in records.by_ref().take(BATCH) {
                 let (key, value) = record?;
                 target.insert(key.value(), value.value())?;
-                copied += 1;
+                copied_count += 1;
             }
         }
-        if copied < BATCH {
-            // The last one has all before it on the disk, too.
+        if copied_count < BATCH {
+            // This commit also makes the earlier ones durable.
             file.commit()?;
             return Ok(());
         }
@@ -87,8 +90,8 @@ fn copy_table<K: redb::Key + 'static>(
     }
 }
 
-/// Makes a backup the store of a directory that has none, after a check of all
-/// of it. Returns the revision.
+/// Copies a backup into a directory as its store, after a check of all of it.
+/// Returns the revision.
 ///
 /// # Errors
 /// The directory has a store, or the backup is damaged.
@@ -98,6 +101,7 @@ pub fn restore_backup(backup: &Path, dir: &Path) -> Result<u64, StoreError> {
         let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
         return Err(io_error(&target, source));
     }
+
     make_dir(dir).map_err(|source| io_error(dir, source))?;
     let part = dir.join("restore");
     if part.exists() {
@@ -108,17 +112,19 @@ pub fn restore_backup(backup: &Path, dir: &Path) -> Result<u64, StoreError> {
 
     let copy = part.join(FILE);
     let revision = copy_and_check(backup, &part).inspect_err(|_| {
-        // A part of a store is none.
+        // The error of the copy is the one to report.
         let _ = fs::remove_dir_all(&part);
     })?;
-    let renamed = fs::rename(&copy, &target)
+
+    let outcome = fs::rename(&copy, &target)
         .and_then(|()| fs::remove_dir(&part))
         .and_then(|()| sync_dir(dir));
-    renamed.map_err(|source| io_error(&target, source))?;
+    outcome.map_err(|source| io_error(&target, source))?;
     Ok(revision)
 }
 
-/// Copies a backup into a directory, and reads all of it. Returns the revision.
+/// Copies a backup into a directory, and reads all of the copy. Returns its
+/// revision.
 fn copy_and_check(backup: &Path, part: &Path) -> Result<u64, StoreError> {
     let copy = make_file(&part.join(FILE)).and_then(|mut to| {
         let mut from = fs::File::open(backup)?;

@@ -23,8 +23,8 @@ impl Failed {
         })
     }
 
-    /// Returns whether the file has to be opened again before the next access:
-    /// the engine gives up after an error of the system.
+    /// Checks whether the file has to be opened again before the next access.
+    /// The engine stops working after an error of the system.
     pub(super) fn closes(&self) -> bool {
         matches!(
             self,
@@ -34,7 +34,7 @@ impl Failed {
         )
     }
 
-    /// Makes the error of a store.
+    /// Returns the error of a store, with the path of its file.
     pub(super) fn of_file(self, path: &Path) -> StoreError {
         let subject = path.display().to_string();
         match self {

@@ -89,8 +89,8 @@ impl EmbeddedStore {
     /// kept; the contents do not depend on that.
     ///
     /// # Errors
-    /// The directory cannot be written; the file is damaged, of a newer release,
-    /// or in use.
+    /// The directory cannot be written; the file is damaged, of a newer
+    /// release, or in use.
     pub fn open(dir: &Path, history: u64) -> Result<Self, StoreError> {
         Self::open_with(dir, history, Box::new(open_file))
     }
@@ -101,7 +101,7 @@ impl EmbeddedStore {
         dir.join(FILE).exists()
     }
 
-    /// Opens the store of a directory, with another way to open its file.
+    /// Opens the store of a directory. `open` opens its file.
     fn open_with(dir: &Path, history: u64, open: Box<Open>) -> Result<Self, StoreError> {
         let path = dir.join(FILE);
         make_dir(dir).map_err(|source| io_error(dir, source))?;
@@ -147,7 +147,8 @@ impl EmbeddedStore {
         &self.path
     }
 
-    /// Returns the database, and opens the file if an error has closed it.
+    /// Returns the open database. Opens the file again if an error has closed
+    /// it.
     fn database(&self) -> Result<Arc<Database>, StoreError> {
         let mut database = self.lock();
         if let Some(open) = &*database {
@@ -157,29 +158,30 @@ impl EmbeddedStore {
         Ok(Arc::clone(database.insert(Arc::new(opened))))
     }
 
-    /// Opens the file, and refuses one of a format that is not known.
+    /// Opens the file and checks its pages. A file of an unknown format is an
+    /// error.
     fn open_checked(&self) -> Result<Database, Failed> {
-        // An empty file would be taken for a new one.
+        // The engine would make a new database of an empty file.
         let len = fs::metadata(&self.path).map_err(redb::Error::Io)?.len();
         if len == 0 {
             return Err(Failed::damaged("the file", "it is empty"));
         }
 
         let mut database = (self.open)(&self.path)?;
-        let found = read_format(&database.begin_read()?)?;
-        if found != FORMAT {
+        let format = read_format(&database.begin_read()?)?;
+        if format != FORMAT {
             return Err(Failed::Store(StoreError::Newer {
                 what: self.path.display().to_string(),
-                found,
+                found: format,
                 known: FORMAT,
             }));
         }
 
-        // A page that is in use and taken for free would be overwritten.
-        match database.check_integrity()? {
-            true => Ok(database),
-            false => Err(Failed::damaged("the file", "its pages do not add up")),
+        // A page that is in use but listed as free would be overwritten.
+        if !database.check_integrity()? {
+            return Err(Failed::damaged("the file", "its pages do not add up"));
         }
+        Ok(database)
     }
 
     /// Reads from the newest state of the file.
@@ -209,20 +211,20 @@ impl EmbeddedStore {
         written
     }
 
-    /// Takes back transactions that were refused, if the file has them.
+    /// Takes back refused transactions that the file has nevertheless.
     fn take_back(&self, refused: &[StoredTransaction]) -> Result<(), StoreError> {
-        let Some(first) = refused.first().map(|first| first.info.revision) else {
+        let Some(first_revision) = refused.first().map(|first| first.info.revision) else {
             return Ok(());
         };
         let database = self.database()?;
         guarded(&self.path, || {
             let newest = Head::read(&database.begin_read()?.open_table(HEAD)?)?;
-            if newest.record.revision < first {
+            if newest.record.revision < first_revision {
                 return Ok(());
             }
             let file = database.begin_write()?;
             let mut head = Head::read(&file.open_table(HEAD)?)?;
-            undo::undo_from(&file, &mut head, first)?;
+            undo::undo_from(&file, &mut head, first_revision)?;
             write::write_head(&file, head)?;
             Ok(file.commit()?)
         })
@@ -243,19 +245,19 @@ impl Store for EmbeddedStore {
 
     fn commit(&self, transactions: &[StoredTransaction]) -> Result<(), StoreError> {
         let database = self.database()?;
-        let mut closes = false;
-        let written = guarded(&self.path, || {
-            let written = commit(&database, transactions, self.history);
-            written.inspect_err(|failed| closes = failed.closes())
+        let mut must_reopen = false;
+        let outcome = guarded(&self.path, || {
+            let committed = commit(&database, transactions, self.history);
+            committed.inspect_err(|failed| must_reopen = failed.closes())
         });
-        if closes {
+        if must_reopen {
             *self.lock() = None;
             drop(database);
-            // The file may have them all the same. If it cannot be written, the
-            // next change takes them back.
+            // The file may have the transactions although the commit failed. If
+            // they cannot be taken back now, the next change does it.
             let _ = self.take_back(transactions);
         }
-        written
+        outcome
     }
 
     fn transactions(
@@ -296,7 +298,7 @@ impl fmt::Debug for EmbeddedStore {
     }
 }
 
-/// Writes transactions; once this returns they are on the disk.
+/// Writes transactions, and returns when they are on the disk.
 fn commit(
     database: &Database,
     transactions: &[StoredTransaction],
@@ -319,20 +321,20 @@ fn open_file(path: &Path) -> Result<Database, DatabaseError> {
     Builder::new().set_cache_size(CACHE).open(path)
 }
 
-/// Makes an empty file with its tables. It gets its name when it is complete,
-/// so a crash leaves none that looks damaged.
+/// Creates an empty file with its tables. The file gets its name when it is
+/// complete, so that a crash leaves no file which looks damaged.
 fn create(dir: &Path, path: &Path) -> Result<(), StoreError> {
-    let new = dir.join(NEW_FILE);
-    let made = make_file(&new).and_then(|file| {
+    let temporary_path = dir.join(NEW_FILE);
+    let outcome = make_file(&temporary_path).and_then(|file| {
         let database = Builder::new().create_file(file);
-        guarded(&new, || make_tables(&database?)).map_err(io::Error::other)
+        guarded(&temporary_path, || make_tables(&database?)).map_err(io::Error::other)
     });
-    made.map_err(|source| io_error(&new, source))?;
-    let renamed = fs::rename(&new, path).and_then(|()| sync_dir(dir));
-    renamed.map_err(|source| io_error(path, source))
+    outcome.map_err(|source| io_error(&temporary_path, source))?;
+    let rename = fs::rename(&temporary_path, path).and_then(|()| sync_dir(dir));
+    rename.map_err(|source| io_error(path, source))
 }
 
-/// Makes all tables, and writes the format.
+/// Creates all tables, and writes the format.
 fn make_tables(database: &Database) -> Result<(), Failed> {
     let file = database.begin_write()?;
     {

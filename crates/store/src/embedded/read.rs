@@ -15,7 +15,7 @@ use super::codec::{RowReader, hash_of};
 use super::error::Failed;
 use super::message::{ChangesRecord, HeadRecord, KeyRecord, RowRecord, TransactionRecord};
 use super::row_value;
-use super::seal::{self, open};
+use super::seal::{self, unseal};
 use super::tables::{
     BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, TRANSACTIONS, part_key,
 };
@@ -32,7 +32,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Reads the head of a file.
+    /// Reads the head of a file. A file without transactions has an empty head.
     pub(super) fn read(
         table: &impl ReadableTable<&'static str, &'static [u8]>,
     ) -> Result<Self, Failed> {
@@ -40,7 +40,7 @@ impl Head {
             let record = HeadRecord::default();
             return Ok(Self { record, sum: 0 });
         };
-        let (value, _) = open("head", HEAD_KEY.as_bytes(), value.value())?;
+        let (value, _) = unseal("head", HEAD_KEY.as_bytes(), value.value())?;
         let record = HeadRecord::decode(value)?;
         let sum = record.sum.as_slice().try_into();
         let sum = sum.map_err(|_| Failed::damaged("the head", "it has no sum"))?;
@@ -52,12 +52,14 @@ impl Head {
 /// A row as it is in the table, without its seal.
 type RawRow = (Vec<u8>, Vec<u8>);
 
-/// Reads the contents, on several threads.
+/// Reads the contents, on several threads. Missing or outdated rows are an
+/// error, which the sum in the head tells.
 pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
     let head = Head::read(&file.open_table(HEAD)?)?;
     let table = file.open_table(CONTENTS)?;
     let mut rows = Vec::with_capacity(usize::try_from(head.record.rows).unwrap_or_default());
     let mut sum = 0u128;
+
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut readers: Vec<RowReader> = Vec::new();
     readers.resize_with(cores.min(MOST_THREADS), RowReader::default);
@@ -65,7 +67,7 @@ pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
     let mut batch: Vec<RawRow> = Vec::new();
     for entry in table.iter()? {
         let (key, value) = entry?;
-        let (value, hash) = open("contents", key.value(), value.value())?;
+        let (value, hash) = unseal("contents", key.value(), value.value())?;
         sum = sum.wrapping_add(hash);
         batch.push((key.value().to_vec(), value.to_vec()));
         if batch.len() == BATCH {
@@ -73,6 +75,7 @@ pub(super) fn load(file: &ReadTransaction) -> Result<Kept, Failed> {
         }
     }
     read_batch(&mut readers, &mut batch, &mut rows)?;
+
     if (sum, rows.len() as u64) != (head.sum, head.record.rows) {
         return Err(Failed::damaged(
             "the contents",
@@ -92,7 +95,8 @@ const MOST_RECENT: usize = 1000;
 /// Changes that they have together.
 const MOST_RECENT_CHANGES: u64 = 10_000;
 
-/// Reads the changes of the newest transactions, oldest first.
+/// Reads the changes of the newest transactions, oldest first. Stops at
+/// [`MOST_RECENT_CHANGES`].
 fn load_recent(file: &ReadTransaction) -> Result<Vec<Vec<RowChange>>, Failed> {
     let mut recent = Vec::new();
     let mut count = 0;
@@ -107,16 +111,17 @@ fn load_recent(file: &ReadTransaction) -> Result<Vec<Vec<RowChange>>, Failed> {
     Ok(recent)
 }
 
-/// Reads the rows of a batch on all threads, and adds them in its order.
+/// Reads the rows of a batch on all threads, and adds them in the order of the
+/// batch.
 fn read_batch(
     readers: &mut [RowReader],
     batch: &mut Vec<RawRow>,
     rows: &mut Vec<(RowKey, Row)>,
 ) -> Result<(), Failed> {
-    let share = batch.len().div_ceil(readers.len()).max(1);
-    let shares = batch.chunks(share).zip(readers);
+    let share_len = batch.len().div_ceil(readers.len()).max(1);
+    let shares = batch.chunks(share_len).zip(readers);
     let results: Vec<Result<Vec<(RowKey, Row)>, Failed>> = thread::scope(|scope| {
-        let start = |(raw, reader): (_, _)| scope.spawn(move || read_rows(reader, raw));
+        let start = |(raw_rows, reader): (_, _)| scope.spawn(move || read_rows(reader, raw_rows));
         // All threads are started before the first one is waited for.
         let threads: Vec<_> = shares.map(start).collect();
         let results = threads.into_iter().map(|thread| match thread.join() {
@@ -125,6 +130,7 @@ fn read_batch(
         });
         results.collect()
     });
+
     for share_rows in results {
         rows.extend(share_rows?);
     }
@@ -147,7 +153,7 @@ fn load_leases(file: &ReadTransaction) -> Result<Vec<(Arc<str>, LeaseTtl)>, Fail
     let mut leases = Vec::new();
     for entry in file.open_table(LEASES)?.iter()? {
         let (origin, value) = entry?;
-        let (value, _) = open("leases", origin.value().as_bytes(), value.value())?;
+        let (value, _) = unseal("leases", origin.value().as_bytes(), value.value())?;
         let nanos = value.first_chunk().map(|nanos| u64::from_le_bytes(*nanos));
         let ttl = LeaseTtl::new(Duration::from_nanos(nanos.unwrap_or_default()));
         let ttl = ttl.map_err(|error| Failed::damaged("a lease", &error.to_string()))?;
@@ -158,11 +164,12 @@ fn load_leases(file: &ReadTransaction) -> Result<Vec<(Arc<str>, LeaseTtl)>, Fail
 
 /// Reads the record of a transaction.
 pub(super) fn transaction_of(revision: u64, value: &[u8]) -> Result<TransactionRecord, Failed> {
-    let (value, _) = open("transactions", &revision.to_be_bytes(), value)?;
+    let (value, _) = unseal("transactions", &revision.to_be_bytes(), value)?;
     Ok(TransactionRecord::decode(value)?)
 }
 
-/// Lists the newest transactions before a revision, newest first.
+/// Lists the newest transactions before a revision, newest first. Without a
+/// revision, the list starts with the newest one.
 pub(super) fn transactions(
     file: &ReadTransaction,
     before: Option<u64>,
@@ -170,17 +177,20 @@ pub(super) fn transactions(
 ) -> Result<Vec<TransactionInfo>, Failed> {
     let table = file.open_table(TRANSACTIONS)?;
     let range = table.range(..before.unwrap_or(u64::MAX))?;
-    let mut listed = Vec::new();
+    let mut infos = Vec::new();
     for entry in range.rev().take(limit) {
         let (revision, value) = entry?;
         let revision = revision.value();
-        listed.push(info(revision, transaction_of(revision, value.value())?));
+        infos.push(transaction_info(
+            revision,
+            transaction_of(revision, value.value())?,
+        ));
     }
-    Ok(listed)
+    Ok(infos)
 }
 
-/// Makes the description of a transaction from its record.
-fn info(revision: u64, record: TransactionRecord) -> TransactionInfo {
+/// Returns the description of a transaction from its record.
+fn transaction_info(revision: u64, record: TransactionRecord) -> TransactionInfo {
     TransactionInfo {
         revision,
         at: UNIX_EPOCH + Duration::from_millis(record.at),
@@ -191,7 +201,7 @@ fn info(revision: u64, record: TransactionRecord) -> TransactionInfo {
     }
 }
 
-/// Reads the changes of a transaction; `None` if it is not kept.
+/// Reads the changes of a transaction; `None` if the history does not have it.
 pub(super) fn changes(
     file: &ReadTransaction,
     revision: u64,
@@ -212,15 +222,18 @@ pub(super) fn changes(
         let Some(value) = table.get((revision, part))? else {
             return Err(Failed::damaged("the history", "changes are missing"));
         };
-        let (value, _) = open("changes", &part_key(revision, part), value.value())?;
+        let (value, _) = unseal("changes", &part_key(revision, part), value.value())?;
         for change in ChangesRecord::decode(value)?.changes {
-            let mut read_row = |row: Option<RowRecord>| {
-                let Some(row) = row else { return Ok(None) };
-                let body = bodies.find(&change.key, &row)?;
-                let row = reader.read(change.key.clone(), row, body)?;
+            let mut read_row = |record: Option<RowRecord>| {
+                let Some(record) = record else {
+                    return Ok(None);
+                };
+                let body = bodies.find(&change.key, &record)?;
+                let row = reader.read(change.key.clone(), record, body)?;
                 Ok::<_, Failed>(Some(row))
             };
             let (old_row, new_row) = (read_row(change.before)?, read_row(change.after)?);
+
             let key = old_row
                 .as_ref()
                 .or(new_row.as_ref())
@@ -243,7 +256,8 @@ struct Bodies<'a> {
 }
 
 impl Bodies<'_> {
-    /// Finds the body of a row: out of service, or still served.
+    /// Returns the body of a row, from those out of service or those that are
+    /// served. A body with another hash counts as missing, which is an error.
     fn find(&mut self, key: &KeyRecord, row: &RowRecord) -> Result<Bytes, Failed> {
         let hash = hash_of(row)?;
         if let Some(body) = self.known.get(&hash) {
@@ -262,20 +276,21 @@ impl Bodies<'_> {
         Ok(body)
     }
 
-    /// Finds the body that is served of a row.
+    /// Returns the served body of a row; `None` if the row is not served.
     fn find_served(&self, key: &KeyRecord) -> Result<Option<Bytes>, Failed> {
         let key = key.encode_to_vec();
         let contents = self.file.open_table(CONTENTS)?;
         let Some(value) = contents.get(&*key)? else {
             return Ok(None);
         };
-        let (value, _) = open("contents", &key, value.value())?;
+        let (value, _) = unseal("contents", &key, value.value())?;
         let (_, body) = row_value::read(value)?;
         Ok(Some(Bytes::copy_from_slice(body)))
     }
 }
 
-/// Finds the transaction that was made with an idempotency key.
+/// Returns the transaction that was made with an idempotency key; `None` if
+/// there is none.
 pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repeatable>, Failed> {
     let Some(value) = file
         .open_table(KEYS)?
@@ -285,7 +300,7 @@ pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repea
         return Ok(None);
     };
 
-    let (value, _) = open("keys", key.as_bytes(), &value)?;
+    let (value, _) = unseal("keys", key.as_bytes(), &value)?;
     let number = |offset: usize| {
         value
             .get(offset..offset + 8)?
@@ -304,8 +319,8 @@ pub(super) fn find_key(file: &ReadTransaction, key: &str) -> Result<Option<Repea
     }
 }
 
-/// Checks that the history is whole: every transaction follows the one before,
-/// and all changes can be read.
+/// Checks that the history is complete: every transaction follows the one
+/// before, and all changes can be read.
 pub(super) fn check_history(file: &ReadTransaction) -> Result<(), Failed> {
     let head = Head::read(&file.open_table(HEAD)?)?.record;
     let table = file.open_table(TRANSACTIONS)?;
@@ -313,15 +328,16 @@ pub(super) fn check_history(file: &ReadTransaction) -> Result<(), Failed> {
     for entry in table.iter()? {
         let (revision, value) = entry?;
         let record = transaction_of(revision.value(), value.value())?;
-        if previous.is_some_and(|previous| previous != record.previous) {
+        if previous.is_some_and(|revision| revision != record.previous) {
             return Err(Failed::damaged("the history", "a transaction is missing"));
         }
         previous = Some(revision.value());
         changes(file, revision.value())?;
     }
-    let is_whole = previous.unwrap_or_default() == head.revision;
-    match is_whole && table.len()? == head.transactions {
-        true => Ok(()),
-        false => Err(Failed::damaged("the history", "a transaction is missing")),
+
+    let ends_at_head = previous.unwrap_or_default() == head.revision;
+    if ends_at_head && table.len()? == head.transactions {
+        return Ok(());
     }
+    Err(Failed::damaged("the history", "a transaction is missing"))
 }

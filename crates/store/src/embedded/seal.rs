@@ -31,11 +31,11 @@ pub(super) fn seal(key: &[u8], value: &[u8]) -> Vec<u8> {
     sealed
 }
 
-/// Returns a record without its seal, and the hash that the seal is.
+/// Returns a record without its seal, and the hash in the seal.
 ///
 /// # Errors
-/// The record is not what was sealed.
-pub(super) fn open<'a>(
+/// The record has another hash: it was changed after it was sealed.
+pub(super) fn unseal<'a>(
     table: &str,
     key: &[u8],
     sealed: &'a [u8],
@@ -46,10 +46,10 @@ pub(super) fn open<'a>(
     };
     let (head, value) = sealed.split_first_chunk::<SEAL>().ok_or_else(damaged)?;
     let sealed_hash = u128::from_le_bytes(*head);
-    match sealed_hash == hash_record(key, value) {
-        true => Ok((value, sealed_hash)),
-        false => Err(damaged()),
+    if sealed_hash != hash_record(key, value) {
+        return Err(damaged());
     }
+    Ok((value, sealed_hash))
 }
 
 #[cfg(test)]
@@ -59,15 +59,15 @@ mod tests {
     #[test]
     fn every_bit_of_a_record_is_sealed() {
         let sealed = seal(b"key", b"value");
-        assert_eq!(open("t", b"key", &sealed).unwrap().0, b"value");
-        assert!(open("t", b"kez", &sealed).is_err());
+        assert_eq!(unseal("t", b"key", &sealed).unwrap().0, b"value");
+        assert!(unseal("t", b"kez", &sealed).is_err());
         for bit in 0..sealed.len() * 8 {
             let mut other = sealed.clone();
             other[bit / 8] ^= 1 << (bit % 8);
-            assert!(open("t", b"key", &other).is_err(), "{bit}");
+            assert!(unseal("t", b"key", &other).is_err(), "{bit}");
         }
         for len in 0..sealed.len() {
-            assert!(open("t", b"key", &sealed[..len]).is_err(), "{len}");
+            assert!(unseal("t", b"key", &sealed[..len]).is_err(), "{len}");
         }
     }
 }

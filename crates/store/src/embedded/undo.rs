@@ -10,11 +10,11 @@ use super::error::Failed;
 use super::message::{ChangeRecord, ChangesRecord};
 use super::read::{Head, transaction_of};
 use super::row_value;
-use super::seal::open;
+use super::seal::unseal;
 use super::tables::{BODIES, CHANGES, CONTENTS, KEYS, TRANSACTIONS, part_key};
 use super::write::{release_body, set_lease, set_row};
 
-/// Takes back the transactions from a revision on, newest first.
+/// Takes back all transactions of this revision and later ones, newest first.
 pub(super) fn undo_from(
     file: &WriteTransaction,
     head: &mut Head,
@@ -26,31 +26,34 @@ pub(super) fn undo_from(
     Ok(())
 }
 
-/// Takes back the newest transaction: its changes, its lease, its key.
+/// Takes back the newest transaction: its changes, its lease and its
+/// idempotency key.
 fn undo_newest(file: &WriteTransaction, head: &mut Head) -> Result<(), Failed> {
     let newest = head.record.revision;
-    let missing = || Failed::damaged("the history", "a transaction is missing");
+    let missing_error = || Failed::damaged("the history", "a transaction is missing");
     let mut transactions = file.open_table(TRANSACTIONS)?;
     let record = transactions.remove(newest)?;
     let record = record.map(|value| transaction_of(newest, value.value()));
-    let record = record.ok_or_else(missing)??;
+    let record = record.ok_or_else(missing_error)??;
 
     let mut parts = file.open_table(CHANGES)?;
     let mut contents = file.open_table(CONTENTS)?;
     let mut bodies = file.open_table(BODIES)?;
     for part in 0..record.parts {
-        let value = parts.remove((newest, part))?.ok_or_else(missing)?;
-        let (value, _) = open("changes", &part_key(newest, part), value.value())?;
+        let value = parts.remove((newest, part))?.ok_or_else(missing_error)?;
+        let (value, _) = unseal("changes", &part_key(newest, part), value.value())?;
         for change in ChangesRecord::decode(value)?.changes {
             undo_change(&mut contents, &mut bodies, head, &change)?;
         }
     }
+
     if record.changes_lease {
         set_lease(file, &record.origin, record.lease_before)?;
     }
     if let Some(key) = &record.idempotency_key {
         file.open_table(KEYS)?.remove(key.as_str())?;
     }
+
     head.record.transactions -= 1;
     head.record.revision = record.previous;
     if head.record.transactions == 0 {
@@ -59,7 +62,8 @@ fn undo_newest(file: &WriteTransaction, head: &mut Head) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Restores a row to what it was before a change.
+/// Restores the row that was there before a change, or removes a row that the
+/// change created.
 fn undo_change(
     contents: &mut Table<'_, &'static [u8], &'static [u8]>,
     bodies: &mut Table<'_, u128, &'static [u8]>,
@@ -70,13 +74,14 @@ fn undo_change(
     let Some(old_row) = &change.before else {
         return set_row(contents, head, &key, None);
     };
+
     let hash = hash_of(old_row)?;
-    let missing = || Failed::damaged("the history", "a body is missing");
+    let missing_error = || Failed::damaged("the history", "a body is missing");
     let value = bodies.get(hash)?.map(|value| {
         let body = value.value().get(8..).unwrap_or_default();
         row_value::write(old_row, body)
     });
-    let value = value.ok_or_else(missing)?;
+    let value = value.ok_or_else(missing_error)?;
     release_body(bodies, hash)?;
     set_row(contents, head, &key, Some(&value))
 }

@@ -12,23 +12,23 @@ use super::error::Failed;
 use super::message::{ChangeRecord, ChangesRecord, HeadRecord, TransactionRecord};
 use super::read::{Head, transaction_of};
 use super::row_value;
-use super::seal::{hash_record, open, seal};
+use super::seal::{hash_record, seal, unseal};
 use super::tables::{
     BODIES, CHANGES, CONTENTS, HEAD, HEAD_KEY, KEYS, LEASES, PART, TRANSACTIONS, part_key,
 };
 use super::undo;
 
-/// Writes transactions of the server, and forgets those that are older than the
-/// newest `history`. Later ones than the first of these were refused, and are
-/// taken back.
+/// Writes transactions of the server, and forgets all but the newest `history`
+/// of them. Stored transactions of the same or a later revision were refused by
+/// the server, and are taken back first.
 pub(super) fn write(
     file: &WriteTransaction,
     transactions: &[StoredTransaction],
     history: u64,
 ) -> Result<(), Failed> {
     let mut head = Head::read(&file.open_table(HEAD)?)?;
-    if let Some(first) = transactions.first() {
-        undo::undo_from(file, &mut head, first.info.revision)?;
+    if let Some(first_transaction) = transactions.first() {
+        undo::undo_from(file, &mut head, first_transaction.info.revision)?;
     }
     for transaction in transactions {
         add(file, &mut head, transaction)?;
@@ -48,7 +48,7 @@ pub(super) fn write_head(file: &WriteTransaction, mut head: Head) -> Result<(), 
     Ok(())
 }
 
-/// Adds a transaction, and changes the contents by it.
+/// Adds a transaction to the history, and applies it to the contents.
 fn add(
     file: &WriteTransaction,
     head: &mut Head,
@@ -70,6 +70,7 @@ fn add(
                 changes: batch.iter().map(change_record).collect(),
             };
             let key = part_key(info.revision, part);
+
             let value = seal(&key, &record.encode_to_vec());
             changes.insert((info.revision, part), &*value)?;
         }
@@ -110,8 +111,8 @@ fn add(
     Ok(())
 }
 
-/// Changes a row. A body that is replaced or removed goes to `bodies`, where
-/// the transaction finds it.
+/// Applies a change to its row. A body that is replaced or removed goes to
+/// `bodies`, where the transaction finds it.
 fn change_row(
     contents: &mut Table<'_, &'static [u8], &'static [u8]>,
     bodies: &mut Table<'_, u128, &'static [u8]>,
@@ -129,14 +130,15 @@ fn change_row(
     set_row(contents, head, &key, new_value.as_deref())
 }
 
-/// Gives a row another value, or removes it.
+/// Sets the value of a row, or removes the row, and updates the count and the
+/// sum of rows.
 pub(super) fn set_row(
     contents: &mut Table<'_, &'static [u8], &'static [u8]>,
     head: &mut Head,
     key: &[u8],
     value: Option<&[u8]>,
 ) -> Result<(), Failed> {
-    let old = match value {
+    let old_record = match value {
         Some(value) => {
             head.sum = head.sum.wrapping_add(hash_record(key, value));
             head.record.rows += 1;
@@ -144,15 +146,15 @@ pub(super) fn set_row(
         }
         None => contents.remove(key)?,
     };
-    if let Some(old) = old {
-        let (_, hash) = open("contents", key, old.value())?;
+    if let Some(old_record) = old_record {
+        let (_, hash) = unseal("contents", key, old_record.value())?;
         head.sum = head.sum.wrapping_sub(hash);
         head.record.rows -= 1;
     }
     Ok(())
 }
 
-/// Adds a body that is out of service, or counts it once more.
+/// Adds a body that is out of service, or counts one more change that needs it.
 fn add_body(
     bodies: &mut Table<'_, u128, &'static [u8]>,
     hash: u128,
@@ -184,8 +186,8 @@ fn change_record(change: &RowChange) -> ChangeRecord {
     }
 }
 
-/// Changes the lease of an origin. Returns the time of the one before, if there
-/// was one and it is changed.
+/// Changes the lease of an origin. Returns the time of the former lease; `None`
+/// if there was none, or if the lease stays.
 fn change_lease(
     file: &WriteTransaction,
     origin: &str,
@@ -199,8 +201,8 @@ fn change_lease(
     set_lease(file, origin, nanos)
 }
 
-/// Gives an origin a lease of this time, or none. Returns the time of its
-/// former lease; `None` if it had none.
+/// Sets the lease of an origin, or removes it. Returns the time of the former
+/// lease; `None` if there was none.
 pub(super) fn set_lease(
     file: &WriteTransaction,
     origin: &str,
@@ -214,15 +216,16 @@ pub(super) fn set_lease(
         }
         None => leases.remove(origin)?,
     };
+
     let Some(old_lease) = old_lease else {
         return Ok(None);
     };
-    let (value, _) = open("leases", origin.as_bytes(), old_lease.value())?;
+    let (value, _) = unseal("leases", origin.as_bytes(), old_lease.value())?;
     Ok(value.first_chunk().map(|nanos| u64::from_le_bytes(*nanos)))
 }
 
-/// Forgets the oldest transaction: its changes, its key, and the bodies that
-/// only it needs.
+/// Forgets the oldest transaction: its changes, its idempotency key, and the
+/// bodies that only its changes need.
 fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), Failed> {
     let oldest = head.oldest;
     let mut transactions = file.open_table(TRANSACTIONS)?;
@@ -237,13 +240,10 @@ fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), F
         let Some(value) = changes.remove((oldest, part))? else {
             return Err(Failed::damaged("the history", "changes are missing"));
         };
-        let (value, _) = open("changes", &part_key(oldest, part), value.value())?;
-        let part = ChangesRecord::decode(value)?;
-        for old_row in part
-            .changes
-            .iter()
-            .filter_map(|change| change.before.as_ref())
-        {
+        let (value, _) = unseal("changes", &part_key(oldest, part), value.value())?;
+        let record = ChangesRecord::decode(value)?;
+        let old_rows = record.changes.iter();
+        for old_row in old_rows.filter_map(|change| change.before.as_ref()) {
             release_body(&mut bodies, hash_of(old_row)?)?;
         }
     }
@@ -251,13 +251,14 @@ fn forget_oldest(file: &WriteTransaction, head: &mut HeadRecord) -> Result<(), F
     if let Some(key) = &record.idempotency_key {
         file.open_table(KEYS)?.remove(key.as_str())?;
     }
-    let next = transactions.first()?.map(|(revision, _)| revision.value());
-    head.oldest = next.unwrap_or_default();
+    let next_revision = transactions.first()?.map(|(revision, _)| revision.value());
+    head.oldest = next_revision.unwrap_or_default();
     head.transactions -= 1;
     Ok(())
 }
 
-/// Counts one change less that needs a body, and removes it after the last.
+/// Counts one change less that needs a body. The body is removed with the last
+/// change.
 pub(super) fn release_body(
     bodies: &mut Table<'_, u128, &'static [u8]>,
     hash: u128,

@@ -30,8 +30,9 @@ const SMALL_BATCH_BYTES: usize = 64 << 10;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// Decodes a binary document, or a part of one, with the contents of files that
-/// its secrets name. Its length is the caller's to limit.
+/// Decodes a binary document, or a part of one. The contents of files that its
+/// secrets name come from `files`. The caller limits the length of the
+/// document.
 pub(super) fn decode(
     file: &Arc<str>,
     source: impl Read + Seek,
@@ -81,7 +82,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// A pass over a document that has read nothing yet.
+    /// Returns a pass over a document that has read nothing yet.
     fn new(file: &'a Arc<str>, files: Option<&'a dyn SecretFiles>) -> Self {
         Self {
             file,
@@ -96,15 +97,15 @@ impl<'a> Reading<'a> {
 
     /// Reads all pieces of the document, up to the first that is malformed:
     /// that one is a finding, and the resources before it are kept.
-    fn read_all(mut self, source: impl Read + Seek, first: FirstOfPart) -> io::Result<Decoded> {
+    fn read_all(mut self, source: impl Read + Seek, start: FirstOfPart) -> io::Result<Decoded> {
         let mut pieces = Pieces::new(source);
         loop {
             match pieces.next() {
                 Ok(Some((0, Piece::Host(host, body)))) => {
-                    let piece = Piece::Host(first.host + host, body);
-                    self.add_piece(first.resource, piece);
+                    let piece = Piece::Host(start.host + host, body);
+                    self.add_piece(start.resource, piece);
                 }
-                Ok(Some((index, piece))) => self.add_piece(first.resource + index, piece),
+                Ok(Some((index, piece))) => self.add_piece(start.resource + index, piece),
                 Ok(None) => break,
                 Err(PiecesError::Io(error)) => return Err(error),
                 Err(error) => {
@@ -114,6 +115,7 @@ impl<'a> Reading<'a> {
                 }
             }
         }
+
         self.run_batch();
         self.decoded.document.items.shrink_to_fit();
         Ok(self.decoded)
@@ -136,6 +138,7 @@ impl<'a> Reading<'a> {
             }
             Piece::Route(route) => self.add_route(index, *route),
         }
+
         let is_full = self.jobs.len() >= BATCH || self.bytes >= BATCH_BYTES;
         if is_full {
             self.run_batch();
@@ -150,16 +153,16 @@ impl<'a> Reading<'a> {
 
         let mut results = JobResults::new(self.file);
         let intake = &mut self.intakes[0];
-        let read = intake.accept_route(self.file, index, route);
-        self.parent = results.good_or_mistakes(read).map(|(accepted, parent)| {
+        let outcome = intake.accept_route(self.file, index, route);
+        self.parent = results.good_or_mistakes(outcome).map(|(accepted, parent)| {
             results.add_accepted(intake, accepted, parent.spot());
             Arc::new(parent)
         });
         self.append(results);
     }
 
-    /// Makes resources of the jobs of the batch, on all threads if it is large,
-    /// and adds them in the order of the file.
+    /// Converts the jobs of the batch into resources, on all threads if the
+    /// batch is large, and adds these in the order of the file.
     fn run_batch(&mut self) {
         let jobs = std::mem::take(&mut self.jobs);
         let bytes = std::mem::take(&mut self.bytes);
@@ -197,8 +200,8 @@ impl<'a> Reading<'a> {
         extend_findings(&mut decoded.warnings, results.secret_warnings);
         for (spot, inner, doubt) in results.doubts {
             let field = spot.path().join(&inner).to_string();
-            let at = At::text(text::Position::default(), field);
-            decoded.add_warning(|| at.finding(file, Fault::Doubt(doubt)));
+            let place = At::text(text::Position::default(), field);
+            decoded.add_warning(|| place.finding(file, Fault::Doubt(doubt)));
         }
     }
 }
@@ -212,8 +215,8 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     }
 }
 
-/// Makes resources of some jobs, in their order. A job with mistakes gives
-/// these instead.
+/// Converts jobs into resources, in their order. A job with mistakes adds these
+/// instead.
 fn run_jobs(
     file: &Arc<str>,
     files: Option<&dyn SecretFiles>,
@@ -225,18 +228,14 @@ fn run_jobs(
     for job in jobs {
         match job {
             Job::Whole(index, any) => {
-                let raw = Raw::new(file, *index, any.clone()).map_err(only_mistake);
-                let read = raw.and_then(|raw| match secrets::is_secret(&raw.type_url) {
-                    true => results.take_in_secret(intake, file, raw, files),
-                    false => intake.raw(file, raw),
-                });
-                if let Some((accepted, spot)) = results.good_or_mistakes(read) {
+                let outcome = results.convert_whole(intake, file, *index, any.clone(), files);
+                if let Some((accepted, spot)) = results.good_or_mistakes(outcome) {
                     results.add_accepted(intake, accepted, spot);
                 }
             }
             Job::Host(parent, host, body) => {
-                let read = intake.host_of(file, parent, *host, body.clone());
-                if let Some(hosted) = results.good_or_mistakes(read) {
+                let outcome = intake.host_of(file, parent, *host, body.clone());
+                if let Some(hosted) = results.good_or_mistakes(outcome) {
                     results.add_doubts(hosted.spot, hosted.doubts);
                     for resource in hosted.resources {
                         results.add_host(intake, parent, resource, hosted.spot);
@@ -260,7 +259,26 @@ impl JobResults {
         }
     }
 
-    /// Takes in a secret, with the contents of the files that it names.
+    /// Converts a resource that is a job of its own. Only a secret needs the
+    /// contents of `files`.
+    fn convert_whole(
+        &mut self,
+        intake: &mut Intake,
+        file: &Arc<str>,
+        index: usize,
+        any: Any,
+        files: Option<&dyn SecretFiles>,
+    ) -> Result<(Accepted, text::Spot), Vec<Mistake>> {
+        let raw = Raw::new(file, index, any).map_err(only_mistake)?;
+        if secrets::is_secret(&raw.type_url) {
+            self.take_in_secret(intake, file, raw, files)
+        } else {
+            intake.raw(file, raw)
+        }
+    }
+
+    /// Accepts a secret with the contents of the files that it names. Faults of
+    /// the files become findings, and leave the secret in the document.
     fn take_in_secret(
         &mut self,
         intake: &mut Intake,
@@ -273,6 +291,7 @@ impl JobResults {
         let faults = secrets::read_and_check(&mut secret, files);
         let finding =
             |(inner, fault): (Field, Fault)| place_in(&secret, &inner).finding(file, fault);
+
         let errors = faults.errors.into_iter().map(finding);
         extend_findings(&mut self.secret_errors, errors);
         let warnings = faults.warnings.into_iter().map(finding);
@@ -280,11 +299,10 @@ impl JobResults {
         intake.decoded(spot, &secret)
     }
 
-    /// Returns the value of a result without mistakes. Keeps the mistakes of
-    /// any other, but no more than [`MOST_FINDINGS`] in all, and returns
-    /// `None`.
-    fn good_or_mistakes<T>(&mut self, read: Result<T, Vec<Mistake>>) -> Option<T> {
-        match read {
+    /// Returns the value of a result without mistakes. Otherwise returns `None`
+    /// and keeps the mistakes, up to [`MOST_FINDINGS`] in all.
+    fn good_or_mistakes<T>(&mut self, outcome: Result<T, Vec<Mistake>>) -> Option<T> {
+        match outcome {
             Ok(value) => Some(value),
             Err(mistakes) => {
                 let room = MOST_FINDINGS.saturating_sub(self.mistakes.len());

@@ -71,8 +71,8 @@ impl Coverage {
         self.warnings.get(&key).map_or(&[], |w| &w.findings)
     }
 
-    /// Notes the variants that a settlement added and removed, and checks the
-    /// names that they concern. Returns those of them that have warnings.
+    /// Applies the variants that a settlement added and removed, and checks the
+    /// names that they concern. Returns the concerned names that have warnings.
     pub(super) fn update(
         &mut self,
         index: &Index,
@@ -104,16 +104,17 @@ impl Coverage {
         concerned
     }
 
-    /// Replaces the warnings about these names. Beyond [`MOST_FINDINGS`] in all
-    /// there are no more.
+    /// Replaces the warnings about these names. Stops when there are
+    /// [`MOST_FINDINGS`] warnings in all.
     fn check_names(&mut self, index: &Index, names: &BTreeSet<Key>) {
         for key in names {
-            if let Some(old) = self.warnings.remove(key) {
-                self.count -= old.findings.len();
+            if let Some(old_warnings) = self.warnings.remove(key) {
+                self.count -= old_warnings.findings.len();
             }
         }
 
-        // Many names have the same variants.
+        // Many names have the same variants, whose unserved values are the
+        // same.
         let mut unserved_by: HashMap<Vec<Constraints>, Vec<(String, String)>> = HashMap::new();
         for key in names {
             let room = MOST_FINDINGS - self.count;
@@ -132,16 +133,17 @@ impl Coverage {
             let unserved = unserved_by
                 .entry(constraints)
                 .or_insert_with_key(|constraints| self.known.unserved(constraints));
-            let first = variants[0].1;
+            let first_item = variants[0].1;
             let findings = unserved.iter().filter_map(|(param, value)| {
                 let unserved = self.known.describe(index, key, param, value)?;
                 let fault = Fault::Unserved(Box::new(unserved));
-                Some(index.slots.finding(first.unit, first.at, fault))
+                Some(index.slots.finding(first_item.unit, first_item.at, fault))
             });
             let findings: Vec<Finding> = findings.take(room).collect();
+
             if !findings.is_empty() {
                 self.count += findings.len();
-                let unit = first.unit;
+                let unit = first_item.unit;
                 self.warnings
                     .insert(key.clone(), NameWarnings { unit, findings });
             }
@@ -168,8 +170,8 @@ impl KnownValues {
         grown_keys
     }
 
-    /// Adds a variant that mentions a value; returns whether the value is new.
-    /// Of many variants, those beyond [`MOST_NAMES`] are counted only.
+    /// Counts a mention of a value by a variant, and returns whether the value
+    /// is new. Only the first [`MOST_NAMES`] variants are remembered.
     fn add(&mut self, key: &str, value: &str, variant: &Variant) -> bool {
         let values = self.0.entry(key.to_owned()).or_default();
         let mentions = values.entry(value.to_owned()).or_default();
@@ -187,8 +189,8 @@ impl KnownValues {
         }
     }
 
-    /// Removes a variant that mentions a value, and with its last variant the
-    /// value, and with its last value the key.
+    /// Removes a mention of a value by a variant. The value goes with its last
+    /// mention, and the key with its last value.
     fn forget(&mut self, key: &str, value: &str, variant: &Variant) {
         let Some(values) = self.0.get_mut(key) else {
             return;
@@ -214,8 +216,8 @@ impl KnownValues {
     }
 
     /// Returns the known values that no variant with these constraints serves,
-    /// each after its key. If that cannot be decided, there are none: a warning
-    /// must be certain.
+    /// each after its key. Returns none if that is undecided: a warning must be
+    /// certain.
     fn unserved(&self, constraints: &[Constraints]) -> Vec<(String, String)> {
         let constraints: Vec<&Constraints> = constraints.iter().collect();
         let known_values = |key: &str| {
@@ -229,8 +231,9 @@ impl KnownValues {
         owned.collect()
     }
 
-    /// Describes that a name does not serve a value, with a variant that
-    /// mentions the value.
+    /// Returns the fault that a name does not serve a value, with the place of
+    /// a variant that mentions the value. Returns `None` if no such variant is
+    /// known.
     fn describe(
         &self,
         index: &Index,
@@ -241,9 +244,10 @@ impl KnownValues {
         let mentions = self.0.get(param)?.get(value)?;
         let (by_type, by_name, by_constraints) = mentions.some.first()?;
         let mut variants = index.variants(by_type, by_name);
-        let is_it =
+        let has_constraints =
             |item: &SlotItem<'_>| item.resource.constraints.as_ref() == Some(by_constraints);
-        let by = variants.find_map(|(_, item)| Some(item).filter(is_it))?;
+        let mention = variants.find_map(|(_, item)| Some(item).filter(has_constraints))?;
+
         Some(Unserved {
             type_url: type_url.clone(),
             name: name.clone(),
@@ -251,7 +255,7 @@ impl KnownValues {
             value: value.to_owned(),
             by_type: by_type.clone(),
             by_name: by_name.clone(),
-            by: index.slots.place(by),
+            by: index.slots.place(mention),
         })
     }
 }

@@ -23,8 +23,8 @@ use super::secrets::{self, SecretFiles};
 use super::set::{ContentSet, Dangling, Effect, Proposal, Settlement};
 use crate::wire::{self, Intake};
 
-/// Finds the text that stands for a secret. A body has a million bytes, or there
-/// are a million bodies.
+/// Finds the text that stands for a secret. A body has a million bytes, or
+/// there are a million bodies.
 static REDACTED_TEXT: LazyLock<memmem::Finder<'static>> =
     LazyLock::new(|| memmem::Finder::new(REDACTED));
 
@@ -97,7 +97,8 @@ pub fn decode_with_files(
     decode_any(file, form, source, options, Some(files))
 }
 
-/// Decodes a document, with the contents of files if there are any.
+/// Decodes a document; `files` has the contents of the files that its secrets
+/// name.
 fn decode_any(
     file: &Arc<str>,
     form: Form,
@@ -113,11 +114,13 @@ fn decode_any(
         Form::ByName => decode_text(file, None, source, options, files)?,
         Form::Text(format) => decode_text(file, Some(format), source, options, files)?,
     };
+
     decoded.add_redacted();
     Ok(decoded)
 }
 
-/// Decodes a text, whose name decides about its format if none is given.
+/// Decodes a text. Without a `format`, the name of the file decides which one
+/// it is.
 fn decode_text(
     file: &Arc<str>,
     format: Option<Format>,
@@ -127,18 +130,19 @@ fn decode_text(
 ) -> io::Result<Decoded> {
     let bytes = read_up_to(source, options.limits.bytes)?;
     let ends_line = bytes.ends_with(b"\n");
-    let read = match format {
+    let parsed = match format {
         None => text::read_bytes(file, bytes, options),
         Some(format) => text::read_text_as(format, file, &bytes, options),
     };
+
     let mut decoded = Decoded::empty(file);
-    decoded.add_text(read, files);
+    decoded.add_text(parsed, files);
     decoded.document.ends_line = ends_line;
     Ok(decoded)
 }
 
 /// Finds the contradictions among the resources of some documents, each at the
-/// later of the two. What they refer to is not checked.
+/// later of the two resources. References are not checked.
 pub fn find_contradictions(documents: impl IntoIterator<Item = Document>) -> Vec<Finding> {
     let numbered = documents.into_iter().enumerate();
     let edits = numbered.map(|(root, document)| Edit::File {
@@ -154,6 +158,7 @@ pub fn find_contradictions(documents: impl IntoIterator<Item = Document>) -> Vec
         effect: Effect::Held,
         guard: Guard::Off,
     };
+
     let settlement: Settlement<()> = ContentSet::default().settle(proposal, |_| Ok(()));
     let rejections = settlement.rejections.into_iter();
     rejections
@@ -161,8 +166,8 @@ pub fn find_contradictions(documents: impl IntoIterator<Item = Document>) -> Vec
         .collect()
 }
 
-/// Builds the tables that decoding needs, which are built once, so that the
-/// first document does not take longer than others.
+/// Builds the tables that decoding needs. They are built at the first use,
+/// which would make the first document slower than others.
 pub fn warm_up() {
     let text = format!("resources: [{{'@type': {}, name: a}}]", kind::CDS);
     let options = wire::text_options();
@@ -225,8 +230,9 @@ impl Decoded {
         }
     }
 
-    /// Adds a mistake for each resource with a redacted secret, as `get` shows
-    /// it: that must not replace the secret.
+    /// Adds a mistake for each resource with a redacted secret, such as the
+    /// output of
+    /// `get` has: applying it would replace the secret.
     fn add_redacted(&mut self) {
         let redacted = self.document.items.iter().filter(|item| {
             let resource = &item.resource;
@@ -244,18 +250,19 @@ impl Decoded {
 
     /// Adds the resources of a text, with all findings of its parser and of
     /// Envoy's rules. A resource with mistakes is added all the same.
-    fn add_text(&mut self, read: text::Document, files: Option<&dyn SecretFiles>) {
+    fn add_text(&mut self, parsed: text::Document, files: Option<&dyn SecretFiles>) {
         let file = Arc::clone(&self.document.file);
         let finding = |error| text_finding(&file, error);
-        self.errors.extend(read.errors.into_iter().map(finding));
-        self.warnings.extend(read.warnings.into_iter().map(finding));
-        self.document.items.reserve(read.resources.len());
-        self.document.allow_removal = read.allow_removal;
+        self.errors.extend(parsed.errors.into_iter().map(finding));
+        self.warnings
+            .extend(parsed.warnings.into_iter().map(finding));
+        self.document.items.reserve(parsed.resources.len());
+        self.document.allow_removal = parsed.allow_removal;
 
         let mut intake = Intake::default();
-        // One after the other, so that the tree of each is freed before the
-        // next.
-        for mut resource in read.resources {
+        // Each resource is freed before the next is validated, since its tree
+        // takes much more memory than its body.
+        for mut resource in parsed.resources {
             if secrets::is_secret(&resource.type_url) {
                 self.read_secret(&mut resource, files);
             }
@@ -278,26 +285,26 @@ impl Decoded {
         }
     }
 
-    /// Adds a resource of a text as its variants, and the virtual hosts that
-    /// are written in it; or the mistake that its wrapper or its conditions
-    /// have.
-    fn add_resource(&mut self, intake: &mut Intake, read: &text::Resource) {
+    /// Adds a resource of a text as its variants, with the virtual hosts that
+    /// are written in it. A mistake of its wrapper or its conditions is added
+    /// instead.
+    fn add_resource(&mut self, intake: &mut Intake, parsed: &text::Resource) {
         let file = Arc::clone(&self.document.file);
-        let at = |inner: &Path| place_in(read, inner);
-        match intake.accept_text(read) {
+        let place_of = |inner: &Path| place_in(parsed, inner);
+        match intake.accept_text(parsed) {
             Ok(mut accepted) => {
                 for (inner, doubt) in std::mem::take(&mut accepted.doubts) {
-                    self.add_warning(|| at(&inner).finding(&file, Fault::Doubt(doubt)));
+                    self.add_warning(|| place_of(&inner).finding(&file, Fault::Doubt(doubt)));
                 }
-                let host_at = |index| at(&read.item("virtual_hosts", index));
-                let own_place = at(&Path::default());
+                let host_at = |index| place_of(&parsed.item("virtual_hosts", index));
+                let resource_place = place_of(&Path::default());
                 let vhds = intake.vhds();
                 self.document
-                    .add_accepted(&vhds, accepted, &own_place, host_at);
+                    .add_accepted(&vhds, accepted, &resource_place, host_at);
             }
             Err(error) => {
                 let (inner, error) = error.place();
-                self.add_error(|| at(&inner).finding(&file, Fault::Accept(error)));
+                self.add_error(|| place_of(&inner).finding(&file, Fault::Accept(error)));
             }
         }
     }

@@ -25,35 +25,45 @@ pub(super) struct Diff {
     pub(super) unchanged: Vec<(ItemId, Arc<Resource>)>,
 }
 
-/// Compares some resources with the items that replace them. No two of either
-/// side have one key.
+/// Compares resources with the items that replace them. Neither side has a key
+/// twice.
 ///
-/// Both sides are walked in the order of their keys: a key of `before` that is
-/// less than the next one of `after` is in `before` only.
-pub(super) fn compare<'a>(before: Vec<Typed<'a>>, after: Vec<(ItemId, Typed<'a>)>) -> Diff {
+/// Both sides are walked in the order of their keys: a key of `old_resources`
+/// that is less than the next one of `new_items` was removed.
+pub(super) fn compare<'a>(
+    old_resources: Vec<Typed<'a>>,
+    new_items: Vec<(ItemId, Typed<'a>)>,
+) -> Diff {
     let mut diff = Diff::default();
-    if before.is_empty() {
-        diff.changes = after.into_iter().map(|(_, new)| upsert(new)).collect();
+    if old_resources.is_empty() {
+        let upserts = new_items.into_iter().map(|(_, resource)| upsert(resource));
+        diff.changes = upserts.collect();
         return diff;
     }
-    let mut before = before;
-    before.sort_by(|a, b| key(*a).cmp(&key(*b)));
-    let mut after = after;
-    after.sort_by(|(_, a), (_, b)| key(*a).cmp(&key(*b)));
+    let mut old_resources = old_resources;
+    old_resources.sort_by(|a, b| key(*a).cmp(&key(*b)));
+    let mut new_items = new_items;
+    new_items.sort_by(|(_, a), (_, b)| key(*a).cmp(&key(*b)));
 
-    let mut before = before.into_iter().peekable();
+    let mut old_resources = old_resources.into_iter().peekable();
     let mut removals = Vec::new();
-    for (id, new) in after {
-        while let Some(gone) = before.next_if(|old| key(*old) < key(new)) {
-            removals.push(remove(gone));
+    for (id, new_resource) in new_items {
+        while let Some(removed) =
+            old_resources.next_if(|old_resource| key(*old_resource) < key(new_resource))
+        {
+            removals.push(remove(removed));
         }
 
-        match before.next_if(|old| key(*old).cmp(&key(new)) == Ordering::Equal) {
-            Some(old) if old.1 == new.1 => diff.unchanged.push((id, Arc::clone(old.1))),
-            _ => diff.changes.push(upsert(new)),
+        match old_resources
+            .next_if(|old_resource| key(*old_resource).cmp(&key(new_resource)) == Ordering::Equal)
+        {
+            Some((_, resource)) if resource == new_resource.1 => {
+                diff.unchanged.push((id, Arc::clone(resource)))
+            }
+            _ => diff.changes.push(upsert(new_resource)),
         }
     }
-    removals.extend(before.map(remove));
+    removals.extend(old_resources.map(remove));
     diff.changes.append(&mut removals);
     diff
 }

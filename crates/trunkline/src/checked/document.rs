@@ -51,7 +51,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document of which nothing was read yet.
+    /// Returns a document without resources.
     #[must_use]
     pub fn empty(file: &Arc<str>) -> Self {
         Self {
@@ -99,12 +99,12 @@ impl Document {
         at: &At,
         host_at: impl Fn(usize) -> At,
     ) {
-        let written = accepted.written;
+        let wrapper_constraints = accepted.written;
         if accepted.variants.is_empty() {
             self.empty.push(ResourceKey {
                 type_url: accepted.type_url.clone(),
                 name: accepted.name,
-                constraints: written.clone(),
+                constraints: wrapper_constraints.clone(),
             });
         }
 
@@ -113,7 +113,7 @@ impl Document {
                 type_url: accepted.type_url.clone(),
                 resource: Arc::new(resource),
                 at: at.clone(),
-                wrapper_constraints: written.clone(),
+                wrapper_constraints: wrapper_constraints.clone(),
                 is_inline_host: false,
             });
         }
@@ -122,7 +122,7 @@ impl Document {
                 type_url: vhds.clone(),
                 resource: Arc::new(host.resource),
                 at: host_at(host.index),
-                wrapper_constraints: written.clone(),
+                wrapper_constraints: wrapper_constraints.clone(),
                 is_inline_host: true,
             });
         }

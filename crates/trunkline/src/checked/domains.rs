@@ -50,8 +50,8 @@ impl Domains {
     }
 
     /// Inserts all domains of an item. If another item has one of them, or this
-    /// one has it twice, none is inserted, and the item that has it is returned
-    /// with the contradiction.
+    /// item has one twice, none is inserted, and the error has that item with
+    /// the contradiction. Does nothing for an item that is not in `slots`.
     pub(super) fn insert(&mut self, id: ItemId, slots: &Slots) -> Result<(), (ItemId, Fault)> {
         let Some(item) = slots.get(id) else {
             return Ok(());
@@ -59,8 +59,9 @@ impl Domains {
         for (index, domain) in domains_of(item.type_url, item.resource).enumerate() {
             let hash = hash_domain(&self.hasher, route_of(item.resource), domain);
 
-            let others = self.table.iter_hash(hash);
-            let clashes = others.filter_map(|other| find_clash((id, item), domain, *other, slots));
+            let candidates = self.table.iter_hash(hash);
+            let clashes =
+                candidates.filter_map(|entry| find_clash((id, item), domain, *entry, slots));
             // The order of a hash table changes from run to run.
             if let Some(clash) = clashes.min_by_key(|(other, _)| *other) {
                 // The domains before this one were inserted.
@@ -76,15 +77,16 @@ impl Domains {
         Ok(())
     }
 
-    /// Removes the domains of an item, as far as they were inserted.
+    /// Removes the domains of an item. Domains that were not inserted are
+    /// skipped.
     pub(super) fn remove(&mut self, id: ItemId, slots: &Slots) {
         let Some(item) = slots.get(id) else {
             return;
         };
         for (index, domain) in domains_of(item.type_url, item.resource).enumerate() {
-            let own = Entry::new(id, index);
+            let removed = Entry::new(id, index);
             let hash = hash_domain(&self.hasher, route_of(item.resource), domain);
-            if let Ok(entry) = self.table.find_entry(hash, |other| *other == own) {
+            if let Ok(entry) = self.table.find_entry(hash, |other| *other == removed) {
                 entry.remove();
             }
         }
@@ -116,14 +118,14 @@ fn route_of(host: &Resource) -> &str {
     name.map_or("", |name| name.route)
 }
 
-/// The domains of a resource; only a virtual host has some.
+/// Returns the domains of a virtual host; other resources have none here.
 fn domains_of<'a>(
     type_url: &TypeUrl,
     resource: &'a Resource,
 ) -> impl Iterator<Item = Domain<'a>> + use<'a> {
     let is_host = type_url.as_str() == kind::VHDS;
-    let all = resource.facts().domains.iter();
-    all.filter(move |_| is_host)
+    let domains = resource.facts().domains.iter();
+    domains.filter(move |_| is_host)
 }
 
 /// The domain of an item at an index.
@@ -131,19 +133,18 @@ fn nth_domain(item: SlotItem<'_>, index: u32) -> Option<Domain<'_>> {
     domains_of(item.type_url, item.resource).nth(index as usize)
 }
 
-/// Compares a domain of an item with an entry of the same hash. They clash if
-/// they are the same domain of one route configuration, and a client could see
-/// both, or the entry is of the same item. Returns the item of the entry and
-/// the contradiction; `None` if there is none.
+/// Compares a domain of an item with an entry of the same hash. Returns the
+/// entry's item and the contradiction if both have the same domain in one route
+/// configuration and a client could see both, or if both are the same item.
 fn find_clash(
     (id, item): (ItemId, SlotItem<'_>),
     domain: Domain<'_>,
     entry: Entry,
     slots: &Slots,
 ) -> Option<(ItemId, Fault)> {
-    let other = slots.get(entry.item)?;
-    let has_domain = nth_domain(other, entry.domain_index) == Some(domain);
-    let has_route = route_of(other.resource) == route_of(item.resource);
+    let other_item = slots.get(entry.item)?;
+    let has_domain = nth_domain(other_item, entry.domain_index) == Some(domain);
+    let has_route = route_of(other_item.resource) == route_of(item.resource);
     if !has_domain || !has_route {
         return None;
     }
@@ -154,13 +155,13 @@ fn find_clash(
         return Some((id, Fault::DomainTwice { domain, name }));
     }
 
-    let first = slots.place(other);
-    let fault = match overlap(item.resource, other.resource) {
+    let first = slots.place(other_item);
+    let fault = match overlap(item.resource, other_item.resource) {
         Ok(None) => return None,
         Ok(Some(witness)) => Fault::Domain {
             domain,
             name,
-            other: other.resource.name.clone(),
+            other: other_item.resource.name.clone(),
             first,
             witness,
         },

@@ -55,7 +55,7 @@ pub struct ResourceEdit {
 }
 
 impl ResourceEdit {
-    /// An edit that writes the resources of a document.
+    /// Returns an edit that writes the resources of a document.
     #[must_use]
     pub fn of_document(document: Document) -> Self {
         Self {
@@ -117,7 +117,8 @@ impl OpenEdit {
         document.is_some_and(|document| document.allow_removal)
     }
 
-    /// Takes items out of the index.
+    /// Takes items out of the index, and keeps them as the old items of the
+    /// edit.
     pub(super) fn take_out(&mut self, index: &mut Index, ids: impl IntoIterator<Item = ItemId>) {
         let mut groups: BTreeMap<UnitId, Vec<Item>> = BTreeMap::new();
         for id in ids {
@@ -145,7 +146,7 @@ impl Edit {
     }
 }
 
-/// Opens the edit of a file.
+/// Opens the edit of a file, whose old items are all replaced.
 fn open_file(
     index: &mut Index,
     origin: OriginId,
@@ -155,7 +156,7 @@ fn open_file(
     let is_new_file = index.slots.units.find(origin, &key).is_none();
     let unit_id = index.slots.units.find_or_add(origin, key);
     let unit = index.slots.units.get(unit_id);
-    let old = unit.map(|unit| unit.items.clone()).unwrap_or_default();
+    let old_items = unit.map(|unit| unit.items.clone()).unwrap_or_default();
 
     let mut open = OpenEdit {
         units: BTreeSet::from([unit_id]),
@@ -164,10 +165,11 @@ fn open_file(
         ..OpenEdit::default()
     };
     // From the last to the first, so that those that stay keep their positions.
-    open.take_out(index, old.into_iter().rev());
+    open.take_out(index, old_items.into_iter().rev());
     for (_, items) in &mut open.old {
         items.reverse();
     }
+
     if let Some(mut document) = document {
         let items = std::mem::take(&mut document.items);
         open.new.push((unit_id, items));

@@ -44,7 +44,8 @@ impl Effort {
         nearest(target.name.as_str(), names).map(|name| Name::new(&name))
     }
 
-    /// Finds the field of an item that refers to a resource.
+    /// Finds the field of an item that refers to a resource. Returns `None` if
+    /// there is none, or if all the bytes that may be searched have been.
     pub(super) fn referring_field(
         &mut self,
         item: SlotItem<'_>,

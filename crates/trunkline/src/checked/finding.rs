@@ -326,8 +326,8 @@ impl Fault {
         }
     }
 
-    /// Returns the second place that the fault is about, with what is there;
-    /// `None` if there is none.
+    /// Returns the second place that the fault is about, with a word for what
+    /// is there. `None` means a fault of one place.
     #[must_use]
     pub fn related(&self) -> Option<(&Place, &'static str)> {
         match self {
@@ -342,8 +342,8 @@ impl Fault {
         }
     }
 
-    /// Returns the hash of a held change, by which it can be confirmed; `None`
-    /// if this is another fault.
+    /// Returns the hash of a held change, which confirms the change. `None`
+    /// means another fault.
     #[must_use]
     pub fn held_hash(&self) -> Option<&str> {
         match self {
@@ -385,23 +385,25 @@ impl fmt::Display for Finding {
 
 /// Describes a client with these parameters, at the start of a sentence.
 fn describe_client(witness: &Params) -> String {
-    match witness.is_empty() {
-        true => "a client without parameters".to_owned(),
-        false => format!("a client with {witness}"),
+    if witness.is_empty() {
+        "a client without parameters".to_owned()
+    } else {
+        format!("a client with {witness}")
     }
 }
 
 /// Writes for which client a sentence is true, at its end; empty if the witness
 /// has no parameters, for then it is true for all.
 fn for_client(witness: &Params) -> String {
-    match witness.is_empty() {
-        true => String::new(),
-        false => format!(" for a client with {witness}"),
+    if witness.is_empty() {
+        String::new()
+    } else {
+        format!(" for a client with {witness}")
     }
 }
 
-/// Returns what people call a type of resource, such as `cluster`; for other
-/// types, the name of the message.
+/// Returns the common name of a type, such as `cluster`, or for other types the
+/// name of the message.
 fn type_label(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "cds" => "cluster",

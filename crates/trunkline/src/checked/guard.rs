@@ -65,7 +65,9 @@ pub(super) enum Judgement {
 const FEWEST: usize = 10;
 
 impl Settling<'_> {
-    /// Judges the changes of the accepted edits.
+    /// Decides whether the changes of the accepted edits may be applied.
+    /// Changes that remove most of a type, empty a file or come from a file
+    /// that is cut short are held, unless their hash was confirmed.
     pub(super) fn judge(
         &self,
         changes: &[Change],
@@ -76,22 +78,27 @@ impl Settling<'_> {
         if guard == Guard::Off {
             return Judgement::Pass(None);
         }
-        let allowed = self.allowed_removals();
-        let removed = count_removed(changes, &allowed);
-        // To count what there was takes long, and few removals are never most.
-        let many = removed.iter().filter(|(_, removed)| **removed * 2 > FEWEST);
-        let most = many.map(|(type_url, removed)| {
+        let allowed_removals = self.allowed_removals();
+        let removed_counts = count_removed(changes, &allowed_removals);
+
+        // Counting the old resources takes long, and few removals are never
+        // most of them.
+        let large_counts = removed_counts.iter();
+        let large_counts = large_counts.filter(|(_, removed)| **removed * 2 > FEWEST);
+        let totals = large_counts.map(|(type_url, removed)| {
             let total = self.count_before(type_url, origin);
             (*type_url, *removed, total)
         });
-        let most = most.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
-        let most = most.max_by_key(|(_, removed, _)| *removed);
-        let any_edit = |is_odd: &dyn Fn(&OpenEdit) -> bool| {
-            !removed.is_empty() && self.accepted().any(|(_, edit)| is_odd(edit))
+        let majorities =
+            totals.filter(|(_, removed, total)| *total >= FEWEST && removed * 2 > *total);
+        let worst = majorities.max_by_key(|(_, removed, _)| *removed);
+
+        let any_removing_edit = |is_odd: &dyn Fn(&OpenEdit) -> bool| {
+            !removed_counts.is_empty() && self.accepted().any(|(_, edit)| is_odd(edit))
         };
-        let is_cut = any_edit(&|edit| self.is_cut_short(edit));
-        let is_empty = any_edit(&|edit| self.empties_file(edit));
-        if most.is_none() && !is_cut && !is_empty {
+        let is_cut = any_removing_edit(&|edit| self.is_cut_short(edit));
+        let is_empty = any_removing_edit(&|edit| self.empties_file(edit));
+        if worst.is_none() && !is_cut && !is_empty {
             return Judgement::Pass(None);
         }
 
@@ -99,7 +106,7 @@ impl Settling<'_> {
         if confirmed.has(&hash) {
             return Judgement::Pass(Some(hash));
         }
-        Judgement::Hold(match most {
+        Judgement::Hold(match worst {
             Some((type_url, removed, total)) => Fault::HeldRemoval {
                 type_url: type_url.clone(),
                 removed,
@@ -111,7 +118,7 @@ impl Settling<'_> {
         })
     }
 
-    /// Returns what is removed by edits that say that it may be.
+    /// Returns the variants that are removed by edits which allow removals.
     fn allowed_removals(&self) -> HashSet<VariantKey<'_>> {
         let allowing = self.accepted().filter(|(_, edit)| edit.allows_removal());
         let items = allowing.flat_map(|(_, edit)| edit.old.iter().flat_map(|(_, items)| items));
@@ -123,8 +130,8 @@ impl Settling<'_> {
     }
 
     /// Returns the edits that a held change is about: those that remove
-    /// resources of the type, or leave no resources. Edits that may do so are
-    /// not among them.
+    /// resources of the type, or leave no resources. Edits that allow removals
+    /// are left out.
     pub(super) fn held_edits(&self, fault: &Fault) -> Vec<usize> {
         let is_about = |edit: &OpenEdit| match fault {
             Fault::HeldRemoval { type_url, .. } => {
@@ -137,19 +144,19 @@ impl Settling<'_> {
         edits.map(|(nth, _)| nth).collect()
     }
 
-    /// Returns whether an edit removes a resource, of this type if one is given,
-    /// that no accepted edit adds again.
+    /// Checks whether an edit removes a resource that no accepted edit adds
+    /// again. With a `type_url`, only resources of that type count.
     fn removes_any(&self, edit: &OpenEdit, type_url: Option<&TypeUrl>) -> bool {
         let items = edit.old.iter().flat_map(|(_, items)| items);
-        let mut of_type = items.filter(|item| type_url.is_none_or(|it| item.type_url == *it));
-        of_type.any(|item| {
+        let mut items = items.filter(|item| type_url.is_none_or(|url| item.type_url == *url));
+        items.any(|item| {
             let mut variants = self.index.variants(&item.type_url, &item.resource.name);
-            !variants.any(|(_, held)| held.resource.constraints == item.resource.constraints)
+            !variants.any(|(_, variant)| variant.resource.constraints == item.resource.constraints)
         })
     }
 
-    /// Returns whether the text of an edit seems to end early, and resources are
-    /// gone with its end.
+    /// Returns whether the text of an edit seems to end early, and resources
+    /// are gone with its end.
     fn is_cut_short(&self, edit: &OpenEdit) -> bool {
         let document = edit.document.as_ref();
         document.is_some_and(|document| document.is_cut)
@@ -162,13 +169,15 @@ impl Settling<'_> {
     fn count_before(&self, type_url: &TypeUrl, origin: OriginId) -> usize {
         let slots = &self.index.slots;
         let items = slots.iter().map(|(_, item)| item);
-        let own = items.filter(|item| slots.units.origin_of(item.unit) == Some(origin));
-        let now = own.filter(|item| item.type_url == type_url).count();
+        let origin_items = items.filter(|item| slots.units.origin_of(item.unit) == Some(origin));
+        let current = origin_items
+            .filter(|item| item.type_url == type_url)
+            .count();
         let added = self.added_items().filter(|item| item.type_url == type_url);
         let removed = self
             .removed_items()
             .filter(|item| item.type_url == *type_url);
-        (now + removed.count()).saturating_sub(added.count())
+        (current + removed.count()).saturating_sub(added.count())
     }
 
     /// Returns whether an edit leaves no resources of a file that had some, or
@@ -181,19 +190,19 @@ impl Settling<'_> {
         is_emptied && (!is_removed || !self.has_files_beside(edit))
     }
 
-    /// Returns whether files with resources are left below the configured path
-    /// of an edit.
+    /// Checks whether files with resources remain below the configured path of
+    /// an edit.
     fn has_files_beside(&self, edit: &OpenEdit) -> bool {
         let units = &self.index.slots.units;
         let root_of = |unit| match units.get(unit).map(|unit| &unit.key) {
             Some(UnitKey::File { root, .. }) => Some(*root),
             _ => None,
         };
-        let own = edit.units.first().and_then(|unit| root_of(*unit));
+        let edit_root = edit.units.first().and_then(|unit| root_of(*unit));
         let mut files = units.files();
         files.any(|file| {
             let has_items = units.get(file).is_some_and(|unit| !unit.items.is_empty());
-            has_items && root_of(file) == own
+            has_items && root_of(file) == edit_root
         })
     }
 }
@@ -201,23 +210,24 @@ impl Settling<'_> {
 /// The key of a variant.
 type VariantKey<'a> = (&'a TypeUrl, &'a Name, &'a Option<Constraints>);
 
-/// Counts the removals of each type, without those that are allowed.
+/// Counts the removals of each type, without the allowed ones.
 fn count_removed<'a>(
     changes: &'a [Change],
-    allowed: &HashSet<VariantKey<'_>>,
+    allowed_removals: &HashSet<VariantKey<'_>>,
 ) -> BTreeMap<&'a TypeUrl, usize> {
-    let mut removed = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for change in changes {
         if let Change::RemoveVariant(type_url, name, constraints) = change
-            && !allowed.contains(&(type_url, name, constraints))
+            && !allowed_removals.contains(&(type_url, name, constraints))
         {
-            *removed.entry(type_url).or_default() += 1;
+            *counts.entry(type_url).or_default() += 1;
         }
     }
-    removed
+    counts
 }
 
-/// Returns the hash of what changes remove, whatever their order.
+/// Returns the hash of the variants that changes remove. The order of the
+/// changes does not matter.
 fn hash_of(changes: &[Change]) -> String {
     let keys = changes.iter().filter_map(|change| match change {
         Change::RemoveVariant(type_url, name, constraints) => {

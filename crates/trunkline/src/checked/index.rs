@@ -58,17 +58,17 @@ impl Index {
     /// Inserts an item of a unit.
     ///
     /// # Errors
-    /// If another item contradicts it; then it is not inserted.
+    /// If another item contradicts it. The item comes back in the error.
     pub(super) fn insert(
         &mut self,
         unit: UnitId,
         item: Item,
     ) -> Result<ItemId, Box<Contradiction>> {
         let id = self.slots.add(unit, item);
-        if let Err((other, fault)) = self.insert_keys(id) {
-            let other = self.slots.get(other).map(|other| other.unit);
-            let taken = self.slots.take(id);
-            return match taken {
+        if let Err((other_id, fault)) = self.insert_keys(id) {
+            let other = self.slots.get(other_id).map(|item| item.unit);
+            let removed = self.slots.take(id);
+            return match removed {
                 Some((_, item)) => Err(Box::new(Contradiction { item, other, fault })),
                 None => Ok(id),
             };
@@ -85,11 +85,11 @@ impl Index {
         };
 
         let hash = hash_name(&self.hasher, item.type_url, &item.resource.name);
-        // The order of a hash table changes from run to run, and which of several
-        // others is named must not.
-        let others = self.names.iter_hash(hash).copied();
-        let faults = others.filter_map(|other| {
-            let fault = contradiction(item, &self.slots, other)?;
+        // The order of a hash table changes from run to run, and which of
+        // several others is named must not.
+        let candidates = self.names.iter_hash(hash).copied();
+        let faults = candidates.filter_map(|other| {
+            let fault = find_contradiction(item, &self.slots, other)?;
             Some((other, fault))
         });
         if let Some(first) = faults.min_by_key(|(other, _)| *other) {
@@ -108,8 +108,8 @@ impl Index {
         Ok(())
     }
 
-    /// Removes an item, and returns it with its unit; `None` if there is no
-    /// such item.
+    /// Removes an item, and returns it with its unit. Returns `None` if there
+    /// is no such item.
     pub(super) fn remove(&mut self, id: ItemId) -> Option<(UnitId, Item)> {
         let item = self.slots.get(id)?;
         let hash = hash_name(&self.hasher, item.type_url, &item.resource.name);
@@ -126,14 +126,14 @@ impl Index {
         self.slots.take(id)
     }
 
-    /// Returns the variants of the resource with this type and name. Other names
-    /// may have the same hash, and are left out.
+    /// Returns the variants of the resource with this type and name.
     pub(super) fn variants<'a>(
         &'a self,
         type_url: &'a TypeUrl,
         name: &'a Name,
     ) -> impl Iterator<Item = (ItemId, SlotItem<'a>)> {
         let hash = hash_name(&self.hasher, type_url, name);
+        // Other names may have the same hash, and are filtered out.
         let same_hash = self.names.iter_hash(hash);
         let items = same_hash.filter_map(|id| Some((*id, self.slots.get(*id)?)));
         items.filter(move |(_, item)| item.type_url == type_url && item.resource.name == *name)
@@ -191,10 +191,9 @@ fn decrement(counts: &mut HashMap<Reference, usize>, key: Reference) {
 }
 
 /// Returns why an item and another cannot both exist: they have one name, and a
-/// client could see both. `None` if they can; then they may belong to two
-/// origins.
-fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fault> {
-    let other = slots.get(other)?;
+/// client could see both. `None` means that they can, even in two origins.
+fn find_contradiction(item: SlotItem<'_>, slots: &Slots, other_id: ItemId) -> Option<Fault> {
+    let other = slots.get(other_id)?;
     let (own_resource, other_resource) = (&**item.resource, &**other.resource);
     // Other names may have the same hash.
     if item.type_url != other.type_url || own_resource.name != other_resource.name {
@@ -202,9 +201,10 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
     }
 
     let is_same = own_resource.constraints == other_resource.constraints;
-    let witness = match is_same {
-        true => Ok(Some(Params::default())),
-        false => overlap(own_resource, other_resource),
+    let witness = if is_same {
+        Ok(Some(Params::default()))
+    } else {
+        overlap(own_resource, other_resource)
     };
     if witness == Ok(None) {
         return None;
@@ -223,6 +223,7 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
             first,
         });
     }
+
     if is_same {
         return Some(Fault::Duplicate {
             type_url,
@@ -235,7 +236,9 @@ fn contradiction(item: SlotItem<'_>, slots: &Slots, other: ItemId) -> Option<Fau
             type_url,
             name,
             first,
-            clients: Box::new([own_resource, other_resource].map(|r| r.clients().to_string())),
+            clients: Box::new(
+                [own_resource, other_resource].map(|resource| resource.clients().to_string()),
+            ),
             witness: witness.unwrap_or_default(),
         },
         Err(source) => Fault::Undecided {

@@ -8,9 +8,9 @@ use trunkline_proto::text::{self, Format, Limits, Node, Position};
 use super::finding::{Fault, Finding};
 use super::place::saturate;
 
-/// Gives findings about references of one text the place of the reference itself,
-/// instead of that of its resource. A finding whose place is not found stays as
-/// it is.
+/// Moves findings about references of one text from the place of the resource
+/// to that of the reference. A finding whose reference is not found stays as it
+/// is.
 pub fn locate_references(format: Format, text: &str, findings: &mut [Finding]) {
     if !has_references(findings) {
         return;
@@ -19,16 +19,16 @@ pub fn locate_references(format: Format, text: &str, findings: &mut [Finding]) {
         return;
     };
     for finding in findings.iter_mut() {
-        if let Some((field, at)) = find_reference(&documents, finding) {
-            finding.place.line = saturate(at.line);
-            finding.place.column = saturate(at.column);
+        if let Some((field, position)) = find_reference(&documents, finding) {
+            finding.place.line = saturate(position.line);
+            finding.place.column = saturate(position.column);
             finding.field = field.into();
         }
     }
 }
 
-/// Returns whether some of these findings are about references in a text, so that
-/// [`locate_references`] has something to do.
+/// Returns whether some of these findings are about references in a text, so
+/// that [`locate_references`] has something to do.
 #[must_use]
 pub fn has_references(findings: &[Finding]) -> bool {
     let is_reference = |finding: &Finding| matches!(finding.fault, Fault::Dangling { .. });
@@ -37,8 +37,8 @@ pub fn has_references(findings: &[Finding]) -> bool {
         .any(|finding| finding.place.line > 0 && is_reference(finding))
 }
 
-/// Finds the field and the place of a dangling reference; `None` if this is
-/// another finding, or if the text has no such reference.
+/// Finds the field and the place of a dangling reference. Returns `None` for
+/// other findings, and if the text has no such reference.
 fn find_reference(documents: &[Node], finding: &Finding) -> Option<(String, Position)> {
     let Fault::Dangling { name, within, .. } = &finding.fault else {
         return None;
@@ -50,7 +50,7 @@ fn find_reference(documents: &[Node], finding: &Finding) -> Option<(String, Posi
     let resource = resource.strip_suffix('.').unwrap_or(resource);
     let path = join(resource, within);
 
-    // Of several documents it is the last that begins before the finding.
+    // A finding is in the last of the documents that begin before its line.
     let begins_before = |root: &&Node| root.at.line <= finding.place.line as usize;
     let document = documents.iter().rev().find(begins_before)?;
     text::find_text(document, &path, name.as_str())
@@ -59,8 +59,9 @@ fn find_reference(documents: &[Node], finding: &Finding) -> Option<(String, Posi
 /// Returns the path of a field in a document, by that of its resource, which is
 /// empty if the document is the resource, and by its own in there.
 pub(super) fn join(resource: &str, within: &str) -> String {
-    match resource.is_empty() || within.is_empty() {
-        true => format!("{resource}{within}"),
-        false => format!("{resource}.{within}"),
+    if resource.is_empty() || within.is_empty() {
+        format!("{resource}{within}")
+    } else {
+        format!("{resource}.{within}")
     }
 }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use super::finding::Finding;
 
 /// Sorts the findings of one document: by line, by column, by field where there
-/// are no lines, then by text. What is about the document as a whole comes first.
+/// are no lines, then by text. What is about the document as a whole comes
+/// first.
 pub fn sort_findings(findings: &mut [Finding]) {
     findings.sort_by(Finding::compare);
 }
@@ -21,22 +22,23 @@ impl Finding {
     }
 }
 
-/// Compares two fields, with their numbers as numbers: `a[9]` is before `a[10]`.
-fn compare_fields(one: &str, other: &str) -> Ordering {
-    let (mut one, mut other) = (one, other);
-    while !one.is_empty() && !other.is_empty() {
-        let (part, rest) = split_part(one);
-        let (other_part, other_rest) = split_part(other);
-        let order = match (part.parse::<u64>(), other_part.parse::<u64>()) {
-            (Ok(number), Ok(other)) => number.cmp(&other),
-            _ => part.cmp(other_part),
+/// Compares two fields, with their numbers as numbers: `a[9]` is less than
+/// `a[10]`.
+fn compare_fields(left: &str, right: &str) -> Ordering {
+    let (mut left, mut right) = (left, right);
+    while !left.is_empty() && !right.is_empty() {
+        let (left_part, left_rest) = split_part(left);
+        let (right_part, right_rest) = split_part(right);
+        let order = match (left_part.parse::<u64>(), right_part.parse::<u64>()) {
+            (Ok(left_number), Ok(right_number)) => left_number.cmp(&right_number),
+            _ => left_part.cmp(right_part),
         };
         if order != Ordering::Equal {
             return order;
         }
-        (one, other) = (rest, other_rest);
+        (left, right) = (left_rest, right_rest);
     }
-    one.cmp(other)
+    left.cmp(right)
 }
 
 /// Splits a text after the digits, or after what is none, at its beginning.

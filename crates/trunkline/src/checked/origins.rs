@@ -32,7 +32,7 @@ impl Origins {
         self.by_name.get(name).copied()
     }
 
-    /// Finds the number of an origin, or gives it one.
+    /// Returns the number of an origin. A new origin gets a free number.
     pub(super) fn find_or_add(&mut self, name: &str) -> OriginId {
         self.find(name).unwrap_or_else(|| {
             let name: Arc<str> = name.into();
@@ -61,7 +61,7 @@ impl Origins {
         }
     }
 
-    /// Counts an item of an origin that was removed.
+    /// Counts the removal of an item of an origin.
     pub(super) fn remove_item(&mut self, id: OriginId) {
         if let Some(origin) = self.get_mut(id) {
             origin.items -= 1;
@@ -71,8 +71,7 @@ impl Origins {
         }
     }
 
-    /// Takes the numbers of origins away that have no items, but for those that
-    /// `is_kept`.
+    /// Frees the numbers of origins without items, except those that `is_kept`.
     pub(super) fn forget_empty(&mut self, is_kept: impl Fn(OriginId) -> bool) {
         for id in std::mem::take(&mut self.emptied) {
             let is_empty = self.get_mut(id).is_some_and(|origin| origin.items == 0);

@@ -24,7 +24,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A document as a whole.
+    /// Returns the place of a document as a whole.
     #[must_use]
     pub fn whole(file: Arc<str>) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    /// Writes `file:line:column`, or `file: field` where there are no lines.
-    /// The file is left out if it has no name.
+    /// Writes `file:line:column`, or `file: field` for a document without
+    /// lines. A file without a name is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         let has_file = !self.file.is_empty();
@@ -107,7 +107,7 @@ impl At {
     /// document it has neither line nor column.
     pub(super) fn place(&self, file: &Arc<str>) -> Place {
         let (line, column) = match &self.0 {
-            Where::Text(at) => (at.line, at.column),
+            Where::Text(position) => (position.line, position.column),
             Where::Binary { .. } | Where::Unknown => (0, 0),
         };
         Place {
@@ -128,7 +128,7 @@ impl At {
     /// Returns two numbers that sort the places of a document.
     pub(super) fn order(&self) -> (u32, u32) {
         match &self.0 {
-            Where::Text(at) => (at.line, at.column),
+            Where::Text(position) => (position.line, position.column),
             // A resource comes before the virtual hosts in it.
             Where::Binary { index, host, .. } => (*index, host.wrapping_add(1)),
             Where::Unknown => (0, 0),
@@ -141,7 +141,7 @@ impl At {
     pub fn field(&self) -> Box<str> {
         match self.0 {
             Where::Unknown => Box::default(),
-            Where::Text(ref at) => at.field.clone(),
+            Where::Text(ref position) => position.field.clone(),
             Where::Binary {
                 index,
                 host,

@@ -36,11 +36,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Opens the edit: finds what it replaces and removes, and takes that out
-    /// of the index.
+    /// Opens the edit: finds the items that it replaces and removes, and takes
+    /// them out of the index.
     pub(super) fn open(mut self, mut edit: ResourceEdit) -> OpenEdit {
         let items = std::mem::take(&mut edit.document.items);
         let Groups { units, alone } = Groups::of(items);
+
         if edit.replaces_origin {
             self.replace_origin();
         } else {
@@ -54,6 +55,7 @@ impl<'a> Plan<'a> {
         for key in &edit.document.empty {
             self.replace_written(key);
         }
+
         let items = units.iter().flat_map(|(_, items)| items);
         for item in items.chain(&alone) {
             self.replace_variant(item, edit.takes_over);
@@ -78,6 +80,7 @@ impl<'a> Plan<'a> {
         open.take_out(index, replaced);
         open.units.insert(UnitId::alone(origin));
         open.new.push((UnitId::alone(origin), alone));
+
         for (key, items) in units {
             let key = UnitKey::Resource(key);
             let unit = index.slots.units.find_or_add(origin, key);
@@ -121,7 +124,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Replaces what was written before under the key of a unit.
+    /// Marks the items that were written under the key of a unit as replaced. A
+    /// key without constraints replaces all items of its name.
     fn replace_unit(&mut self, key: &ResourceKey, items: &[Item]) {
         let (type_url, name) = (&key.type_url, &key.name);
         self.replace_written(key);
@@ -131,9 +135,11 @@ impl<'a> Plan<'a> {
             return;
         };
         self.replace_items(unit);
-        let hosts = match lists_no_hosts(type_url, items) {
-            true => self.hosts_of(unit),
-            false => BTreeSet::new(),
+
+        let hosts = if lists_no_hosts(type_url, items) {
+            self.hosts_of(unit)
+        } else {
+            BTreeSet::new()
         };
         if !hosts.is_empty() {
             self.warn_of_kept_hosts(items, name, hosts.len());
@@ -141,26 +147,28 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Warns that the virtual hosts of a route configuration stay although it
-    /// lists none. The output of `get` lists none, and can be applied as it is
-    /// shown.
+    /// Warns that the virtual hosts of a route configuration stay although the
+    /// edit lists none. They stay because the output of `get` lists none, and
+    /// applying that output must not remove them.
     fn warn_of_kept_hosts(&mut self, items: &[Item], name: &Name, count: usize) {
         let fault = Fault::KeptHosts {
             name: name.clone(),
             count,
         };
-        let at = items.first().map(|item| &item.at);
+        let place = items.first().map(|item| &item.at);
         self.warnings
-            .extend(at.map(|at| at.finding(&Arc::from(""), fault)));
+            .extend(place.map(|place| place.finding(&Arc::from(""), fault)));
     }
 
-    /// Replaces all that the origin wrote under a name. A virtual host that came
-    /// with a route configuration was not written under its own name.
+    /// Marks all items that the origin wrote under a name as replaced. Virtual
+    /// hosts that came with a route configuration are kept, since they were not
+    /// written under their own names.
     fn replace_name(&mut self, type_url: &TypeUrl, name: &Name) {
         let variants = self.index.variants(type_url, name);
-        let own = variants.filter(|(_, item)| self.is_own(item.unit));
-        let own: Vec<(ItemId, UnitId)> = own.map(|(id, item)| (id, item.unit)).collect();
-        for (id, unit_id) in own {
+        let own_items = variants.filter(|(_, item)| self.is_own(item.unit));
+        let own_items: Vec<(ItemId, UnitId)> =
+            own_items.map(|(id, item)| (id, item.unit)).collect();
+        for (id, unit_id) in own_items {
             match self.index.slots.units.get(unit_id) {
                 None => _ = self.replaced.insert(id),
                 Some(unit) if is_written_as(unit, type_url) => self.replace_items(unit_id),
@@ -187,28 +195,32 @@ impl<'a> Plan<'a> {
         items.filter(is_host).copied().collect()
     }
 
-    /// Replaces the variant of the origin that has the same name and
-    /// constraints as an item, in whichever unit it is: the last one that is
-    /// written counts. Of other origins, those that a client could see beside it
-    /// are replaced if names are taken over.
+    /// Marks the origin's own variant with the name and constraints of an item
+    /// as replaced, in whichever unit that variant is: the last one written
+    /// counts. If names are taken over, variants of other origins that a client
+    /// could see beside the item are replaced as well.
     fn replace_variant(&mut self, item: &Item, takes_over: bool) {
         let variants = self.index.variants(&item.type_url, &item.resource.name);
-        let replaced = variants.filter(|(_, other)| match self.is_own(other.unit) {
-            true => other.resource.constraints == item.resource.constraints,
-            false => takes_over && overlap(&item.resource, other.resource) != Ok(None),
+        let replaced = variants.filter(|(_, variant)| {
+            if self.is_own(variant.unit) {
+                variant.resource.constraints == item.resource.constraints
+            } else {
+                takes_over && overlap(&item.resource, variant.resource) != Ok(None)
+            }
         });
         let replaced: Vec<ItemId> = replaced.map(|(id, _)| id).collect();
         self.replaced.extend(replaced);
     }
 
-    /// Removes a resource, and with the last variant of a route configuration the
-    /// virtual hosts that came with it. One of another origin is a mistake,
-    /// unless names are taken over.
+    /// Marks a resource as removed. The virtual hosts that came with a route
+    /// configuration go with its last variant. A resource of another origin is
+    /// a mistake, unless names are taken over.
     fn remove(&mut self, removal: &Removal, takes_over: bool) {
         if !takes_over && let Some(finding) = self.find_owner(removal) {
             self.findings.push(finding);
             return;
         }
+
         let variants = self.index.variants(&removal.type_url, &removal.name);
         let removed = variants.filter(|(_, item)| {
             let is_allowed = takes_over || self.is_own(item.unit);
@@ -221,13 +233,13 @@ impl<'a> Plan<'a> {
             let Some(unit) = self.index.slots.units.get(unit_id) else {
                 continue;
             };
-            let is_left = |id: &ItemId| {
+            let remains = |id: &ItemId| {
                 let item = self.index.slots.get(*id);
                 let has_type = item.is_some_and(|item| *item.type_url == removal.type_url);
                 has_type && !self.replaced.contains(id)
             };
             let is_whole = is_written_as(unit, &removal.type_url);
-            if is_whole && !unit.items.iter().any(is_left) {
+            if is_whole && !unit.items.iter().any(remains) {
                 self.replace_items(unit_id);
             }
         }
@@ -244,8 +256,9 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Makes the finding that a resource belongs to another origin; `None` if
-    /// some of it is the origin's own.
+    /// Returns the finding that a resource belongs to another origin. Returns
+    /// `None` if a variant of the resource is the origin's own, or if there is
+    /// none.
     fn find_owner(&self, removal: &Removal) -> Option<Finding> {
         let slots = &self.index.slots;
         let variants = self.index.variants(&removal.type_url, &removal.name);
@@ -254,6 +267,7 @@ impl<'a> Plan<'a> {
         if self.is_own(other.unit) || variants.any(|(_, item)| self.is_own(item.unit)) {
             return None;
         }
+
         let owner = slots.units.origin_of(other.unit)?;
         let fault = Fault::Owned {
             type_url: removal.type_url.clone(),
@@ -288,17 +302,17 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups the items of a document. The items of a resource follow each
-    /// other there.
+    /// Groups the items of a document into units. The items of one resource
+    /// follow each other in the document.
     pub(super) fn of(items: Vec<Item>) -> Self {
         let mut groups = Self::default();
         let mut indexes: HashMap<ResourceKey, usize> = HashMap::new();
         let mut items = items.into_iter().peekable();
-        while let Some(first) = items.next() {
-            let key = key_of(&first);
-            let is_last = items.peek().is_none_or(|next| !is_in(next, &key));
-            if is_last && is_all_of_resource(&first) {
-                groups.alone.push(first);
+        while let Some(item) = items.next() {
+            let key = key_of(&item);
+            let is_last = items.peek().is_none_or(|next_item| !is_in(next_item, &key));
+            if is_last && is_all_of_resource(&item) {
+                groups.alone.push(item);
                 continue;
             }
 
@@ -307,9 +321,9 @@ impl Groups {
                 groups.units.len() - 1
             });
             let unit = &mut groups.units[index].1;
-            unit.push(first);
-            while let Some(next) = items.next_if(|next| is_in(next, &key)) {
-                unit.push(next);
+            unit.push(item);
+            while let Some(next_item) = items.next_if(|next_item| is_in(next_item, &key)) {
+                unit.push(next_item);
             }
         }
         groups
@@ -324,8 +338,8 @@ fn is_all_of_resource(item: &Item) -> bool {
     !item.is_inline_host && !uses_vhds && item.wrapper_constraints == item.resource.constraints
 }
 
-/// Returns whether an item belongs to the unit of this key: as a variant of the
-/// resource, or as a virtual host that is written in it.
+/// Checks whether an item belongs to the unit of this key: as a variant of the
+/// resource, or as a virtual host that is written in the resource.
 fn is_in(item: &Item, key: &ResourceKey) -> bool {
     let ResourceKey {
         type_url,
@@ -342,12 +356,13 @@ fn is_in(item: &Item, key: &ResourceKey) -> bool {
     type_url.as_str() == kind::RDS && is_of_route && item.wrapper_constraints == *constraints
 }
 
-/// Returns the key of the unit that an item is written in: the route
-/// configuration of a virtual host that is written in one, or else its own.
+/// Returns the key of the unit that an item is written in: that of the route
+/// configuration around an inline virtual host, or else its own.
 fn key_of(item: &Item) -> ResourceKey {
-    let host = match item.is_inline_host {
-        true => HostName::split(item.resource.name.as_str()),
-        false => None,
+    let host = if item.is_inline_host {
+        HostName::split(item.resource.name.as_str())
+    } else {
+        None
     };
     let (type_url, name) = match host {
         Some(host) => (TypeUrl::from(kind::RDS), Name::new(host.route)),

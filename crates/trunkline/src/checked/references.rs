@@ -52,9 +52,10 @@ impl DanglingReferences {
         self.by_unit.get(&unit).map_or(&[], Vec::as_slice)
     }
 
-    /// Checks the files that a settlement concerns: those that it `touched`,
-    /// those that refer to names that it removed, which are `lost`, and those
-    /// with references that dangle no more.
+    /// Checks the references of the files that a settlement concerns: the
+    /// `touched` ones, those that refer to the `lost` names that it removed,
+    /// and those with references that are not dangling any more. All files are
+    /// checked when the set of types has changed.
     pub(super) fn update(
         &mut self,
         index: &Index,
@@ -62,18 +63,20 @@ impl DanglingReferences {
         lost: &HashSet<Reference>,
     ) {
         let types = index.slots.types();
-        let units: BTreeSet<UnitId> = match self.checked_with.as_ref() == Some(&types) {
-            true => self.concerned_units(index, touched, lost),
-            false => index.slots.units.files().collect(),
+        let units: BTreeSet<UnitId> = if self.checked_with.as_ref() == Some(&types) {
+            self.concerned_units(index, touched, lost)
+        } else {
+            index.slots.units.files().collect()
         };
         self.checked_with = Some(types);
 
         let mut effort = Effort::default();
         for unit in units {
-            let found = index.dangling_of_unit(unit, &mut effort);
-            match found.is_empty() {
-                true => drop(self.by_unit.remove(&unit)),
-                false => drop(self.by_unit.insert(unit, found)),
+            let dangling = index.dangling_of_unit(unit, &mut effort);
+            if dangling.is_empty() {
+                self.by_unit.remove(&unit);
+            } else {
+                self.by_unit.insert(unit, dangling);
             }
         }
     }
@@ -94,9 +97,13 @@ impl DanglingReferences {
         if files.is_empty() {
             return files;
         }
+
         let mut units = touched.clone();
         for (unit, dangling) in &self.by_unit {
-            if dangling.iter().any(|d| !index.is_dangling(&d.target)) {
+            if dangling
+                .iter()
+                .any(|reference| !index.is_dangling(&reference.target))
+            {
                 units.insert(*unit);
             }
         }
@@ -122,22 +129,22 @@ impl Index {
         (id, item): (ItemId, SlotItem<'a>),
     ) -> impl Iterator<Item = DanglingReference> + 'a {
         let references = item.resource.facts().references.iter();
-        let dangling = references.filter(|to| self.is_dangling(to));
-        dangling.map(move |to| {
+        let dangling = references.filter(|target| self.is_dangling(target));
+        dangling.map(move |target| {
             let fault = Fault::Dangling {
-                type_url: to.type_url.clone(),
-                name: to.name.clone(),
+                type_url: target.type_url.clone(),
+                name: target.name.clone(),
                 near: None,
                 within: Box::default(),
             };
             DanglingReference {
                 item: id,
                 unit: item.unit,
-                target: to.clone(),
+                target: target.clone(),
                 finding: self.slots.finding(item.unit, item.at, fault),
                 still_needed: Fault::StillNeeded {
-                    type_url: to.type_url.clone(),
-                    name: to.name.clone(),
+                    type_url: target.type_url.clone(),
+                    name: target.name.clone(),
                     by_type: item.type_url.clone(),
                     by_name: item.resource.name.clone(),
                     by: self.slots.place(item),
@@ -147,9 +154,9 @@ impl Index {
         })
     }
 
-    /// Returns the finding about a dangling reference, with the field that refers
-    /// and the name that is meant. That takes a walk through the resource, and a
-    /// look at all names.
+    /// Returns the finding about a dangling reference, with the field that
+    /// refers and the nearest existing name. `effort` limits the search, which
+    /// walks through the resource and all names.
     pub(super) fn describe_dangling(
         &self,
         reference: &DanglingReference,
@@ -160,12 +167,14 @@ impl Index {
             return finding;
         };
         *near = effort.nearest_name(self, &reference.target);
+
         let Some(item) = self.slots.get(reference.item) else {
             return finding;
         };
         let path = effort.referring_field(item, &reference.target);
         *within = path.map(|path| path.to_string()).unwrap_or_default().into();
-        // In a variant, items may be missing before this one.
+        // A variant may lack items before this one, so that its indexes are not
+        // those of the text.
         if item.at.is_known() && item.resource.constraints.is_none() {
             finding.field = join(&finding.field, within).into();
         }
@@ -189,8 +198,8 @@ impl Index {
         described.collect()
     }
 
-    /// Returns the items that refer to one of these names. All items are
-    /// visited, unless there are no names.
+    /// Returns the items that refer to one of these names, by a visit of all
+    /// items.
     pub(super) fn referrers<'a>(
         &'a self,
         targets: &'a HashSet<Reference>,
@@ -198,7 +207,7 @@ impl Index {
         let items = (!targets.is_empty()).then(|| self.slots.iter());
         items.into_iter().flatten().filter(|(_, item)| {
             let references = &item.resource.facts().references;
-            references.iter().any(|to| targets.contains(to))
+            references.iter().any(|target| targets.contains(target))
         })
     }
 }

@@ -99,19 +99,20 @@ pub struct RowEdit {
 }
 
 impl RowEdit {
-    /// Opens the edit: takes the rows that there are out of the index.
+    /// Opens the edit: takes the existing rows out of the index, and groups the
+    /// new ones into units by their origins.
     pub(super) fn open(self, index: &mut Index) -> OpenEdit {
         let mut open = OpenEdit {
             document: Some(Document::empty(&Arc::default())),
             ..OpenEdit::default()
         };
         let mut replaced = Vec::new();
-        let mut written: BTreeMap<OriginId, Vec<Item>> = BTreeMap::new();
+        let mut new_items: BTreeMap<OriginId, Vec<Item>> = BTreeMap::new();
         for (key, row) in self.rows {
             let origin = index.slots.origins.find_or_add(&key.origin);
             replaced.extend(find(index, origin, &key));
             if let Some(row) = row {
-                let items = written.entry(origin).or_default();
+                let items = new_items.entry(origin).or_default();
                 items.push(Item {
                     type_url: key.type_url,
                     resource: row.resource,
@@ -123,7 +124,7 @@ impl RowEdit {
         }
         open.take_out(index, replaced);
 
-        for (origin, items) in written {
+        for (origin, items) in new_items {
             let Groups { units, alone } = Groups::of(items);
             open.units.insert(UnitId::alone(origin));
             open.new.push((UnitId::alone(origin), alone));
@@ -139,8 +140,8 @@ impl RowEdit {
 }
 
 impl ContentSet {
-    /// Takes changes back that were settled and not kept. All later ones have
-    /// been taken back before.
+    /// Takes back changes that were settled but could not be kept. The caller
+    /// has taken back all later changes before.
     pub(crate) fn take_back(&mut self, changes: &[RowChange]) {
         let rows = changes.iter();
         let rows = rows.map(|change| (change.key.clone(), change.before.clone()));
@@ -159,18 +160,19 @@ impl ContentSet {
     }
 }
 
-/// Finds the item that a row is.
+/// Finds the item of a row; `None` if the set does not have it.
 fn find(index: &Index, origin: OriginId, key: &RowKey) -> Option<ItemId> {
     let mut variants = index.variants(&key.type_url, &key.name);
-    let found = variants.find(|(_, item)| {
+    let variant = variants.find(|(_, item)| {
         item.resource.constraints == key.constraints
             && index.slots.units.origin_of(item.unit) == Some(origin)
     });
-    found.map(|(id, _)| id)
+    variant.map(|(id, _)| id)
 }
 
 impl Settling<'_> {
-    /// Returns the rows that the accepted edits change, by key; none of files.
+    /// Returns the rows that the accepted edits change, by key. Items of files
+    /// are no rows, and are left out.
     pub(super) fn row_changes(&self) -> Vec<RowChange> {
         let mut changes: Vec<RowChange> = Vec::new();
         for (_, edit) in self.accepted() {
@@ -195,8 +197,7 @@ impl Settling<'_> {
         merge(changes)
     }
 
-    /// Returns an item that was added as the change of a row; `None` if it is of
-    /// a file.
+    /// Returns an added item as the change of a row; `None` if it is of a file.
     fn inserted_row(&self, id: ItemId) -> Option<RowChange> {
         let slots = &self.index.slots;
         let item = slots.get(id)?;
@@ -213,7 +214,7 @@ impl Settling<'_> {
         })
     }
 
-    /// Returns the origin of a unit whose items are rows; `None` if it is a
+    /// Returns the origin of a unit whose items are rows. Returns `None` for a
     /// file.
     fn origin_of_rows(&self, unit: UnitId) -> Option<Arc<str>> {
         let slots = &self.index.slots;
@@ -234,16 +235,19 @@ fn key_of(origin: &Arc<str>, type_url: &TypeUrl, resource: &Resource) -> RowKey 
     }
 }
 
-/// Joins what was removed and what was added of one key, and leaves out rows
-/// that are as they were.
+/// Joins the removal and the addition of each key into one change, and drops
+/// changes that leave the row as it was.
 fn merge(mut changes: Vec<RowChange>) -> Vec<RowChange> {
     changes.sort_by(|a, b| a.key.cmp(&b.key));
     let mut merged: Vec<RowChange> = Vec::with_capacity(changes.len());
     for change in changes {
-        match merged.last_mut().filter(|last| last.key == change.key) {
-            Some(last) => {
-                last.before = last.before.take().or(change.before);
-                last.after = last.after.take().or(change.after);
+        match merged
+            .last_mut()
+            .filter(|last_change| last_change.key == change.key)
+        {
+            Some(last_change) => {
+                last_change.before = last_change.before.take().or(change.before);
+                last_change.after = last_change.after.take().or(change.after);
             }
             None => merged.push(change),
         }

@@ -130,9 +130,9 @@ pub struct ContentSet {
 }
 
 impl ContentSet {
-    /// Settles a proposal with all other contents, and applies the changes that
-    /// it amounts to with `apply`. If that refuses them, the edits at fault are
-    /// rejected, and the changes of the others applied.
+    /// Settles a proposal against all other contents, and passes the resulting
+    /// changes to `apply`. If `apply` refuses them, the edits at fault are
+    /// rejected, and the changes of the others are applied.
     pub fn settle<T>(
         &mut self,
         proposal: Proposal<'_>,
@@ -142,8 +142,8 @@ impl ContentSet {
         self.settle_rows(proposal, Keeping::Nothing, apply)
     }
 
-    /// Settles a proposal as [`Self::settle`] does, and tells `apply` which rows
-    /// it changes, if they are kept.
+    /// Settles a proposal as [`Self::settle`] does. `apply` also gets the rows
+    /// that the proposal changes, if `keeping` asks for them.
     pub(crate) fn settle_rows<T>(
         &mut self,
         proposal: Proposal<'_>,
@@ -151,21 +151,24 @@ impl ContentSet {
         mut apply: impl FnMut(AcceptedChanges) -> Result<T, ApplyError>,
     ) -> Settlement<T> {
         let origin = self.index.slots.origins.find_or_add(proposal.origin);
-        match proposal.is_complete {
-            true => self.incomplete.remove(&origin),
-            false => self.incomplete.insert(origin),
-        };
+        if proposal.is_complete {
+            self.incomplete.remove(&origin);
+        } else {
+            self.incomplete.insert(origin);
+        }
 
         let edits = proposal.edits.into_iter();
         let edits = edits
             .map(|edit| edit.open(&mut self.index, origin))
             .collect();
+
         let mut settling = Settling::new(&mut self.index, edits);
         settling.try_edits();
         let checks_references = self.incomplete.is_empty() && !settling.has_unknown_contents();
         if checks_references && proposal.dangling == Dangling::Refuse {
             settling.reject_dangling();
         }
+
         let judge = |settling: &Settling<'_>, changes: &[Change]| {
             settling.judge(changes, origin, proposal.guard, &self.confirmed)
         };
@@ -176,17 +179,19 @@ impl ContentSet {
             self.confirmed.remove(hash);
         }
 
-        let lost = match checks_references {
-            true => settling.lost_names(),
-            false => HashSet::new(),
+        let lost = if checks_references {
+            settling.lost_names()
+        } else {
+            HashSet::new()
         };
         let variants = ChangedVariants::of(&settling);
         let uncovered = self
             .coverage
             .update(settling.index, &variants.added, &variants.removed);
-        let references = match checks_references {
-            true => reference_warnings(&settling, &lost),
-            false => Vec::new(),
+        let references = if checks_references {
+            collect_reference_warnings(&settling, &lost)
+        } else {
+            Vec::new()
         };
         let warnings = collect_warnings(&settling, references, &self.coverage, &uncovered);
 
@@ -209,15 +214,14 @@ impl ContentSet {
             rejections: edits
                 .into_iter()
                 .enumerate()
-                .filter_map(rejection)
+                .filter_map(into_rejection)
                 .collect(),
             warnings,
         }
     }
 
-    /// Forgets what is of no use after a settlement: the places of resources
-    /// that are not of files, units without items, and origins without
-    /// resources.
+    /// Frees what a settlement leaves unused: the places of resources that are
+    /// not of files, units without items, and origins without resources.
     fn forget_settled(&mut self, edits: &[OpenEdit], touched: &BTreeSet<UnitId>) {
         for edit in edits.iter().filter(|edit| !edit.is_file) {
             for id in &edit.inserted {
@@ -237,17 +241,18 @@ impl ContentSet {
         self.confirmed.add(hash);
     }
 
-    /// Lets the resources of a document that are already in the set be those of
-    /// the set, so that a document that waits to be proposed takes less memory.
+    /// Replaces the resources of a document that the set already has by the
+    /// set's own, so that a document which waits to be proposed takes less
+    /// memory.
     pub fn share(&self, document: &mut Document) {
         for item in &mut document.items {
-            let same = {
+            let shared_resource = {
                 let mut variants = self.index.variants(&item.type_url, &item.resource.name);
-                let same = variants.find(|(_, held)| *held.resource == item.resource);
-                same.map(|(_, held)| Arc::clone(held.resource))
+                let same = variants.find(|(_, variant)| *variant.resource == item.resource);
+                same.map(|(_, variant)| Arc::clone(variant.resource))
             };
-            if let Some(same) = same {
-                item.resource = same;
+            if let Some(shared_resource) = shared_resource {
+                item.resource = shared_resource;
             }
         }
     }
@@ -330,8 +335,8 @@ impl ContentSet {
         item.at.is_known().then(|| self.index.slots.place(item))
     }
 
-    /// Makes the finding of a fault of a resource, at its place; `None` if the
-    /// set does not have the resource.
+    /// Returns the finding of a fault of a resource, at its place. Returns
+    /// `None` if the set does not have the resource.
     #[must_use]
     pub fn finding(
         &self,
@@ -344,8 +349,8 @@ impl ContentSet {
         Some(self.index.slots.finding(item.unit, item.at, fault))
     }
 
-    /// Counts the resources of each type by their origins. Variants count one by
-    /// one.
+    /// Counts the resources of each type by their origins. Variants count one
+    /// by one.
     #[must_use]
     pub fn count_by_origin(&self) -> BTreeMap<TypeUrl, BTreeMap<Arc<str>, usize>> {
         let slots = &self.index.slots;
@@ -357,8 +362,8 @@ impl ContentSet {
         }
         let mut counts: BTreeMap<TypeUrl, BTreeMap<Arc<str>, usize>> = BTreeMap::new();
         for ((type_url, origin), count) in by_id {
-            let of_type = counts.entry(type_url.clone()).or_default();
-            of_type.insert(slots.origins.name(origin), count);
+            let origin_counts = counts.entry(type_url.clone()).or_default();
+            origin_counts.insert(slots.origins.name(origin), count);
         }
         counts
     }
@@ -374,8 +379,9 @@ struct Outcome<T> {
     confirmed: Option<String>,
 }
 
-/// Applies the changes of the accepted edits. If they are held or refused, the
-/// edits at fault are rejected, and the changes of the others are tried.
+/// Applies the changes of the accepted edits. As long as changes are held or
+/// refused, the edits at fault are rejected, and the changes of the others are
+/// tried.
 fn apply_changes<T>(
     settling: &mut Settling<'_>,
     keeping: Keeping,
@@ -389,10 +395,12 @@ fn apply_changes<T>(
             unchanged: unchanged.len(),
             confirmed: None,
         };
-        // The database goes on with the resources that it has.
+        // The database keeps its own copies of unchanged resources, which the
+        // set shares.
         for (id, resource) in unchanged {
             settling.index.slots.replace_resource(id, resource);
         }
+
         let rows = match keeping {
             Keeping::Rows => settling.row_changes(),
             Keeping::Nothing => Vec::new(),
@@ -400,6 +408,7 @@ fn apply_changes<T>(
         if changes.is_empty() && rows.is_empty() {
             return outcome;
         }
+
         match judge(settling, &changes) {
             Judgement::Hold(fault) if settling.reject_held(&fault) => continue,
             Judgement::Hold(_) => return outcome,
@@ -416,14 +425,17 @@ fn apply_changes<T>(
     }
 }
 
-/// Returns the references that dangle by the accepted edits: of the resources
-/// that they write, and of others to resources that they remove.
-fn reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
+/// Returns warnings about references that dangle because of the accepted edits:
+/// those of resources that they write, and those to resources that they remove.
+fn collect_reference_warnings(settling: &Settling<'_>, lost: &HashSet<Reference>) -> Vec<Finding> {
     let mut effort = Effort::default();
-    let found = settling.dangling(lost).take(MOST_FINDINGS);
-    let findings = found.map(|reference| match lost.contains(&reference.target) {
-        true => Finding::whole(&Arc::default(), reference.still_needed),
-        false => settling.index.describe_dangling(&reference, &mut effort),
+    let dangling = settling.dangling(lost).take(MOST_FINDINGS);
+    let findings = dangling.map(|reference| {
+        if lost.contains(&reference.target) {
+            Finding::whole(&Arc::default(), reference.still_needed)
+        } else {
+            settling.index.describe_dangling(&reference, &mut effort)
+        }
     });
     findings.collect()
 }
@@ -455,6 +467,7 @@ struct ChangedVariants {
 }
 
 impl ChangedVariants {
+    /// Returns the variants that the accepted edits add and remove.
     fn of(settling: &Settling<'_>) -> Self {
         let added = settling.added_items();
         let added = added.filter(|item| item.resource.constraints.is_some());
@@ -472,7 +485,7 @@ impl ChangedVariants {
 }
 
 /// Returns an edit as a rejection; `None` if it was accepted.
-fn rejection((nth, edit): (usize, OpenEdit)) -> Option<Rejection> {
+fn into_rejection((nth, edit): (usize, OpenEdit)) -> Option<Rejection> {
     if !edit.is_rejected() {
         return None;
     }

@@ -40,8 +40,8 @@ struct Clash {
 }
 
 impl<'a> Settling<'a> {
-    /// Begins to settle edits, which have taken out of the index what they
-    /// remove.
+    /// Starts to settle edits. The items that the edits remove are out of the
+    /// index already.
     pub(super) fn new(index: &'a mut Index, edits: Vec<OpenEdit>) -> Self {
         let numbered = edits.iter().enumerate();
         let units =
@@ -66,8 +66,9 @@ impl<'a> Settling<'a> {
         self.restore(rejected);
     }
 
-    /// Inserts the items of an edit, or rejects it. Returns whether they are
-    /// inserted. What a rejected edit removed is not put back yet.
+    /// Inserts the items of an edit, or rejects the edit. Returns whether it
+    /// was accepted. `restore` puts the items that a rejected edit removed back
+    /// later.
     fn try_edit(&mut self, nth: usize) -> bool {
         if self.edits[nth].is_rejected() {
             return false;
@@ -85,20 +86,20 @@ impl<'a> Settling<'a> {
         !edit.is_rejected()
     }
 
-    /// Returns whether the contents of a file are unknown: they are rejected, and
-    /// there are none from before. They may have any resource.
+    /// Returns whether the contents of a file are unknown: they are rejected,
+    /// and there are none from before. They may have any resource.
     pub(super) fn has_unknown_contents(&self) -> bool {
         let mut rejected = self.edits.iter().filter(|edit| edit.is_rejected());
         rejected.any(|edit| edit.is_new_file)
     }
 
-    /// Puts back what rejected edits removed. These items stay, so an edit that
-    /// contradicts them is rejected as well, and what it removed is put back in
-    /// turn. This ends, because an edit is rejected once.
+    /// Puts back the items that rejected edits removed. An edit that
+    /// contradicts these items is rejected as well, and what it removed is put
+    /// back in turn. This ends, because an edit is rejected only once.
     fn restore(&mut self, mut rejected: Vec<usize>) {
         while let Some(nth) = rejected.pop() {
-            let old = std::mem::take(&mut self.edits[nth].old);
-            let Err(clash) = self.insert(old) else {
+            let old_items = std::mem::take(&mut self.edits[nth].old);
+            let Err(clash) = self.insert(old_items) else {
                 continue;
             };
 
@@ -108,16 +109,16 @@ impl<'a> Settling<'a> {
             let _ = self.insert(clash.groups);
 
             // An evicted edit is tried again, which tells why it is rejected.
-            for other in evicted {
-                if !self.try_edit(other) {
-                    rejected.push(other);
+            for edit_index in evicted {
+                if !self.try_edit(edit_index) {
+                    rejected.push(edit_index);
                 }
             }
         }
     }
 
-    /// Takes the items of the edits that added items in these units out of the
-    /// index, and returns the edits.
+    /// Takes the items that edits added in these units out of the index, and
+    /// returns the edits.
     fn evict(&mut self, units: &BTreeSet<UnitId>) -> BTreeSet<usize> {
         let edits = units.iter().filter_map(|unit| self.edit_by_unit.get(unit));
         let edits = edits.filter(|nth| !self.edits[**nth].is_rejected());
@@ -142,12 +143,13 @@ impl<'a> Settling<'a> {
         self.restore(vec![nth]);
     }
 
-    /// Inserts all items, or none.
+    /// Inserts all items, or none. The error has the items, and the units that
+    /// contradict them.
     fn insert(&mut self, groups: Vec<Group>) -> Result<Vec<ItemId>, Clash> {
         let mut inserted = Vec::new();
-        let mut refused: Vec<Group> = Vec::new();
+        let mut refused_groups: Vec<Group> = Vec::new();
         let mut findings = Vec::new();
-        let mut with = BTreeSet::new();
+        let mut contradicting_units = BTreeSet::new();
         for (unit, items) in groups {
             self.index.reserve(&items);
             inserted.reserve(items.len());
@@ -160,13 +162,13 @@ impl<'a> Settling<'a> {
                         let slots = &self.index.slots;
                         let finding = slots.finding(unit, &item.at, contradiction.fault);
                         add_finding(&mut findings, finding);
-                        with.extend(contradiction.other);
+                        contradicting_units.extend(contradiction.other);
                         refused_items.push(item);
                     }
                 }
             }
             if !refused_items.is_empty() {
-                refused.push((unit, refused_items));
+                refused_groups.push((unit, refused_items));
             }
         }
 
@@ -174,15 +176,16 @@ impl<'a> Settling<'a> {
             return Ok(inserted);
         }
         let mut groups = self.remove(inserted);
-        groups.append(&mut refused);
+        groups.append(&mut refused_groups);
         Err(Clash {
             groups,
             findings,
-            with,
+            with: contradicting_units,
         })
     }
 
-    /// Takes items out of the index, in the order in which they were inserted.
+    /// Takes items out of the index. The groups have them in the order in which
+    /// they were inserted.
     fn remove(&mut self, ids: Vec<ItemId>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         // From the last to the first, so that the others keep their positions.
@@ -195,6 +198,7 @@ impl<'a> Settling<'a> {
                 None => groups.push((unit, vec![item])),
             }
         }
+
         groups.reverse();
         for (_, items) in &mut groups {
             items.reverse();
@@ -203,13 +207,14 @@ impl<'a> Settling<'a> {
     }
 
     /// Rejects the edits that make references dangle: the edit that adds the
-    /// reference, or else the edit that removes the resource. Again and again,
-    /// because a rejected edit may leave other references dangling.
+    /// reference, or else the edit that removes the resource. Repeats until no
+    /// reference dangles, because a rejected edit may leave other references
+    /// dangling.
     pub(super) fn reject_dangling(&mut self) {
         let mut effort = Effort::default();
         loop {
             let lost = self.lost_names();
-            let mut rejected: HashMap<usize, Vec<Finding>> = HashMap::new();
+            let mut findings_by_edit: HashMap<usize, Vec<Finding>> = HashMap::new();
             for reference in self.dangling(&lost) {
                 let referrer = self.edit_by_unit.get(&reference.unit).copied();
                 let referrer = referrer.filter(|_| reference.is_added);
@@ -217,7 +222,7 @@ impl<'a> Settling<'a> {
                 let Some(nth) = at_fault else {
                     continue;
                 };
-                let findings = rejected.entry(nth).or_default();
+                let findings = findings_by_edit.entry(nth).or_default();
                 if findings.len() < MOST_FINDINGS {
                     findings.push(match referrer {
                         Some(_) => self.index.describe_dangling(&reference, &mut effort),
@@ -225,12 +230,13 @@ impl<'a> Settling<'a> {
                     });
                 }
             }
-            if rejected.is_empty() {
+            if findings_by_edit.is_empty() {
                 return;
             }
-            let mut rejected: Vec<_> = rejected.into_iter().collect();
-            rejected.sort_by_key(|(nth, _)| *nth);
-            for (nth, findings) in rejected {
+
+            let mut findings_by_edit: Vec<_> = findings_by_edit.into_iter().collect();
+            findings_by_edit.sort_by_key(|(nth, _)| *nth);
+            for (nth, findings) in findings_by_edit {
                 // Another one that was rejected may have evicted it.
                 if !self.edits[nth].is_rejected() {
                     self.reject(nth, findings);
@@ -239,32 +245,35 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Returns the references that dangle by these edits: those of the items
-    /// that they add, and those to `lost` names. There may be a million.
+    /// Returns the references that dangle because of the edits: those of the
+    /// items that they add, and those to `lost` names. There may be a million.
     pub(super) fn dangling<'s>(
         &'s self,
         lost: &'s HashSet<Reference>,
     ) -> impl Iterator<Item = DanglingReference> + 's {
         let added = self.accepted().flat_map(|(_, edit)| &edit.inserted);
         let added = added.filter_map(|id| Some((*id, self.index.slots.get(*id)?)));
-        let of_added = added.flat_map(|item| self.index.dangling_of(item));
-        let of_added = of_added.map(|reference| DanglingReference {
+        let added_references = added.flat_map(|item| self.index.dangling_of(item));
+        let added_references = added_references.map(|reference| DanglingReference {
             is_added: true,
             ..reference
         });
 
         let added = self.accepted().flat_map(|(_, edit)| &edit.inserted);
-        let added: HashSet<&ItemId> = match lost.is_empty() {
-            true => HashSet::new(),
-            false => added.collect(),
+        // The set is needed only to leave added items out of the referrers.
+        let added: HashSet<&ItemId> = if lost.is_empty() {
+            HashSet::new()
+        } else {
+            added.collect()
         };
-        let others = self.index.referrers(lost);
-        let others = others.filter(move |(id, _)| !added.contains(id));
-        let to_lost = others.flat_map(|item| self.index.dangling_of(item));
-        of_added.chain(to_lost.filter(|reference| lost.contains(&reference.target)))
+        let referrers = self.index.referrers(lost);
+        let referrers = referrers.filter(move |(id, _)| !added.contains(id));
+        let lost_references = referrers.flat_map(|item| self.index.dangling_of(item));
+        added_references.chain(lost_references.filter(|reference| lost.contains(&reference.target)))
     }
 
-    /// Returns the names that the edits remove, and to which some item refers.
+    /// Returns the names that the edits remove and that an item still refers
+    /// to.
     pub(super) fn lost_names(&self) -> HashSet<Reference> {
         let mut lost = HashSet::new();
         for item in self.removed_items() {
@@ -308,8 +317,9 @@ impl<'a> Settling<'a> {
         file.unwrap_or_default()
     }
 
-    /// Rejects the edits that the database refuses: those with a name in the
-    /// error, or all, if none has such a name. Returns whether there were any.
+    /// Rejects the edits that the database refuses: those with a name of the
+    /// error, or all, if no edit has such a name. Returns whether an edit was
+    /// rejected.
     pub(super) fn reject_refused(&mut self, error: &ApplyError) -> bool {
         let names = names_of_error(error);
         let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
@@ -332,12 +342,12 @@ impl<'a> Settling<'a> {
         any_refused
     }
 
-    /// Rejects the edits that a held change is about. Returns whether there were
-    /// any.
+    /// Rejects the edits that a held change is about. Returns whether there was
+    /// one.
     pub(super) fn reject_held(&mut self, fault: &Fault) -> bool {
-        let held = self.held_edits(fault);
-        let any_held = !held.is_empty();
-        for nth in held {
+        let held_edits = self.held_edits(fault);
+        let any_held = !held_edits.is_empty();
+        for nth in held_edits {
             // Another one that was rejected may have evicted it.
             if !self.edits[nth].is_rejected() {
                 let finding = Finding::whole(&self.file_of(nth), fault.clone());
@@ -347,17 +357,17 @@ impl<'a> Settling<'a> {
         any_held
     }
 
-    /// Takes everything back: what accepted edits added is removed, and what
-    /// they removed is added.
+    /// Undoes the accepted edits: removes the items that they added, and puts
+    /// the items that they removed back.
     pub(super) fn undo(&mut self) {
         let accepted: Vec<usize> = self.accepted().map(|(nth, _)| nth).collect();
         for nth in &accepted {
             self.take_back(*nth);
         }
         for nth in accepted {
-            let old = std::mem::take(&mut self.edits[nth].old);
+            let old_items = std::mem::take(&mut self.edits[nth].old);
             // The old items were in the index together.
-            let _ = self.insert(old);
+            let _ = self.insert(old_items);
         }
     }
 
@@ -389,27 +399,29 @@ impl<'a> Settling<'a> {
         touched
     }
 
-    /// Compares what the accepted edits remove with what they add.
+    /// Compares the items that the accepted edits remove with those that they
+    /// add.
     pub(super) fn diff(&self) -> Diff {
-        let before = self.removed_items();
-        let before: Vec<Typed<'_>> = before
+        let removed_items = self.removed_items();
+        let removed_items: Vec<Typed<'_>> = removed_items
             .map(|item| (&item.type_url, &item.resource))
             .collect();
         let ids = self.accepted().flat_map(|(_, edit)| &edit.inserted);
-        let after = ids.filter_map(|id| {
+        let added_items = ids.filter_map(|id| {
             let item = self.index.slots.get(*id)?;
             Some((*id, (item.type_url, item.resource)))
         });
-        diff::compare(before, after.collect())
+        diff::compare(removed_items, added_items.collect())
     }
 }
 
-/// Adds a contradiction, unless there are enough. Variants that were made of
-/// one resource are at one place, and only the first of them is reported.
+/// Adds a contradiction, up to [`MOST_FINDINGS`]. The variants of one resource
+/// have one place, and only the first of them is reported.
 fn add_finding(findings: &mut Vec<Finding>, finding: Finding) {
-    let last = findings.last();
-    let is_at_last_place =
-        last.is_some_and(|last| last.place == finding.place && last.field == finding.field);
+    let last_finding = findings.last();
+    let is_at_last_place = last_finding.is_some_and(|last_finding| {
+        last_finding.place == finding.place && last_finding.field == finding.field
+    });
     if !is_at_last_place && findings.len() < MOST_FINDINGS {
         findings.push(finding);
     }

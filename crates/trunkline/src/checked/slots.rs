@@ -54,7 +54,7 @@ impl Slots {
         self.slots.reserve(more);
     }
 
-    /// Puts an item into a slot, as the last of its unit.
+    /// Puts an item into a free slot, as the last item of its unit.
     pub(super) fn add(&mut self, unit_id: UnitId, item: Item) -> ItemId {
         let type_index = self.count_type(item.type_url);
         let number = self.free.pop().unwrap_or_else(|| {
@@ -71,6 +71,7 @@ impl Slots {
             position = saturate(unit.items.len());
             unit.items.push(id);
         }
+
         self.slots[number as usize] = Some(Slot {
             resource: item.resource,
             at: item.at,
@@ -81,8 +82,8 @@ impl Slots {
         id
     }
 
-    /// Takes an item out of its slot, and returns it with its unit. `None` if
-    /// the slot is empty.
+    /// Takes an item out of its slot, and returns it with its unit. Returns
+    /// `None` if the slot is empty.
     pub(super) fn take(&mut self, id: ItemId) -> Option<(UnitId, Item)> {
         let slot = self.slots.get_mut(id.0 as usize)?.take()?;
         self.free.push(id.0);
@@ -111,10 +112,11 @@ impl Slots {
         Some((slot.unit, item))
     }
 
-    /// Counts one more item of a type, and returns the index of the type.
+    /// Counts one more item of a type, and returns the index of the type. A new
+    /// type gets a new index.
     fn count_type(&mut self, type_url: TypeUrl) -> u32 {
-        let known = self.types.iter().position(|(known, _)| *known == type_url);
-        let index = known.unwrap_or_else(|| {
+        let position = self.types.iter().position(|(known, _)| *known == type_url);
+        let index = position.unwrap_or_else(|| {
             self.types.push((type_url, 0));
             self.types.len() - 1
         });
@@ -192,8 +194,9 @@ impl Slots {
         }
     }
 
-    /// Returns the place of an item, with the field where there are no lines.
-    /// If the place is forgotten, it is the origin.
+    /// Returns the place of an item, with the field if its document has no
+    /// lines. An item whose place was dropped gets the name of its origin as
+    /// its place.
     pub(super) fn place(&self, item: SlotItem<'_>) -> Place {
         if item.at.is_known() {
             return item.at.full_place(&self.file_of(item.unit));

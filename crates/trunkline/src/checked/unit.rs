@@ -83,14 +83,14 @@ impl Units {
     /// Finds a unit by its key.
     pub(super) fn find(&self, origin: OriginId, key: &UnitKey) -> Option<UnitId> {
         let hash = self.hasher.hash_one((origin, key));
-        let is_it = |id: &UnitId| {
+        let has_key = |id: &UnitId| {
             let unit = self.get(*id);
             unit.is_some_and(|unit| unit.origin == origin && unit.key == *key)
         };
-        self.by_key.find(hash, is_it).copied()
+        self.by_key.find(hash, has_key).copied()
     }
 
-    /// Finds a unit by its key, or adds it, without items.
+    /// Finds a unit by its key, or adds an empty one.
     pub(super) fn find_or_add(&mut self, origin: OriginId, key: UnitKey) -> UnitId {
         self.find(origin, &key).unwrap_or_else(|| {
             let hash = self.hasher.hash_one((origin, &key));
@@ -108,7 +108,7 @@ impl Units {
         })
     }
 
-    /// Gives a unit a number.
+    /// Adds a unit under a free number.
     fn add(&mut self, unit: Unit) -> UnitId {
         match self.free.pop() {
             Some(number) => {
@@ -123,7 +123,7 @@ impl Units {
         }
     }
 
-    /// Removes a unit if it has no items.
+    /// Removes a unit without items; keeps one that has some.
     pub(super) fn remove_if_empty(&mut self, id: UnitId) {
         let Some(unit) = self.get(id).filter(|unit| unit.items.is_empty()) else {
             return;

@@ -22,13 +22,17 @@ impl FromStr for Address {
                 path => Ok(Self::Unix(path.into())),
             };
         }
+
         let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
         let port = port.parse().map_err(|_| error())?;
         let host = match host.strip_prefix('[') {
-            Some(rest) => rest.strip_suffix(']').ok_or_else(error)?,
+            Some(bracketed) => bracketed.strip_suffix(']').ok_or_else(error)?,
+            // The colons of a bare IPv6 address hide which one precedes the
+            // port.
             None if host.contains(':') => return Err(error()),
             None => host,
         };
+
         if host.is_empty() || host.contains(['/', ' ']) {
             return Err(error());
         }

@@ -92,9 +92,10 @@ impl ClientBuilder {
     pub fn bootstrap(mut self, bootstrap: Bootstrap) -> Self {
         self.node = bootstrap.wire_node();
         for resource in &bootstrap.static_resources {
-            let of = Resource::new(resource.name.as_str().into(), resource.body.clone());
+            let body = resource.body.clone();
+            let static_resource = Resource::new(resource.name.as_str().into(), body);
             let type_url = resource.type_url.as_str().into();
-            self.statics.push((type_url, Arc::new(of)));
+            self.statics.push((type_url, Arc::new(static_resource)));
         }
         let providers = bootstrap.certificate_providers.keys();
         self.policy.certificate_providers = providers.cloned().collect();
@@ -170,8 +171,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how the hosts of clusters are resolved, whose endpoints come by DNS.
-    /// Without it: by the system.
+    /// Sets how the hosts of clusters are resolved, whose endpoints come by
+    /// DNS. Without it: by the system.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.settings.resolver = Resolver(resolver);
@@ -222,9 +223,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Starts the client in the present tokio runtime. What is allowed and may
-    /// not be meant, such as a token that is sent without TLS, is logged as a
-    /// warning.
+    /// Starts the client in the present tokio runtime. Settings that are
+    /// allowed but dubious, such as a token that is sent without TLS, are
+    /// logged as warnings.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -247,6 +248,7 @@ impl ClientBuilder {
                 initial_fetch_timeout: Some(FETCH_TIMEOUT),
             });
         }
+
         let judge = Judge {
             types: Arc::new(self.types),
             policy: Arc::new(self.policy),
@@ -255,6 +257,7 @@ impl ClientBuilder {
         for (type_url, resource) in self.statics {
             machine.add_static(&type_url, resource);
         }
+
         let shared = Arc::new(Shared::new(machine, judge));
         let manners = Manners {
             node: self.node,
@@ -262,6 +265,7 @@ impl ClientBuilder {
             fallback: self.fallback,
             params: self.settings.params_of_node(),
         };
+
         let observers = Arc::new(Observers::new(self.observers));
         let connector = Connector::new(self.transport);
         Client::start(
@@ -274,14 +278,15 @@ impl ClientBuilder {
         )
     }
 
-    /// Logs the warnings of the bootstrap, and of control planes beside it.
+    /// Logs the warnings of the bootstrap, and of the control planes that the
+    /// builder got without one.
     fn log_warnings(&self) {
         let bootstrap = self.settings.bootstrap.iter();
         for warning in bootstrap.flat_map(|bootstrap| &bootstrap.warnings) {
             tracing::warn!(%warning, "bootstrap");
         }
-        let in_the_clear = |plane: &&Arc<ControlPlane>| plane.sends_token_in_plaintext();
-        for plane in self.servers.iter().filter(in_the_clear) {
+        let exposes_token = |plane: &&Arc<ControlPlane>| plane.sends_token_in_plaintext();
+        for plane in self.servers.iter().filter(exposes_token) {
             let warning = Problem::PlainToken;
             tracing::warn!(server = %plane.address, %warning, "control plane");
         }

@@ -24,8 +24,8 @@ pub struct ControlPlane {
     pub features: Features,
     /// How long an attempt to connect may take.
     pub connect_timeout: Duration,
-    /// How a connection that nothing is heard of is found dead; if it is `None`,
-    /// as the transport's options say.
+    /// How a connection that nothing is heard of is found dead; if it is
+    /// `None`, as the transport's options say.
     pub keepalive: Option<Keepalive>,
 }
 
@@ -41,7 +41,7 @@ impl ControlPlane {
     /// How long an attempt to connect may take, if nothing else is said.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// A control plane at an address, without TLS.
+    /// Returns a control plane at an address, without TLS.
     #[must_use]
     pub fn plaintext(address: Address) -> Self {
         Self {
@@ -93,7 +93,8 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether the address is of this machine.
+    /// Checks whether the address is on this machine: a Unix socket,
+    /// `localhost` or a loopback IP.
     pub(crate) fn is_local(&self) -> bool {
         match self {
             Self::Unix(_) => true,

@@ -31,12 +31,13 @@ impl Client {
         ClientStatusDiscoveryServiceServer::new(ClientStatus::of(self))
     }
 
-    /// What the client holds, as CSDS tells it: a flat list.
+    /// Returns the client's cache in the form of CSDS: a flat list of all
+    /// names.
     #[must_use]
     pub fn client_config(&self) -> ClientConfig {
         let node = self.running().node().encode_to_vec();
         ClientConfig {
-            // The same fields, in the form that the service knows.
+            // The node of discovery and that of CSDS have the same fields.
             node: Node::decode(node.as_slice()).ok(),
             generic_xds_configs: self.dump().into_iter().map(describe).collect(),
             client_scope: self.running().target().to_owned(), // C50
@@ -97,29 +98,34 @@ impl ClientStatusDiscoveryService for ClientStatus {
     }
 }
 
-fn describe(held: Held) -> GenericXdsConfig {
-    let resource = held.resources.first();
+fn describe(entry: Held) -> GenericXdsConfig {
+    let resource = entry.resources.first();
     let body = resource.and_then(|resource| resource.body.clone());
-    let rejected = held.rejected.as_ref();
+    let rejected_update = entry.rejected.as_ref();
+
     GenericXdsConfig {
-        type_url: held.type_url.to_string(),
-        name: held.name.to_string(),
-        version_info: held.version.map_or_else(String::new, |of| of.to_string()),
-        xds_config: body.and_then(|body| shown_body(held.type_url.as_str(), body)),
-        last_updated: held.updated.map(timestamp),
-        client_status: client_status(held.state).into(),
-        error_state: held.error.map(|error| UpdateFailureState {
+        type_url: entry.type_url.to_string(),
+        name: entry.name.to_string(),
+        version_info: entry
+            .version
+            .map_or_else(String::new, |version| version.to_string()),
+        xds_config: body.and_then(|body| shown_body(entry.type_url.as_str(), body)),
+        last_updated: entry.updated.map(timestamp),
+        client_status: client_status(entry.state).into(),
+        error_state: entry.error.map(|error| UpdateFailureState {
             details: redact::quoted(&error.message).into_owned(),
-            version_info: rejected.map_or_else(String::new, |of| of.version.to_string()),
-            last_update_attempt: rejected.map(|of| timestamp(of.at)),
+            version_info: rejected_update
+                .map_or_else(String::new, |update| update.version.to_string()),
+            last_update_attempt: rejected_update.map(|update| timestamp(update.at)),
             ..UpdateFailureState::default()
         }),
         ..GenericXdsConfig::default()
     }
 }
 
-/// The body as it was received; without its secrets if it has any; none if
-/// nobody can tell.
+/// Returns the body as the client received it, with its secrets redacted.
+/// Returns `None` if the body cannot be decoded, because its secrets could not
+/// be found then.
 fn shown_body(type_url: &str, body: bytes::Bytes) -> Option<Any> {
     let value = match redact::redact_if_secret(type_url, body.clone()).ok()? {
         None => body.to_vec(),
@@ -143,11 +149,11 @@ fn client_status(state: CacheState) -> ClientResourceStatus {
 }
 
 fn timestamp(time: SystemTime) -> Timestamp {
-    let since = time
+    let since_epoch = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     Timestamp {
-        seconds: since.as_secs().try_into().unwrap_or(i64::MAX),
-        nanos: since.subsec_nanos().try_into().unwrap_or_default(),
+        seconds: since_epoch.as_secs().try_into().unwrap_or(i64::MAX),
+        nanos: since_epoch.subsec_nanos().try_into().unwrap_or_default(),
     }
 }

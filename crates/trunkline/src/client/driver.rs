@@ -8,14 +8,15 @@ use trunkline_core::client::Action;
 
 use super::handle::Running;
 
-/// Runs until the client is dropped.
+/// Runs the timers and actions of the client's machine until the client is
+/// dropped.
 pub(super) async fn drive(client: Weak<Running>) {
     loop {
         let Some(running) = client.upgrade() else {
             return;
         };
         let shared = running.shared.clone();
-        let next = shared.change_alone(|state, now| {
+        let next_timeout = shared.change_and_deliver(|state, now| {
             state.machine.handle_timeout(now);
             state.machine.poll_timeout()
         });
@@ -27,7 +28,7 @@ pub(super) async fn drive(client: Weak<Running>) {
         }
         drop(running);
 
-        match next {
+        match next_timeout {
             None => shared.driver.notified().await,
             Some(moment) => {
                 let deadline = shared.instant(moment);

@@ -31,8 +31,8 @@ pub struct Held {
     pub state: CacheState,
     /// The resource in use, or its variants.
     pub resources: Vec<Arc<Resource>>,
-    /// The version that the control plane gave it; in state of the world that of
-    /// the response.
+    /// The version that the control plane gave it; in state of the world that
+    /// of the response.
     pub version: Option<Version>,
     /// When the resource in use was accepted.
     pub updated: Option<SystemTime>,
@@ -52,25 +52,28 @@ impl Client {
 
 impl Running {
     fn dump(&self) -> Vec<Held> {
-        let places = self.places();
+        let server_names = self.places();
         self.shared.read(|state, _| {
             let statuses = state.machine.statuses();
-            let held = statuses.into_iter().map(|status| {
+            let names = statuses.into_iter().map(|status| {
                 let NameStatus {
                     type_url,
                     name,
                     origin,
                     state: cache_state,
-                    held,
+                    held: resources,
                     error,
                 } = status;
-                let receipt = held.first().and_then(|held| state.values.receipt(held));
+                let first = resources.first();
+                let receipt = first.and_then(|resource| state.values.receipt(resource));
+
                 let is_rejected = cache_state == CacheState::Nacked;
                 let rejected = state.rejections.get(&type_url, &name);
                 let rejected = rejected.filter(|_| is_rejected).cloned();
+
                 let servers = match origin {
                     Origin::Static => "bootstrap".to_owned(),
-                    Origin::Source(id) => places.get(&id).cloned().unwrap_or_default(),
+                    Origin::Source(id) => server_names.get(&id).cloned().unwrap_or_default(),
                 };
                 Held {
                     type_url,
@@ -78,18 +81,19 @@ impl Running {
                     origin,
                     servers,
                     state: cache_state,
-                    resources: held,
+                    resources,
                     version: receipt.map(|receipt| receipt.version.clone()),
                     updated: receipt.map(|receipt| receipt.accepted),
                     error,
                     rejected,
                 }
             });
-            held.collect()
+            names.collect()
         })
     }
 
-    /// The metrics (C66, E16).
+    /// Returns the metrics of the client (C66, E16). Servers that no subscription
+    /// needs are left out.
     pub(super) fn metrics(&self) -> Vec<Sample> {
         let target = (TARGET, self.target().to_owned());
         let mut samples = self.observers.counters.samples();
@@ -109,12 +113,14 @@ impl Running {
                 }));
             }
         }
+
         let mut counts: BTreeMap<(String, &str, String), u64> = BTreeMap::new();
-        for held in self.dump() {
-            let state = cache_state(held.state, !held.resources.is_empty());
-            let key = (authority(&held.name), state, held.type_url.to_string());
+        for entry in self.dump() {
+            let state = cache_state(entry.state, !entry.resources.is_empty());
+            let key = (authority(&entry.name), state, entry.type_url.to_string());
             *counts.entry(key).or_default() += 1;
         }
+
         let resources = counts
             .into_iter()
             .map(|((authority, state, type_url), value)| Sample {
@@ -127,6 +133,7 @@ impl Running {
                 value,
             });
         samples.extend(resources);
+
         for sample in &mut samples {
             sample.labels.insert(0, target.clone());
         }
@@ -143,7 +150,7 @@ fn authority(name: &Name) -> String {
     }
 }
 
-/// The state of a name as gRPC's metrics have it.
+/// Returns the state of a name as gRPC's metrics have it.
 fn cache_state(state: CacheState, is_cached: bool) -> &'static str {
     match (state, is_cached) {
         (CacheState::Requested, _) => "requested",

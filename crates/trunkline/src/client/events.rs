@@ -24,7 +24,7 @@ pub struct StreamInfo {
 }
 
 impl StreamInfo {
-    /// The span of all that happens on the stream.
+    /// Returns the span of all that happens on the stream.
     pub(super) fn span(&self) -> tracing::Span {
         let Self {
             server,
@@ -88,14 +88,15 @@ impl Observers {
         }
     }
 
-    /// Counts and logs an event, and tells all observers of it.
-    pub(super) fn tell(&self, event: &ClientEvent<'_>) {
+    /// Counts and logs an event, and passes it on to all observers. An observer
+    /// that panics loses the event, and the client goes on.
+    pub(super) fn notify(&self, event: &ClientEvent<'_>) {
         self.counters.count(event);
         log(event);
         for observer in &self.observers {
             // The client uses nothing that a panic may have left half done.
-            let told = catch_unwind(AssertUnwindSafe(|| observer.observe(event)));
-            if told.is_err() {
+            let outcome = catch_unwind(AssertUnwindSafe(|| observer.observe(event)));
+            if outcome.is_err() {
                 tracing::error!("an observer panicked");
             }
         }
@@ -131,7 +132,7 @@ fn log_judged(
     server: &ControlPlane,
     delivery: &Delivery,
     verdict: &Verdict,
-    unused: &[(Arc<Resource>, Report)],
+    unused_reports: &[(Arc<Resource>, Report)],
 ) {
     let (type_url, nonce) = (delivery.type_url.as_str(), delivery.nonce.as_str());
     tracing::debug!(
@@ -143,12 +144,13 @@ fn log_judged(
         rejected = verdict.rejected.len(),
         "response"
     );
+
     for rejection in &verdict.rejected {
         let name = rejection.name.as_ref().map_or("?", |name| name.as_str());
         let reason = rejection.reason.as_str();
         tracing::warn!(server = %server.address, type_url, nonce, name, reason, "NACK");
     }
-    for (resource, report) in unused {
+    for (resource, report) in unused_reports {
         let name = resource.name.as_str();
         tracing::debug!(type_url, name, ?report, "set and not used");
     }

@@ -45,7 +45,7 @@ impl Exchange {
     /// Tells observers that a stream is about to be opened.
     pub(super) fn connecting(&self) {
         if let Some(info) = &self.info {
-            self.observers.tell(&ClientEvent::Connecting(info));
+            self.observers.notify(&ClientEvent::Connecting(info));
         }
     }
 
@@ -54,105 +54,120 @@ impl Exchange {
         self.shared
             .change(|state, now| state.machine.handle_connected(self.id, now));
         if let Some(info) = &self.info {
-            self.observers.tell(&ClientEvent::Connected(info));
+            self.observers.notify(&ClientEvent::Connected(info));
         }
     }
 
     /// Tells the machine that the stream, or the attempt to open one, has
-    /// ended.
+    /// ended. Observers learn of a failure if the machine counts the end as
+    /// one.
     pub(super) fn disconnected(&self, reason: &str) {
         if let Some(info) = &self.info {
             self.observers
-                .tell(&ClientEvent::Disconnected(info, reason));
+                .notify(&ClientEvent::Disconnected(info, reason));
         }
         let is_failure = self
             .shared
             .change(|state, now| state.machine.handle_disconnected(self.id, reason, now));
         if let Some(info) = self.info.as_ref().filter(|_| is_failure) {
-            self.observers.tell(&ClientEvent::Failed(&info.server));
+            self.observers.notify(&ClientEvent::Failed(&info.server));
         }
     }
 
     /// The next request that is due, made from the newest state.
     pub(super) fn next_request(&self) -> Option<Request> {
         self.shared
-            .change_of_stream(|state, now| state.machine.poll_request(self.id, now))
+            .change_and_wake_driver(|state, now| state.machine.poll_request(self.id, now))
     }
 
     /// Writes a request, which is sent.
     pub(super) fn write(&self, request: Request, writer: &mut RequestWriter) -> Bytes {
         let message = writer.write(request);
         if let Some(info) = &self.info {
-            self.observers.tell(&ClientEvent::Sent(info, &message));
+            self.observers.notify(&ClientEvent::Sent(info, &message));
         }
         message
     }
 
-    /// Takes one response: reads it, has it judged, and applies the verdict.
+    /// Parses one response, has its resources judged, and applies the verdict.
+    /// A response that breaks the protocol is reported to observers, and the
+    /// stream goes on.
     ///
     /// # Errors
     /// The bytes are no response.
-    pub(super) async fn take(&self, message: Bytes) -> Result<(), DecodeError> {
+    pub(super) async fn apply_response(&self, message: Bytes) -> Result<(), DecodeError> {
         if let Some(info) = &self.info {
-            self.observers.tell(&ClientEvent::Received(info, &message));
+            self.observers
+                .notify(&ClientEvent::Received(info, &message));
         }
         let ReceivedResponse {
             mut response,
             unreadable,
         } = read_response(self.mode, message, &self.limits)?;
-        let of_set = match &response {
+
+        let set_version = match &response {
             Response::Sotw(response) => Some(response.version.clone()),
             Response::Delta(_) => None,
         };
-        let (delivery, known) = self.shared.change_of_stream(|state, now| {
-            let known = state.values.recognize(&mut response);
+
+        let (delivery, known_bodies) = self.shared.change_and_wake_driver(|state, now| {
+            let known_bodies = state.values.recognize(&mut response);
             let delivery = state.machine.handle_response(self.id, response, now);
-            (delivery, known)
+            (delivery, known_bodies)
         });
+
         let delivery = match delivery {
             Ok(delivery) => delivery,
             // The machine has said what is to be said to the server, if
             // anything; the stream goes on.
             Err(error) => {
-                self.note_fault(&error);
+                self.report_fault(&error);
                 return Ok(());
             }
         };
 
-        let judgement = self.shared.judge.judge(&delivery, unreadable, &known).await;
+        let judgement = self
+            .shared
+            .judge
+            .judge(&delivery, unreadable, &known_bodies)
+            .await;
         if let Some(info) = &self.info {
-            self.observers.tell(&ClientEvent::Judged {
+            self.observers.notify(&ClientEvent::Judged {
                 stream: info,
                 delivery: &delivery,
                 verdict: &judgement.verdict,
                 unused: &judgement.reports,
             });
         }
+
         let (url, nonce) = (&delivery.type_url, &delivery.nonce);
-        let outcome = self.shared.change_for_others(self.id, |state, now| {
+        let outcome = self.shared.change_and_wake_others(self.id, |state, now| {
             let verdict = judgement.verdict;
-            state.rejections.note(&delivery, &verdict, of_set.as_ref());
+            state
+                .rejections
+                .record(&delivery, &verdict, set_version.as_ref());
             let machine = &mut state.machine;
             let outcome = machine.handle_verdict(self.id, url, nonce, verdict, now);
-            // After the verdict: what it replaced is not found any more.
+            // Messages come after the verdict, which drops the resources that
+            // they replace.
             for (resource, message) in judgement.messages {
                 state
                     .values
-                    .insert(url, &resource, message, of_set.as_ref());
+                    .insert(url, &resource, message, set_version.as_ref());
             }
             outcome
         });
         if let Err(error) = outcome {
-            self.note_fault(&error);
+            self.report_fault(&error);
         }
         Ok(())
     }
 
-    fn note_fault(&self, error: &SinkError) {
+    fn report_fault(&self, error: &SinkError) {
         if let Some(info) = &self.info
             && error.blame() == Blame::Peer
         {
-            self.observers.tell(&ClientEvent::Fault(info, error));
+            self.observers.notify(&ClientEvent::Fault(info, error));
         }
     }
 }

@@ -15,31 +15,33 @@ pub(super) struct FileTask {
 }
 
 impl FileTask {
-    /// Takes in the file whenever it is replaced, and whenever other names are
-    /// subscribed to. A file with a mistake changes nothing but the error that
-    /// watchers see.
+    /// Applies the file as a response whenever it is replaced, and whenever the
+    /// subscribed names change. A file with a mistake changes nothing but the
+    /// error that watchers see.
     pub(super) async fn run(mut self) {
         self.exchange.connected();
         let mut names = Locators::default();
-        let mut last: Option<Bytes> = None;
+        let mut last_response: Option<Bytes> = None;
         loop {
-            let is_asked = self.drain_requests(&mut names);
-            let read = match last.clone().filter(|_| is_asked) {
+            let names_changed = self.drain_requests(&mut names);
+            let response = match last_response.clone().filter(|_| names_changed) {
                 Some(response) => Ok(response),
                 None => tokio::select! {
                     () = self.exchange.waker.notified() => continue,
-                    read = self.watch.next() => read.map_err(|error| error.to_string()),
+                    content = self.watch.next() => content.map_err(|error| error.to_string()),
                 },
             };
-            let taken = match read {
+
+            let outcome = match response {
                 Err(reason) => Err(reason),
                 Ok(response) => {
-                    last = Some(response.clone());
-                    let taken = self.exchange.take(response).await;
-                    taken.map_err(|error| error.to_string())
+                    last_response = Some(response.clone());
+                    let applied = self.exchange.apply_response(response).await;
+                    applied.map_err(|error| error.to_string())
                 }
             };
-            if let Err(reason) = taken {
+
+            if let Err(reason) = outcome {
                 self.exchange.shared.change(|state, _| {
                     state.machine.set_unavailable(self.source, Some(&reason));
                 });
@@ -47,14 +49,14 @@ impl FileTask {
         }
     }
 
-    /// Takes the requests, which nobody reads. Returns whether they ask for
-    /// other names than before.
+    /// Discards the requests, since a file has no peer to send them to. Returns
+    /// whether they changed the subscribed `names`, which it updates.
     fn drain_requests(&self, names: &mut Locators) -> bool {
-        let mut is_asked = false;
+        let mut names_changed = false;
         while let Some(Request::Sotw(request)) = self.exchange.next_request() {
-            is_asked |= request.names != *names;
+            names_changed |= request.names != *names;
             *names = request.names;
         }
-        is_asked
+        names_changed
     }
 }

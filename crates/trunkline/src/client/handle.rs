@@ -134,15 +134,16 @@ impl Client {
             reporting: Reporting::default(),
             runtime: runtime.clone(),
         });
+
         let driver = runtime.spawn(drive(Arc::downgrade(&running)));
         let trees = runtime.spawn(grow(Arc::downgrade(&running)));
         lock(&running.tasks).of_client = vec![driver.abort_handle(), trees.abort_handle()];
         Self { running }
     }
 
-    /// Subscribes to a resource, or to many: its source is asked for it, and
-    /// tells of changes, until the subscription and the watches that it made
-    /// are dropped. Subscribing twice asks once (C23).
+    /// Subscribes to a resource, or to many. The source sends changes until the
+    /// subscription and all watches made from it are dropped. Two subscriptions
+    /// to one resource are one at the source (C23).
     ///
     /// # Errors
     /// There is no source for the type or the name.
@@ -154,17 +155,19 @@ impl Client {
         let running = &self.running;
         let settings = &running.settings;
         let selector = settings.selector_of(&query.type_url, query.selector.clone());
-        let named = match &query.source {
+        let named_source = match &query.source {
             Some(source) if source.specifier == Specifier::SelfSource => {
                 Some(running.source_of_parent(query.parent)?)
             }
-            named => named.clone(),
+            source => source.clone(),
         };
-        let source = settings.source_of(&query.type_url, &selector, named.as_ref())?;
+
+        let source = settings.source_of(&query.type_url, &selector, named_source.as_ref())?;
         let subscription = sink::Subscription {
             params: query.params(&settings.params_of(&query.type_url, &selector)),
             selector,
         };
+
         let lease = running.lease(&source, query.type_url, subscription)?;
         Ok(Subscription::new(lease))
     }
@@ -196,21 +199,22 @@ impl Client {
         }
     }
 
-    /// Reports load to the control plane that a resource came from: what
-    /// `lrs_server: {self: {}}` of a cluster means. The stream is opened with
-    /// the first reporter, and closed with the last (C62).
+    /// Returns a reporter of load to the control plane that a resource came
+    /// from: what `lrs_server: {self: {}}` of a cluster means. The stream opens
+    /// with the first reporter, and closes with the last (C62).
     ///
     /// # Errors
     /// The resource is not from a control plane (C15).
-    pub fn load_reporter<T>(&self, of: &Loaded<T>) -> Result<LoadReporter, SourceError> {
+    pub fn load_reporter<T>(&self, resource: &Loaded<T>) -> Result<LoadReporter, SourceError> {
         let running = &self.running;
         let server = running
-            .server_of(of.origin())
+            .server_of(resource.origin())
             .ok_or(SourceError::NoParent)?;
-        let (reporter, opened) = running.reporting.reporter(&server);
-        if let Some(opened) = opened {
+        let (reporter, new_stream) = running.reporting.reporter(&server);
+        // Reporters of one server share a stream; the first one starts it.
+        if let Some(new_stream) = new_stream {
             let node = envoy_node(running.node());
-            let task = LoadTask::new(running.connector.clone(), server, node, opened);
+            let task = LoadTask::new(running.connector.clone(), server, node, new_stream);
             running.runtime.spawn(task.run());
         }
         Ok(reporter)
@@ -234,7 +238,8 @@ impl std::fmt::Debug for Client {
 }
 
 impl Running {
-    /// Subscribes at a source, which is made if need be.
+    /// Subscribes at a source, and adds the source to the machine if it is new
+    /// there. The subscription lasts as long as the lease.
     pub(super) fn lease(
         self: &Arc<Self>,
         source: &ConfigSource,
@@ -247,11 +252,17 @@ impl Running {
             let id = match &source.specifier {
                 Specifier::Api(api) => {
                     let timeout = source.initial_fetch_timeout;
-                    sources.of_api(machine, api, timeout, &type_url, &self.manners)
+                    sources.find_or_add_api_source(machine, api, timeout, &type_url, &self.manners)
                 }
                 Specifier::Path(path) => {
                     let timeout = source.initial_fetch_timeout;
-                    sources.of_path(machine, path, timeout, &type_url, &self.manners)
+                    sources.find_or_add_file_source(
+                        machine,
+                        path,
+                        timeout,
+                        &type_url,
+                        &self.manners,
+                    )
                 }
                 Specifier::Ads => return Err(SourceError::NoAds),
                 Specifier::SelfSource => return Err(SourceError::NoParent),
@@ -260,6 +271,7 @@ impl Running {
             Ok(id)
         })?;
         drop(sources);
+
         Ok(Lease {
             client: Arc::clone(self),
             source: id,
@@ -268,7 +280,8 @@ impl Running {
         })
     }
 
-    /// The source that `self` means in a resource of this origin (C14).
+    /// Returns the source that `self` means in a resource of this origin (C14).
+    /// The static resources of a bootstrap have none.
     pub(super) fn source_of_parent(
         &self,
         parent: Option<Origin>,
@@ -280,8 +293,8 @@ impl Running {
         source.ok_or(SourceError::NoParent)
     }
 
-    /// The control plane that a resource of this origin came from, if it came
-    /// from one.
+    /// Returns the control plane that a resource of this origin came from.
+    /// `None` means that the resource is static or from a file.
     fn server_of(&self, origin: Origin) -> Option<Arc<ControlPlane>> {
         let Origin::Source(source) = origin else {
             return None;
@@ -303,12 +316,12 @@ impl Running {
     ) -> Watch<T> {
         let (sender, receiver) = watch::channel(ErasedState::default());
         let id = self.add_watch(watched, Cell::One(sender));
-        let inner = Watching {
+        let watching = Watching {
             id,
             client: Arc::clone(self),
             _lease: lease,
         };
-        Watch::new(receiver, Arc::new(inner))
+        Watch::new(receiver, Arc::new(watching))
     }
 
     /// Adds a watch of many names.
@@ -328,22 +341,25 @@ impl Running {
         WatchMany::new(news, type_url, Arc::new(inner))
     }
 
+    /// Adds a watch to the machine, whose news go to the cell.
     pub(super) fn add_watch(&self, mut watched: Watched, cell: Cell) -> WatchId {
-        // A watch of one cell reads one name; of a wildcard there is none.
+        // A cell of many reads a collection or all names: a name that stands
+        // for no collection watches all.
         if matches!(cell, Cell::Many(_))
             && let Selector::Name(name) = &watched.selector
         {
             let glob = trunkline_core::name::Glob::of(name);
             watched.selector = glob.map_or(Selector::Wildcard, Selector::Glob);
         }
-        self.shared.change_alone(|state, _| {
+        self.shared.change_and_deliver(|state, _| {
             let id = state.machine.watch(watched);
             state.cells.insert(id, cell);
             id
         })
     }
 
-    /// Opens a stream to a server, or begins to poll it or to follow a file.
+    /// Starts the task of a server: a stream, polls, or the watch of a file.
+    /// Refuses a transport that serves one type if the server is to serve all.
     pub(super) fn connect(self: &Arc<Self>, id: ServerId) {
         let Some(info) = lock(&self.sources).info.get(&id).cloned() else {
             return;
@@ -403,7 +419,8 @@ impl Running {
         }
     }
 
-    /// Requests and responses of a server; `stream` is what observers are told.
+    /// Returns the requests and responses of a server. `stream` is the control
+    /// plane and the path that observers see; a file has none.
     fn exchange(
         &self,
         id: ServerId,
@@ -413,6 +430,7 @@ impl Running {
         let waker = Arc::new(Notify::new());
         self.shared
             .read(|state, _| state.wakers.insert(id, Arc::clone(&waker)));
+
         let info = stream.map(|(server, path)| StreamInfo {
             server: Arc::clone(server),
             path: path.to_owned(),
@@ -433,7 +451,7 @@ impl Running {
     /// Tells the machine that a server cannot be asked for the type.
     fn refuse(&self, id: ServerId) {
         let reason = "the type has no service of its own; use an aggregated stream";
-        self.shared.change_alone(|state, now| {
+        self.shared.change_and_deliver(|state, now| {
             state.machine.handle_disconnected(id, reason, now);
         });
     }
@@ -446,7 +464,7 @@ impl Running {
         }
     }
 
-    /// The servers, with their addresses.
+    /// Returns the servers that are no files, with their addresses.
     pub(super) fn servers(&self) -> Vec<(ServerId, String)> {
         let sources = lock(&self.sources);
         let servers = sources.info.iter();

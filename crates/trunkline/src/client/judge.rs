@@ -32,8 +32,10 @@ pub(super) struct Judgement {
 }
 
 impl Judge {
-    /// Judges a delivery; `unreadable` is what could not even be read of it, and
-    /// `known` has what was judged before.
+    /// Decodes and validates the resources of a delivery. `unreadable` are
+    /// rejections of resources that could not even be parsed, and `known` has
+    /// the messages of bodies that were accepted before. Yields to other tasks
+    /// between slices.
     pub(super) async fn judge(
         &self,
         delivery: &Delivery,
@@ -44,15 +46,16 @@ impl Judge {
             verdict: Verdict::reject(unreadable),
             ..Judgement::default()
         };
-        for (done, resource) in delivery.resources.iter().enumerate() {
-            if done % TURN == TURN - 1 {
+        for (index, resource) in delivery.resources.iter().enumerate() {
+            // A long delivery must not keep other tasks from running.
+            if index % TURN == TURN - 1 {
                 tokio::task::yield_now().await;
             }
-            let judged = match resource.body.as_ref().and_then(|body| known.get(body)) {
+            let decoded = match resource.body.as_ref().and_then(|body| known.get(body)) {
                 Some(message) => Ok(message.clone()),
                 None => self.decode(&delivery.type_url, resource),
             };
-            match judged {
+            match decoded {
                 Ok(message) => {
                     if let Some(report) = &message.report {
                         let report = Report::clone(report);
@@ -66,8 +69,9 @@ impl Judge {
         judgement
     }
 
-    /// Decodes one body. A body of a type that nobody knows is taken as it is,
-    /// and one whose check panics is bad: it costs its name and no stream.
+    /// Decodes and validates one body. A body of an unregistered type is
+    /// accepted as it is. A check that panics costs the name of the body, and
+    /// not the stream.
     pub(super) fn decode(
         &self,
         type_url: &TypeUrl,
@@ -80,12 +84,13 @@ impl Judge {
             });
         }
         let body = resource.body.clone().unwrap_or_default();
-        let accept = || self.types.accept(type_url.as_str(), &body, &self.policy);
+        let check = || self.types.accept(type_url.as_str(), &body, &self.policy);
         // A check may be the program's own; it gets the body alone.
-        let Ok(accepted) = catch_unwind(AssertUnwindSafe(accept)) else {
+        let Ok(outcome) = catch_unwind(AssertUnwindSafe(check)) else {
             return Err(Rejection::of(&resource.name, "its check panicked"));
         };
-        match accepted {
+
+        match outcome {
             Ok(accepted) => {
                 let report = Some(accepted.report).filter(|report| !report.is_empty());
                 Ok(Message {

@@ -54,7 +54,8 @@ pub(super) const SERVER: &str = "grpc.xds.server";
 pub(super) struct Counters(Mutex<BTreeMap<(&'static str, String, String), u64>>);
 
 impl Counters {
-    /// Counts an event.
+    /// Counts the valid and invalid resources of a response, and failures of
+    /// servers. Other events have no counter.
     pub(super) fn count(&self, event: &ClientEvent<'_>) {
         match event {
             ClientEvent::Judged {
@@ -101,7 +102,8 @@ impl Counters {
         *counts.entry((name, server, type_url)).or_default() += count;
     }
 
-    /// The counters as samples.
+    /// Returns the counters as samples. Counters of servers have no label of a
+    /// type.
     pub(super) fn samples(&self) -> Vec<Sample> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let samples = counts.iter().map(|((name, server, type_url), value)| {

@@ -57,26 +57,28 @@ impl PollTask {
         }
     }
 
-    /// Sends the requests that are due. The version in a poll says what was
-    /// accepted, so an ACK is the next poll; a NACK is sent at once.
+    /// Sends the requests that are due. The version in a poll says which
+    /// resources were accepted, so the next poll is the ACK; a NACK is sent at
+    /// once.
     async fn poll(&self) -> Result<(), End> {
         let mut writer = self.exchange.writer();
-        let mut is_answered = false;
+        let mut was_answered = false;
         while let Some(request) = self.exchange.next_request() {
-            if is_answered && !is_rejection(&request) {
+            if was_answered && !is_rejection(&request) {
                 continue;
             }
             let request = self.exchange.write(request, &mut writer);
-            let (plane, kind) = (&self.server, &self.type_url);
-            let polled = self
+            let (server, type_url) = (&self.server, &self.type_url);
+            let response = self
                 .connector
-                .poll(plane, kind, request, self.request_timeout);
-            let response = polled.await?;
-            // What a server says to a NACK is what it says to the next poll.
-            if let (Some(response), false) = (response, is_answered) {
-                self.exchange.take(response).await?;
+                .poll(server, type_url, request, self.request_timeout);
+            let response = response.await?;
+
+            // The response to a NACK is discarded: the next poll repeats it.
+            if let (Some(response), false) = (response, was_answered) {
+                self.exchange.apply_response(response).await?;
             }
-            is_answered = true;
+            was_answered = true;
         }
         Ok(())
     }

@@ -26,26 +26,33 @@ pub struct RejectedUpdate {
 pub(super) struct Rejections(HashMap<(TypeUrl, Name), RejectedUpdate>);
 
 impl Rejections {
-    /// Notes the names that a verdict rejects; `of_set` is the version of the
-    /// response, where resources have none of their own.
-    pub(super) fn note(
+    /// Records the rejected updates of a delivery. `of_set` is the version of
+    /// the response, for resources that have no version of their own.
+    pub(super) fn record(
         &mut self,
         delivery: &Delivery,
         verdict: &Verdict,
-        of_set: Option<&Version>,
+        set_version: Option<&Version>,
     ) {
         if verdict.rejected.is_empty() {
             return;
         }
-        let rejected = verdict.rejected.iter().filter_map(|of| of.name.as_ref());
-        let rejected: HashSet<&Name> = rejected.collect();
-        let at = SystemTime::now();
+
+        let rejections = verdict.rejected.iter();
+        let rejected_names = rejections.filter_map(|rejection| rejection.name.as_ref());
+        let rejected_names: HashSet<&Name> = rejected_names.collect();
+        let rejected_at = SystemTime::now();
+
         let resources = delivery.resources.iter();
-        for resource in resources.filter(|resource| rejected.contains(&resource.name)) {
+        for resource in resources.filter(|resource| rejected_names.contains(&resource.name)) {
             self.make_room();
-            let version = of_set.unwrap_or(&resource.version).clone();
+            let version = set_version.unwrap_or(&resource.version).clone();
             let key = (delivery.type_url.clone(), resource.name.clone());
-            self.0.insert(key, RejectedUpdate { version, at });
+            let update = RejectedUpdate {
+                version,
+                at: rejected_at,
+            };
+            self.0.insert(key, update);
         }
     }
 
@@ -54,14 +61,16 @@ impl Rejections {
         self.0.get(&(type_url.clone(), name.clone()))
     }
 
+    /// Drops the older half of the rejections when their number is at its
+    /// limit.
     fn make_room(&mut self) {
         if self.0.len() < MOST {
             return;
         }
         let mut times: Vec<_> = self.0.values().map(|update| update.at).collect();
         times.sort_unstable();
-        let middle = times[times.len() / 2];
-        self.0.retain(|_, update| update.at > middle);
+        let median = times[times.len() / 2];
+        self.0.retain(|_, update| update.at > median);
     }
 }
 
@@ -89,7 +98,7 @@ mod tests {
                 errors: Vec::new(),
             };
             let verdict = Verdict::reject(vec![Rejection::of(&name_of(number), "bad")]);
-            rejections.note(&delivery, &verdict, None);
+            rejections.record(&delivery, &verdict, None);
         }
         assert!(rejections.0.len() <= MOST);
         let newest = name_of(3 * MOST - 1);

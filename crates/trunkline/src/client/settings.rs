@@ -59,20 +59,22 @@ pub enum SourceError {
 }
 
 impl Settings {
-    /// The source of a selector: the one that was named, else that of the
-    /// authority, else that of the type, else the aggregated stream.
+    /// Returns the source of a selector: the one that the query names, else
+    /// that of the authority, else that of the type, else the aggregated
+    /// stream.
     pub(super) fn source_of(
         &self,
         type_url: &TypeUrl,
         selector: &Selector,
-        named: Option<&ConfigSource>,
+        query_source: Option<&ConfigSource>,
     ) -> Result<ConfigSource, SourceError> {
-        let source = match named {
+        let source = match query_source {
             Some(source) => Some(source.clone()),
             None => self.source_of_authority(selector)?,
         };
         let source = source.or_else(|| self.source_of_type(type_url));
         let source = source.ok_or_else(|| SourceError::NoSource(type_url.clone()))?;
+
         match source.specifier {
             Specifier::Ads => self.ads().cloned().ok_or(SourceError::NoAds),
             Specifier::SelfSource => Err(SourceError::NoParent),
@@ -87,8 +89,9 @@ impl Settings {
         self.ads.as_ref().or(of_bootstrap)
     }
 
-    /// The source of the authority that a structured name has (C8, E13). Names
-    /// without an authority have none.
+    /// Returns the source of the authority in a structured name (C8, E13).
+    /// `Ok(None)` means a name without an authority, and an error an authority
+    /// that the bootstrap does not know.
     fn source_of_authority(
         &self,
         selector: &Selector,
@@ -97,27 +100,28 @@ impl Settings {
             return Ok(None);
         };
         let source = bootstrap.source_of_authority(&authority);
-        // A bootstrap that knows no authority at all means its other sources.
-        match source.is_none() && !authority.is_empty() && bootstrap.has_authorities() {
-            true => Err(SourceError::NoAuthority(authority)),
-            false => Ok(source),
+        // Without any authorities in the bootstrap, names with one go to the
+        // source of their type.
+        if source.is_none() && !authority.is_empty() && bootstrap.has_authorities() {
+            return Err(SourceError::NoAuthority(authority));
         }
+        Ok(source)
     }
 
-    /// The source of listeners or clusters in Envoy's bootstrap, or the
-    /// aggregated stream.
+    /// Returns the source of listeners or clusters in Envoy's bootstrap, and
+    /// the aggregated stream for all other types.
     fn source_of_type(&self, type_url: &TypeUrl) -> Option<ConfigSource> {
         let bootstrap = self.bootstrap.as_ref();
-        let of_type = bootstrap.and_then(|bootstrap| match type_url.as_str() {
+        let type_source = bootstrap.and_then(|bootstrap| match type_url.as_str() {
             kind::LDS => bootstrap.lds.as_ref(),
             kind::CDS => bootstrap.cds.as_ref(),
             _ => None,
         });
-        of_type.or(self.ads()).cloned()
+        type_source.or(self.ads()).cloned()
     }
 
-    /// What is subscribed to for a selector: all listeners, or all clusters, are
-    /// a collection if the bootstrap names one.
+    /// Returns the selector to subscribe to. The wildcard of listeners or
+    /// clusters becomes the collection that the bootstrap names for the type.
     pub(super) fn selector_of(&self, type_url: &TypeUrl, selector: Selector) -> Selector {
         let bootstrap = self.bootstrap.as_ref();
         let collection = bootstrap.and_then(|bootstrap| match (type_url.as_str(), &selector) {
@@ -128,15 +132,17 @@ impl Settings {
         collection.map_or(selector, Selector::Glob)
     }
 
-    /// The parameters of a selector, before its own (TP2).
+    /// Returns the dynamic parameters for a selector, without those of the
+    /// query itself (TP2): the bootstrap's and the client's, or the client's
+    /// alone if both together exceed the limits.
     pub(super) fn params_of(&self, type_url: &TypeUrl, selector: &Selector) -> Params {
         let Some(bootstrap) = &self.bootstrap else {
             return self.params.clone();
         };
         let name = Name::new(selector.as_str());
-        let of_bootstrap = bootstrap.params_of(type_url.as_str(), &name);
-        let all = of_bootstrap.iter().chain(self.params.iter());
-        Params::new(all).unwrap_or_else(|_| self.params.clone())
+        let bootstrap_params = bootstrap.params_of(type_url.as_str(), &name);
+        let merged = bootstrap_params.iter().chain(self.params.iter());
+        Params::new(merged).unwrap_or_else(|_| self.params.clone())
     }
 
     /// The parameters that servers are told in the node, for all names (TP2).

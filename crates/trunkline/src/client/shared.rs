@@ -93,39 +93,44 @@ impl Shared {
     /// Changes the machine, tells watches of it, and wakes all tasks, which may
     /// have something to do.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
-        let result = self.change_alone(change);
+        let result = self.change_and_deliver(change);
         self.wake_streams();
         self.driver.notify_one();
         result
     }
 
-    /// Changes the machine for a stream that goes on by itself: wakes all other
-    /// tasks, which may have something to do.
-    pub(super) fn change_for_others<R>(
+    /// Changes the machine for a stream that is running: tells watches, and
+    /// wakes the driver and all streams but its own, which may have requests to
+    /// send.
+    pub(super) fn change_and_wake_others<R>(
         &self,
-        own: ServerId,
+        own_id: ServerId,
         change: impl FnOnce(&mut ClientState, Moment) -> R,
     ) -> R {
-        let result = self.change_of_stream(change);
+        let result = self.change_and_wake_driver(change);
         let state = self.lock();
-        let others = state.wakers.iter().filter(|(id, _)| **id != own);
+        let others = state.wakers.iter().filter(|(id, _)| **id != own_id);
         others.for_each(|(_, waker)| waker.notify_one());
         result
     }
 
-    /// Changes the machine for a stream that goes on by itself: tells watches
-    /// and the driver, and wakes no stream.
-    pub(super) fn change_of_stream<R>(
+    /// Changes the machine for a stream that is running: tells watches, wakes
+    /// the driver, and wakes no stream.
+    pub(super) fn change_and_wake_driver<R>(
         &self,
         change: impl FnOnce(&mut ClientState, Moment) -> R,
     ) -> R {
-        let result = self.change_alone(change);
+        let result = self.change_and_deliver(change);
         self.driver.notify_one();
         result
     }
 
-    /// Changes the machine and tells watches of it.
-    pub(super) fn change_alone<R>(&self, change: impl FnOnce(&mut ClientState, Moment) -> R) -> R {
+    /// Changes the machine and tells watches, without waking the driver or a
+    /// stream.
+    pub(super) fn change_and_deliver<R>(
+        &self,
+        change: impl FnOnce(&mut ClientState, Moment) -> R,
+    ) -> R {
         let mut state = self.lock();
         let result = change(&mut state, self.now());
         state.deliver(&self.judge);
@@ -149,25 +154,12 @@ impl Shared {
 }
 
 impl ClientState {
-    /// Gives the news of all watches to their cells, in order.
+    /// Passes the news of all watches on to their cells, in order.
     fn deliver(&mut self, judge: &Judge) {
         while let Some(id) = self.machine.poll_watch() {
             self.order += 1;
             match self.cells.get(&id) {
-                Some(Cell::One(_) | Cell::Node(..)) => {
-                    let state = self.machine.state(id).cloned().unwrap_or_default();
-                    let type_url = self.machine.watched(id).map(|w| w.type_url.clone());
-                    let state = type_url.map(|type_url| self.erase(&type_url, state, judge));
-                    match (self.cells.get(&id), state) {
-                        (Some(Cell::One(sender)), Some(state)) => {
-                            sender.send_replace(state);
-                        }
-                        (Some(Cell::Node(node, mailbox)), Some(state)) => {
-                            mailbox.put(*node, News::State(state));
-                        }
-                        _ => {}
-                    }
-                }
+                Some(Cell::One(_) | Cell::Node(..)) => self.deliver_state(id, judge),
                 Some(Cell::Many(notify)) => notify.notify_one(),
                 Some(Cell::Collection(node, mailbox)) => mailbox.put(*node, News::Names),
                 None => {}
@@ -175,7 +167,27 @@ impl ClientState {
         }
     }
 
-    /// Joins a state with the decoded message.
+    /// Passes the state of a watch of one name on to its cell. Does nothing if
+    /// the watch has been dropped.
+    fn deliver_state(&mut self, id: WatchId, judge: &Judge) {
+        let Some(watched) = self.machine.watched(id) else {
+            return;
+        };
+        let type_url = watched.type_url.clone();
+        let state = self.machine.state(id).cloned().unwrap_or_default();
+        let state = self.erase(&type_url, state, judge);
+        match self.cells.get(&id) {
+            Some(Cell::One(sender)) => {
+                sender.send_replace(state);
+            }
+            Some(Cell::Node(node, mailbox)) => mailbox.put(*node, News::State(state)),
+            Some(Cell::Many(_) | Cell::Collection(..)) | None => {}
+        }
+    }
+
+    /// Joins a state of the machine with the decoded message of its resource,
+    /// and decodes the body if no message is cached. A body that cannot be
+    /// decoded gives a state without a value.
     pub(super) fn erase(
         &mut self,
         type_url: &trunkline_core::resource::TypeUrl,
@@ -184,8 +196,8 @@ impl ClientState {
     ) -> ErasedState {
         let origin = state.origin;
         let value = state.value.zip(origin).and_then(|(resource, origin)| {
-            let kept = self.values.get(&resource);
-            let value: ErasedValue = match kept {
+            let cached = self.values.get(&resource);
+            let value: ErasedValue = match cached {
                 Some(value) => value,
                 None => {
                     let message = judge.decode(type_url, &resource).ok()?;

@@ -73,8 +73,10 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// The source of a type at control planes.
-    pub(super) fn of_api(
+    /// Returns the source of a type at control planes, and adds the source and
+    /// its servers to the machine if they are new. Types of one aggregated
+    /// stream share a source.
+    pub(super) fn find_or_add_api_source(
         &mut self,
         machine: &mut Machine,
         api: &Arc<ApiSource>,
@@ -82,19 +84,20 @@ impl Sources {
         type_url: &TypeUrl,
         manners: &Manners,
     ) -> SourceId {
-        let only = (!is_aggregated(api.transport)).then(|| type_url.clone());
-        let key = SourceKey::Api(Arc::clone(api), fetch_timeout, only.clone());
+        let single_type = (!is_aggregated(api.transport)).then(|| type_url.clone());
+        let key = SourceKey::Api(Arc::clone(api), fetch_timeout, single_type.clone());
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
+
         let servers = api.servers.iter().map(|control_plane| {
             let key = ServerKey {
                 control_plane: Arc::clone(control_plane),
                 transport: api.transport,
-                only: only.clone(),
+                only: single_type.clone(),
                 fetch_timeout,
             };
-            self.server(machine, key, api, manners)
+            self.find_or_add_server(machine, key, api, manners)
         });
         let servers = servers.collect();
         let id = machine.add_source(servers, manners.fallback);
@@ -102,8 +105,9 @@ impl Sources {
         id
     }
 
-    /// The source of a type in a file.
-    pub(super) fn of_path(
+    /// Returns the source of a type in a file, and adds the source to the
+    /// machine if it is new.
+    pub(super) fn find_or_add_file_source(
         &mut self,
         machine: &mut Machine,
         path: &PathSource,
@@ -115,6 +119,7 @@ impl Sources {
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
+
         let server = machine.add_server(ServerConfig {
             sink: SinkConfig {
                 scope: StreamScope::Single(type_url.clone()),
@@ -126,6 +131,7 @@ impl Sources {
             backoff: BackoffConfig::default(),
             rate_limit: None,
         });
+
         let id = machine.add_source(vec![server], FallbackPolicy::Grpc);
         self.ids.insert(key, id);
         let info = ServerInfo::File {
@@ -136,9 +142,10 @@ impl Sources {
         id
     }
 
-    /// The config source that a source was made from.
+    /// Returns the config source that a source was made from; `None` if there
+    /// is no such source.
     pub(super) fn config_source(&self, id: SourceId) -> Option<ConfigSource> {
-        let (key, _) = self.ids.iter().find(|(_, of)| **of == id)?;
+        let (key, _) = self.ids.iter().find(|(_, source_id)| **source_id == id)?;
         Some(match key {
             SourceKey::Api(api, initial_fetch_timeout, _) => ConfigSource {
                 specifier: Specifier::Api(Arc::clone(api)),
@@ -148,15 +155,16 @@ impl Sources {
         })
     }
 
-    /// Where each source is, for people.
+    /// Returns the addresses or the path of each source, for people to read.
     pub(super) fn places(&self) -> BTreeMap<SourceId, String> {
         let places = self.ids.iter().map(|(key, id)| {
             let place = match key {
                 SourceKey::Path(path, _) => path.path.display().to_string(),
                 SourceKey::Api(api, ..) => {
                     let servers = api.servers.iter();
-                    let servers: Vec<_> = servers.map(|of| of.address.to_string()).collect();
-                    servers.join(", ")
+                    let addresses: Vec<_> =
+                        servers.map(|server| server.address.to_string()).collect();
+                    addresses.join(", ")
                 }
             };
             (*id, place)
@@ -164,7 +172,8 @@ impl Sources {
         places.collect()
     }
 
-    fn server(
+    /// Returns the server of a key, and adds it to the machine if it is new.
+    fn find_or_add_server(
         &mut self,
         machine: &mut Machine,
         key: ServerKey,
@@ -174,6 +183,7 @@ impl Sources {
         if let Some(id) = self.servers.get(&key) {
             return *id;
         }
+
         let id = machine.add_server(ServerConfig {
             sink: sink_config(&key, api, manners),
             backoff: api.backoff,
@@ -200,7 +210,7 @@ fn is_aggregated(transport: Transport) -> bool {
     )
 }
 
-/// How the sink of a server behaves.
+/// Returns the settings of the sink that subscribes at a server.
 fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfig {
     let features = key.control_plane.features;
     let mode = match key.transport {
@@ -214,17 +224,21 @@ fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfi
     let fetch_timeout = match key.fetch_timeout {
         _ if features.resource_timer_is_transient_error => FetchTimeout::UNAVAILABLE, // C35
         None => FetchTimeout::Never,
-        Some(after) => FetchTimeout::DoesNotExist(after),
+        Some(timeout) => FetchTimeout::DoesNotExist(timeout),
     };
-    let data_errors = match () {
-        () if features.fail_on_data_errors => DataErrors::Fail,
-        () if features.ignore_resource_deletion => DataErrors::Keep,
-        () => manners.data_errors,
+    let data_errors = if features.fail_on_data_errors {
+        DataErrors::Fail
+    } else if features.ignore_resource_deletion {
+        DataErrors::Keep
+    } else {
+        manners.data_errors
     };
+
     SinkConfig {
         scope,
         node_every_request: !api.node_on_first_message_only,
-        // A poll is a short stream: time runs from the subscription (E2).
+        // A poll is a short stream: its fetch timeout starts with the
+        // subscription (E2).
         fetch_start: match key.transport {
             Transport::Grpc { .. } => FetchStart::Sent,
             Transport::Rest { .. } => FetchStart::Subscribed,
@@ -236,7 +250,7 @@ fn sink_config(key: &ServerKey, api: &ApiSource, manners: &Manners) -> SinkConfi
     }
 }
 
-/// The part of a node that the engine knows.
+/// Returns the part of a node that the protocol engine reads.
 fn engine_node(node: &Node, params: &Params) -> message::Node {
     message::Node {
         id: node.id.clone(),

@@ -63,7 +63,8 @@ impl<T> Clone for State<T> {
     }
 }
 
-/// A resource as its type, with the bytes that were received. Clones share both.
+/// A resource as its type, with the bytes that were received. Clones share
+/// both.
 #[derive(Debug)]
 pub struct Loaded<T> {
     value: Arc<T>,
@@ -135,13 +136,16 @@ pub(super) struct ErasedState {
 }
 
 impl ErasedState {
-    /// The state as the watcher knows its type. A watcher of [`Raw`] takes any
-    /// type. Any other value of another type is one that was registered twice,
-    /// and is not shown.
+    /// Returns the state with a value of type `T`. A watcher of [`Raw`] accepts
+    /// any type. For any other type that is not that of the value, the state
+    /// has no value: that happens only if the type was registered twice.
     pub(super) fn typed<T: Send + Sync + 'static>(&self) -> State<T> {
         let value = self.value.as_ref().and_then(|(resource, value, origin)| {
-            let raw = || (Arc::new(Raw) as ErasedValue).downcast::<T>();
-            let value = Arc::clone(value).downcast::<T>().or_else(|_| raw()).ok()?;
+            let as_raw = || (Arc::new(Raw) as ErasedValue).downcast::<T>();
+            let value = Arc::clone(value)
+                .downcast::<T>()
+                .or_else(|_| as_raw())
+                .ok()?;
             Some(Loaded {
                 value,
                 resource: Arc::clone(resource),

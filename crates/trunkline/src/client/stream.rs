@@ -41,28 +41,30 @@ impl StreamTask {
     /// is told.
     pub(super) async fn run(self) {
         let span = self.exchange.span();
-        self.open_and_carry().instrument(span).await;
+        self.open_and_exchange().instrument(span).await;
     }
 
-    async fn open_and_carry(self) {
+    async fn open_and_exchange(self) {
         self.exchange.connecting();
         let reason = match self.connector.open(&self.server, &self.path).await {
             Err(error) => error.to_string(),
             Ok(stream) => {
                 self.exchange.connected();
-                let Err(end) = self.carry(stream).await;
+                let Err(end) = self.exchange_messages(stream).await;
                 end.to_string()
             }
         };
         self.exchange.disconnected(&reason);
     }
 
-    /// Carries messages. A response is read only when the one before was judged
-    /// (C22), and a request is made when the transport can take it.
-    async fn carry(&self, mut stream: Stream) -> Result<Infallible, End> {
+    /// Sends requests and receives responses until the stream ends. A response
+    /// is read only after the one before was judged (C22), and a request is
+    /// made only when the transport has room.
+    async fn exchange_messages(&self, mut stream: Stream) -> Result<Infallible, End> {
         let mut writer = self.exchange.writer();
         loop {
             if stream.ready().await.is_err() {
+                // The server takes no more requests; its last responses count.
                 return self.drain(stream).await;
             }
             if let Some(request) = self.exchange.next_request() {
@@ -72,23 +74,23 @@ impl StreamTask {
             let message = tokio::select! {
                 biased;
                 () = self.exchange.waker.notified() => {
-                    self.gather().await;
+                    self.wait_for_pause().await;
                     continue;
                 }
                 message = stream.next() => message?.ok_or(End::Closed)?,
             };
-            self.exchange.take(message).await?;
+            self.exchange.apply_response(message).await?;
         }
     }
 
-    /// Waits until subscriptions that are made one after the other have been
-    /// made: one request for each would list, in state of the world, all names
-    /// that were there before, and its response would repeat their resources.
-    async fn gather(&self) {
+    /// Waits for a pause between subscriptions. In state of the world, one
+    /// request for each of several subscriptions in a row would list all names
+    /// that came before, and each response would repeat their resources.
+    async fn wait_for_pause(&self) {
         let deadline = Instant::now() + LONGEST_PAUSE;
         while Instant::now() < deadline {
-            let more = timeout(PAUSE, self.exchange.waker.notified()).await;
-            if more.is_err() {
+            let next_subscription = timeout(PAUSE, self.exchange.waker.notified()).await;
+            if next_subscription.is_err() {
                 return;
             }
         }
@@ -99,7 +101,7 @@ impl StreamTask {
     async fn drain(&self, mut stream: Stream) -> Result<Infallible, End> {
         loop {
             let message = stream.next().await?.ok_or(End::Closed)?;
-            self.exchange.take(message).await?;
+            self.exchange.apply_response(message).await?;
         }
     }
 }

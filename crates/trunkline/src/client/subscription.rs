@@ -62,7 +62,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// Waits until the source has spoken of all of it: each name that is
     /// covered has a state.
     pub async fn complete(&self) {
-        self.until(|is_answered, _| is_answered.then_some(())).await;
+        self.wait_for(|is_answered, _| is_answered.then_some(()))
+            .await;
     }
 
     /// Waits for the same, but not for control planes that cannot be reached.
@@ -70,28 +71,30 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// # Errors
     /// No server of the source can be reached (C49).
     pub async fn answered(&self) -> Result<(), WatchError> {
-        let answer = self.until(|is_answered, error| match is_answered {
+        let answer = self.wait_for(|is_answered, error| match is_answered {
             true => Some(Ok(())),
             false => error.cloned().map(Err),
         });
         answer.await
     }
 
-    /// Waits until `check` returns something. It is told whether the source has
-    /// spoken of all of it, and why its servers cannot be reached.
-    async fn until<R>(&self, check: impl Fn(bool, Option<&WatchError>) -> Option<R>) -> R {
+    /// Waits until `check` returns a value. `check` learns whether the source
+    /// has answered for all of the subscription, and the error of a source
+    /// whose servers cannot be reached.
+    async fn wait_for<R>(&self, check: impl Fn(bool, Option<&WatchError>) -> Option<R>) -> R {
         let lease = &self.lease;
-        let mut news = lease.client.shared.progress.subscribe();
+        let mut progress = lease.client.shared.progress.subscribe();
         loop {
-            let checked = lease.client.shared.read(|state, _| {
-                let (machine, source) = (&mut state.machine, lease.source);
+            let outcome = lease.client.shared.read(|state, _| {
+                let source = lease.source;
+                let machine = &mut state.machine;
                 let is_answered = machine.is_answered(source, &lease.type_url, &lease.subscription);
                 check(is_answered, machine.unreachable(source))
             });
-            if let Some(checked) = checked {
-                return checked;
+            if let Some(outcome) = outcome {
+                return outcome;
             }
-            if news.changed().await.is_err() {
+            if progress.changed().await.is_err() {
                 // The sender lives as long as the subscription.
                 std::future::pending::<()>().await;
             }

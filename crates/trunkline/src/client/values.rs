@@ -66,31 +66,32 @@ pub(super) struct Message {
 }
 
 impl Values {
-    /// Keeps the message of a resource; `of_set` is the version of the response,
-    /// where resources have none of their own.
+    /// Caches the message of a resource. `of_set` is the version of the
+    /// response, for resources that have no version of their own.
     pub(super) fn insert(
         &mut self,
         type_url: &TypeUrl,
         resource: &Arc<Resource>,
         message: Message,
-        of_set: Option<&Version>,
+        set_version: Option<&Version>,
     ) {
         if self.entries.len() >= self.sweep_at.max(SWEEP_FROM) {
             self.sweep();
         }
         if let Some(body) = &resource.body {
             let hash = self.hash(type_url, body);
-            // Of two that live, either will do.
+            // Two live resources may share a body; either has its message.
             if self.find(hash, type_url, body).is_none() {
                 self.by_body.insert(hash, address(resource));
             }
         }
+
         let entry = Entry {
             of: Arc::downgrade(resource),
             type_url: type_url.clone(),
             message,
             receipt: Receipt {
-                version: of_set.unwrap_or(&resource.version).clone(),
+                version: set_version.unwrap_or(&resource.version).clone(),
                 accepted: SystemTime::now(),
             },
         };
@@ -117,45 +118,52 @@ impl Values {
         Some(&entry.receipt)
     }
 
-    /// Finds the bodies of a response that are known, and frees the message
-    /// that they came in where little of it is new. Returns the decoded
-    /// messages of those that are known, by the address of the body.
+    /// Replaces the bodies of a response that are cached by the cached bytes,
+    /// and returns their decoded messages. If less than half of the bytes is
+    /// new, the new bodies are copied, so that they do not keep the whole
+    /// response in memory.
     pub(super) fn recognize(&self, response: &mut Response) -> Known {
-        let mut known = Known::default();
+        let mut known_bodies = Known::default();
         if self.by_body.is_empty() {
-            return known;
+            return known_bodies;
         }
         let (type_url, list) = match response {
             Response::Sotw(response) => (&response.type_url, &mut response.resources),
             Response::Delta(response) => (&response.type_url, &mut response.resources),
         };
         let ResourceList::Own(list) = list else {
-            return known;
+            return known_bodies;
         };
+
         let (mut old_bytes, mut new_bytes) = (0, 0);
-        let mut new = Vec::new();
-        for (place, one) in list.iter_mut().enumerate() {
-            let Some(body) = body_mut(one) else { continue };
+        let mut new_indexes = Vec::new();
+        for (index, entry) in list.iter_mut().enumerate() {
+            let Some(body) = body_mut(entry) else {
+                continue;
+            };
             match self.find(self.hash(type_url, body), type_url, body) {
-                Some((held, message)) => {
+                Some((cached_body, message)) => {
                     old_bytes += body.len();
-                    *body = held;
-                    known.0.insert(body.as_ptr() as usize, message.clone());
+                    *body = cached_body;
+                    known_bodies
+                        .0
+                        .insert(body.as_ptr() as usize, message.clone());
                 }
                 None => {
                     new_bytes += body.len();
-                    new.push(place);
+                    new_indexes.push(index);
                 }
             }
         }
+
         if new_bytes < old_bytes {
-            for place in new {
-                if let Some(body) = list.get_mut(place).and_then(body_mut) {
+            for index in new_indexes {
+                if let Some(body) = list.get_mut(index).and_then(body_mut) {
                     *body = Bytes::copy_from_slice(body);
                 }
             }
         }
-        known
+        known_bodies
     }
 
     fn hash(&self, type_url: &TypeUrl, body: &Bytes) -> u64 {

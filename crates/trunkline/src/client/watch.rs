@@ -59,9 +59,9 @@ impl<T: Send + Sync + 'static> Watch<T> {
         self.receiver.borrow_and_update().typed()
     }
 
-    /// Waits until there is another state than the one that was read last, and
-    /// returns it. The first call returns at once if anything is known. Can be
-    /// cancelled without loss.
+    /// Waits until the state differs from the one that was read last, and
+    /// returns it. The first call returns at once unless the state is pending.
+    /// Can be cancelled without loss.
     pub async fn changed(&mut self) -> State<T> {
         loop {
             if self.receiver.changed().await.is_err() {
@@ -76,7 +76,8 @@ impl<T: Send + Sync + 'static> Watch<T> {
     }
 
     /// Waits until there is a resource, or a definite answer that there is
-    /// none.
+    /// none. An error that may pass, such as a server out of reach, is waited
+    /// out.
     pub async fn ready(&mut self) -> State<T> {
         let mut state = self.state();
         loop {
@@ -99,7 +100,7 @@ impl<T: Send + Sync + 'static> Watch<T> {
         self.receiver.borrow().order
     }
 
-    /// The states as a stream, which does not end.
+    /// Returns the states as a stream, which does not end.
     pub fn into_stream(self) -> impl Stream<Item = State<T>> + Send + Unpin {
         let states = tokio_stream::wrappers::WatchStream::from_changes(self.receiver);
         States {
@@ -123,8 +124,8 @@ impl<T: Send + Sync + 'static> Stream for States<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<State<T>>> {
         loop {
-            let next = Pin::new(&mut self.states).poll_next(cx);
-            let state = std::task::ready!(next).map(|state| state.typed());
+            let poll = Pin::new(&mut self.states).poll_next(cx);
+            let state = std::task::ready!(poll).map(|state| state.typed());
             if state.as_ref().is_none_or(|state| !state.is_pending()) {
                 return Poll::Ready(state);
             }
@@ -152,9 +153,9 @@ impl<T> std::fmt::Debug for Watch<T> {
 
 /// A watch of all resources that a glob or the wildcard covers.
 ///
-/// Each call of [`WatchMany::changed`] returns the names that have changed since
-/// the last one, with their newest states. A slow reader skips states, and
-/// never a name.
+/// Each call of [`WatchMany::changed`] returns the names that have changed
+/// since the last one, with their newest states. A slow reader skips states,
+/// and never a name.
 pub struct WatchMany<T> {
     news: Arc<Notify>,
     type_url: TypeUrl,
@@ -172,7 +173,7 @@ impl<T: Send + Sync + 'static> WatchMany<T> {
         }
     }
 
-    /// Waits for changes, and returns them by name. A resource that is gone is
+    /// Waits for changes, and returns them by name. A removed resource is
     /// [`State::Failed`]. Can be cancelled without loss.
     pub async fn changed(&mut self) -> Vec<(Name, State<T>)> {
         loop {
@@ -184,17 +185,21 @@ impl<T: Send + Sync + 'static> WatchMany<T> {
         }
     }
 
-    /// The changes since the last call; none if there are none.
+    /// Takes the changes since the last call, without waiting.
     pub fn take(&mut self) -> Vec<(Name, State<T>)> {
         let shared = &self.inner.client.shared;
-        let taken = shared.read(|state, _| {
+        let erased_states = shared.read(|state, _| {
             let changes = state.machine.take_changes(self.inner.id).into_iter();
-            let erased =
-                changes.map(|(name, of)| (name, state.erase(&self.type_url, of, &shared.judge)));
+            let erased = changes.map(|(name, change)| {
+                let erased = state.erase(&self.type_url, change, &shared.judge);
+                (name, erased)
+            });
             erased.collect::<Vec<_>>()
         });
-        let typed = taken.into_iter().map(|(name, state)| (name, state.typed()));
-        typed.collect()
+        let changes = erased_states
+            .into_iter()
+            .map(|(name, state)| (name, state.typed()));
+        changes.collect()
     }
 }
 

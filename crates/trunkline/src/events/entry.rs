@@ -136,7 +136,7 @@ impl LogEvent {
     pub const NAMES: [&'static str; 5] =
         ["changed", "acked", "nacked", "connected", "disconnected"];
 
-    /// The name of the kind of event, one of [`Self::NAMES`].
+    /// Returns the name of the kind of event, one of [`Self::NAMES`].
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -148,7 +148,7 @@ impl LogEvent {
         }
     }
 
-    /// The client that the event is about; `None` of a change.
+    /// Returns the client that the event is about. A change is about none.
     #[must_use]
     pub fn client(&self) -> Option<&ClientStream> {
         match self {
@@ -160,8 +160,8 @@ impl LogEvent {
         }
     }
 
-    /// The memory that the event takes, about. Shared names count as if they
-    /// were not: the event may be the last that holds them.
+    /// Returns about how much memory the event takes. Shared names count in
+    /// full, as the event may be the last that holds them.
     pub(super) fn bytes(&self) -> usize {
         let client = self.client().map_or(0, |client| client.node.len());
         let heap = match self {

@@ -59,7 +59,7 @@ pub(super) struct LogState {
 }
 
 impl EventLog {
-    /// A log without events.
+    /// Returns a log without events.
     #[must_use]
     pub fn new(limits: LogLimits) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -86,11 +86,11 @@ impl EventLog {
         reader.begin(start)
     }
 
-    /// Adds an event, and wakes readers.
+    /// Adds an event, and wakes readers. Forgets old events beyond the limits.
     pub(super) fn append(&self, event: LogEvent) {
         let event = Arc::new(event);
         let mut forgotten = self.shared.lock().push(event);
-        // Freed without the lock: an event may have many names.
+        // Each is freed without the lock, since an event may have many names.
         while forgotten.take().is_some() {
             forgotten = self.shared.lock().forget_one();
         }
@@ -99,14 +99,14 @@ impl EventLog {
 }
 
 impl LogState {
-    /// Counts a reader in.
+    /// Counts one more reader, up to the limit of readers.
     pub(super) fn admit_reader(&self) -> Result<(), StartError> {
         let limit = self.limits.readers;
-        let one_more = |readers| (readers < limit).then_some(readers + 1);
-        let counted = self
+        let increment = |readers| (readers < limit).then_some(readers + 1);
+        let outcome = self
             .readers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        counted.map_or(Err(StartError::TooManyReaders { limit }), |_| Ok(()))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, increment);
+        outcome.map_or(Err(StartError::TooManyReaders { limit }), |_| Ok(()))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Ring> {
@@ -115,15 +115,15 @@ impl LogState {
 }
 
 impl Hooks for EventLog {
-    /// Logs ACKs and NACKs, and the begin and end of a stream. Other reports
-    /// cost nothing.
+    /// Logs ACKs, NACKs, and the start and end of a stream. Other reports are
+    /// ignored.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let client = || ClientStream {
             stream: peer.stream,
             node: peer.node.into(),
         };
         self.append(match report {
-            Report::Acknowledged(acknowledged) => acknowledgement(client(), acknowledged),
+            Report::Acknowledged(acknowledged) => acknowledgement_event(client(), acknowledged),
             Report::Opened => LogEvent::Connected {
                 client: client(),
                 address: peer.connection.peer,
@@ -134,8 +134,8 @@ impl Hooks for EventLog {
         });
     }
 
-    /// Logs a change. One that made nothing different is a revision, but no
-    /// event.
+    /// Logs a change. A change without any difference counts as a revision, but
+    /// is no event.
     fn changed(&self, revision: u64, author: &str, changed: &[Changed]) {
         if changed.is_empty() {
             return self.shared.lock().note_revision(revision);
@@ -163,8 +163,8 @@ impl fmt::Debug for EventLog {
     }
 }
 
-/// Makes the event of an ACK or a NACK.
-fn acknowledgement(client: ClientStream, acknowledged: Acknowledged<'_>) -> LogEvent {
+/// Returns the event of an ACK or a NACK.
+fn acknowledgement_event(client: ClientStream, acknowledged: Acknowledged<'_>) -> LogEvent {
     let type_url = acknowledged.type_url.clone();
     let nonce = acknowledged.nonce.clone();
     let revision = acknowledged.revision;
@@ -176,6 +176,7 @@ fn acknowledgement(client: ClientStream, acknowledged: Acknowledged<'_>) -> LogE
             revision,
         };
     };
+
     let quarantined = acknowledged.quarantined().take(MOST_QUARANTINED);
     LogEvent::Nacked {
         client,

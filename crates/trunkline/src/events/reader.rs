@@ -25,7 +25,7 @@ pub struct Missed {
 }
 
 impl Reader {
-    /// Makes a reader that is counted, at the end of the log.
+    /// Returns a reader at the end of the log, and counts it.
     pub(super) fn new(log: Arc<LogState>) -> Result<Self, StartError> {
         log.admit_reader()?;
         let place = log.lock().end_place();
@@ -42,15 +42,16 @@ impl Reader {
         Ok(self)
     }
 
-    /// Waits for the next events, and returns those that are there, but not
-    /// too many at once. Nothing is lost if the future is dropped.
+    /// Waits for the next events, and returns a batch of those that are there.
+    /// No event is lost if the future is dropped.
     ///
     /// # Errors
-    /// The reader was too slow: the events that should follow are forgotten.
+    /// The reader was too slow: events that it has not read are forgotten.
     pub async fn next(&mut self) -> Result<Vec<LogEntry>, Missed> {
         let log = Arc::clone(&self.log);
         loop {
-            // Told of every event from here on.
+            // Registered before the read, so that no event comes unseen in
+            // between.
             let added = log.added.notified();
             let batch = log.lock().read(self.place);
             let Batch {

@@ -18,7 +18,8 @@ pub enum Start {
     /// At the next event.
     Now,
     /// After the change with this revision. All later changes follow; of other
-    /// events those that are kept, see [`Reader::has_gap`](super::Reader::has_gap).
+    /// events those that are kept, see
+    /// [`Reader::has_gap`](super::Reader::has_gap).
     Revision(u64),
     /// After the event with this id, exactly.
     After(EventId),
@@ -122,7 +123,7 @@ pub(super) struct Batch {
 }
 
 impl Ring {
-    /// A ring without events.
+    /// Returns a ring without events.
     pub(super) fn new(log: u64, limits: LogLimits) -> Self {
         Self {
             log,
@@ -136,12 +137,14 @@ impl Ring {
         }
     }
 
-    /// Adds an event. Returns one that had to go for it: its owner frees it
-    /// without the lock, and calls [`Self::forget_one`] for others.
+    /// Adds an event. Returns an old event that had to be forgotten for it: the
+    /// caller frees that one without the lock, and calls [`Self::forget_one`]
+    /// for others.
     pub(super) fn push(&mut self, event: Arc<LogEvent>) -> Option<Arc<LogEvent>> {
         if let LogEvent::Changed { revision, .. } = *event {
             self.note_revision(revision);
         }
+
         let bytes = size_of::<Slot>() + event.bytes();
         self.bytes += bytes;
         let mut slot = Slot {
@@ -151,8 +154,9 @@ impl Ring {
             revision: self.revision,
             seen: 0,
         };
-        let seen = self.slots.back().map_or(0, |last| last.seen);
-        slot.seen = slot.last_revision().max(seen);
+
+        let last_seen = self.slots.back().map_or(0, |last| last.seen);
+        slot.seen = slot.last_revision().max(last_seen);
         self.slots.push_back(slot);
         self.forget_one()
     }
@@ -162,13 +166,14 @@ impl Ring {
         self.revision = self.revision.max(revision);
     }
 
-    /// Forgets the oldest event if there are too many, and returns it. The
-    /// newest event is kept whatever its size.
+    /// Forgets the oldest event if the ring is over its limits, and returns it.
+    /// The newest event is kept even if it alone is over a limit.
     pub(super) fn forget_one(&mut self) -> Option<Arc<LogEvent>> {
         let is_full = self.slots.len() > self.limits.events || self.bytes > self.limits.bytes;
         if !is_full || self.slots.len() < 2 {
             return None;
         }
+
         let slot = self.slots.pop_front()?;
         self.forgotten += 1;
         self.bytes -= slot.bytes;
@@ -193,7 +198,8 @@ impl Ring {
         }
     }
 
-    /// Checks that all events after an id are kept, and returns its number.
+    /// Returns the number of an event id. An error means that not all events
+    /// after it are kept, or that the id is not of this log.
     fn find_id(&self, id: EventId) -> Result<u64, StartError> {
         if id.log != self.log {
             return Err(StartError::OtherLog(id));
@@ -209,6 +215,8 @@ impl Ring {
         Ok(id.number)
     }
 
+    /// Returns the place after the change of a revision, and whether events
+    /// between are missing. An error means a revision that is not in the log.
     fn find_revision(&self, revision: u64) -> Result<(Place, bool), StartError> {
         let current = self.revision;
         if revision > current {
@@ -219,13 +227,14 @@ impl Ring {
             return Err(StartError::RevisionForgotten { revision, oldest });
         }
 
-        let first = self.slots.partition_point(|slot| slot.seen < revision);
-        // The change itself comes first, unless an ACK of it was faster.
-        let own = self
+        let first_index = self.slots.partition_point(|slot| slot.seen < revision);
+        // The change itself is not after its revision. An ACK of it may have
+        // been logged before.
+        let change_slot = self
             .slots
-            .get(first)
+            .get(first_index)
             .filter(|slot| !slot.is_after(revision));
-        let index = first + usize::from(own.is_some());
+        let index = first_index + usize::from(change_slot.is_some());
         let place = Place {
             passed: self.forgotten + index as u64,
             floor: revision,
@@ -233,17 +242,18 @@ impl Ring {
         Ok((place, revision < self.complete_after))
     }
 
-    /// Reads the events after a place, a batch at most. An error is the number
-    /// of those that are forgotten.
+    /// Returns a batch of the events after a place. The error is the number of
+    /// events that the reader missed, because they are forgotten.
     pub(super) fn read(&self, place: Place) -> Result<Batch, u64> {
-        let Some(first) = place.passed.checked_sub(self.forgotten) else {
+        let Some(first_index) = place.passed.checked_sub(self.forgotten) else {
             return Err(self.forgotten - place.passed);
         };
-        let first = usize::try_from(first).unwrap_or(usize::MAX);
+        let first_index = usize::try_from(first_index).unwrap_or(usize::MAX);
+
         let mut passed = place.passed;
         let mut entries = Vec::new();
         let mut bytes = 0;
-        for slot in self.slots.iter().skip(first).take(MOST_IN_BATCH) {
+        for slot in self.slots.iter().skip(first_index).take(MOST_IN_BATCH) {
             bytes += slot.bytes;
             if bytes > MOST_BATCH_BYTES && !entries.is_empty() {
                 break;
@@ -257,6 +267,7 @@ impl Ring {
                 });
             }
         }
+
         Ok(Batch {
             entries,
             place: Place { passed, ..place },
@@ -304,7 +315,7 @@ impl Slot {
         }
     }
 
-    /// The newest revision that the event can be about.
+    /// Returns the newest revision that the event can be about.
     fn last_revision(&self) -> u64 {
         match *self.event {
             LogEvent::Acked { revision, .. } | LogEvent::Nacked { revision, .. } => {

@@ -62,28 +62,30 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Checks that find a send which is stalled for longer than the timeout;
-    /// zero is no timeout.
+    /// Returns the checks that find a send which is stalled for longer than the
+    /// timeout. Zero means no timeout.
     pub(super) fn new(send_timeout: Duration) -> Self {
         let has_timeout = !send_timeout.is_zero();
         let share = send_timeout / CHECKS_OF_SEND;
         let least = Duration::from_millis(1);
-        let interval = match has_timeout {
-            true => share.clamp(least, CHECK_INTERVAL),
-            false => CHECK_INTERVAL,
+        let interval = if has_timeout {
+            share.clamp(least, CHECK_INTERVAL)
+        } else {
+            CHECK_INTERVAL
         };
-        let checks = |time: Duration| {
-            let checks = time.as_nanos().div_ceil(interval.as_nanos());
-            u32::try_from(checks).unwrap_or(u32::MAX)
+
+        let count_checks = |time: Duration| {
+            let count = time.as_nanos().div_ceil(interval.as_nanos());
+            u32::try_from(count).unwrap_or(u32::MAX)
         };
         Self {
             interval,
             send_checks: if has_timeout {
-                checks(send_timeout)
+                count_checks(send_timeout)
             } else {
                 u32::MAX
             },
-            idle_checks: checks(CONNECTION_IDLE),
+            idle_checks: count_checks(CONNECTION_IDLE),
         }
     }
 }
@@ -94,8 +96,8 @@ impl Activity {
         Self::of(address, Arc::default())
     }
 
-    /// A connection without a request.
-    pub(super) fn of(address: Option<ClientAddress>, effort: Arc<Effort>) -> Arc<Self> {
+    /// Returns the activity of a new connection, without requests.
+    pub(super) fn new(address: Option<ClientAddress>, effort: Arc<Effort>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
@@ -159,13 +161,13 @@ impl Activity {
         self.retired.notified().await;
     }
 
-    /// Checks the connection, after each interval of the patience. Ends it if
-    /// nothing has happened for too long, and returns true if its peer takes
-    /// nothing.
+    /// Checks the connection after an interval of the patience. Cuts a
+    /// connection whose peer has taken nothing for too long, and returns
+    /// whether it did. An idle one is told to close.
     pub(super) fn check(&self, patience: Patience) -> bool {
         self.check_idle(patience.idle_checks);
         let is_stalled = |mark: &SendMark| mark.is_stalled(patience.send_checks);
-        // Each mark has to be looked at, whatever the others say.
+        // A check counts for each mark, so none may be skipped.
         let mut stalled = is_stalled(&self.write);
         for mark in self.lock_sends().iter() {
             stalled |= is_stalled(mark);

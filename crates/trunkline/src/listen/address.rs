@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) struct ClientAddress(IpAddr);
 
 impl ClientAddress {
-    /// The address of a peer, without its port. An IPv4 address is the same
-    /// whatever kind of socket accepted it.
+    /// Returns the address of a peer, without its port. An IPv6 address counts
+    /// by its network, and an IPv4 address is the same on every kind of socket.
     pub(crate) fn of(peer: SocketAddr) -> Self {
         Self(match peer.ip().to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),

@@ -31,7 +31,8 @@ const LEAST: Duration = Duration::from_secs(1);
 /// after it has stopped.
 const MOST: u64 = BURST + 2 * PER_SECOND;
 
-/// What things cost, in nanoseconds: about as much as was measured, rather more.
+/// What things cost, in nanoseconds: about as much as was measured, rather
+/// more.
 pub(super) mod cost {
     /// A connection that is accepted.
     pub(in crate::listen) const CONNECTION: u64 = 60_000;
@@ -82,44 +83,48 @@ impl Default for Effort {
 impl Effort {
     /// The lane in which the address is served now.
     pub(super) fn lane(&self) -> Lane {
-        match self.is_greedy.load(Ordering::Relaxed) {
-            true => Lane::Back,
-            false => Lane::Front,
+        if self.is_greedy.load(Ordering::Relaxed) {
+            Lane::Back
+        } else {
+            Lane::Front
         }
     }
 
-    /// Counts effort, in nanoseconds. The clock is asked only now and then.
+    /// Counts effort, in nanoseconds. The account is settled only now and then,
+    /// because reading the clock for each charge would cost too much.
     pub(super) fn charge(&self, nanos: u64) {
         /// The part of a burst after which the clock is asked.
         const LOOK: u64 = BURST / 8;
         let spent = self.spent.fetch_add(nanos, Ordering::Relaxed) + nanos;
         if spent >= LOOK {
-            self.look(Instant::now());
+            self.settle_account(Instant::now());
         }
     }
 
     /// Whether nothing is left of what was spent.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.look(Instant::now()) == 0
+        self.settle_account(Instant::now()) == 0
     }
 
-    /// Takes the account: what was spent, without what was earned since the last
-    /// look. Returns what is left.
-    fn look(&self, now: Instant) -> u64 {
+    /// Settles the account: subtracts what was earned since the last settlement
+    /// from what was spent, and decides whether the address is greedy. Returns
+    /// the balance.
+    fn settle_account(&self, now: Instant) -> u64 {
         let mut account = self.lock();
         account.spent += self.spent.swap(0, Ordering::Relaxed);
-        let earned = now.saturating_duration_since(account.seen);
-        let earned = earned.as_secs_f64() * PER_SECOND as f64;
+        let elapsed = now.saturating_duration_since(account.seen);
+        let earned = elapsed.as_secs_f64() * PER_SECOND as f64;
         account.spent = account.spent.min(MOST).saturating_sub(earned as u64);
         account.seen = now;
 
         let is_beyond = account.spent > BURST;
-        let stays = |since: Instant| now.saturating_duration_since(since) < LEAST;
+        let is_recent = |since: Instant| now.saturating_duration_since(since) < LEAST;
         account.greedy_since = match account.greedy_since {
             _ if is_beyond => Some(now),
-            Some(since) if account.spent > 0 || stays(since) => Some(since),
+            Some(since) if account.spent > 0 || is_recent(since) => Some(since),
             _ => None,
         };
+
         let is_greedy = account.greedy_since.is_some();
         self.is_greedy.store(is_greedy, Ordering::Relaxed);
         account.spent
@@ -131,8 +136,8 @@ impl Effort {
 
     #[cfg(test)]
     pub(super) fn forgive(&self) {
-        self.look(Instant::now() + Duration::from_secs(60));
-        self.look(Instant::now() + Duration::from_secs(120));
+        self.settle_account(Instant::now() + Duration::from_secs(60));
+        self.settle_account(Instant::now() + Duration::from_secs(120));
     }
 }
 
@@ -150,9 +155,9 @@ mod tests {
         effort.charge(BURST);
         assert_eq!(effort.lane(), Lane::Back);
         let now = Instant::now();
-        assert!(effort.look(now + LEAST / 2) < BURST);
+        assert!(effort.settle_account(now + LEAST / 2) < BURST);
         assert_eq!(effort.lane(), Lane::Back, "not at once");
-        assert_eq!(effort.look(now + 2 * LEAST), 0);
+        assert_eq!(effort.settle_account(now + 2 * LEAST), 0);
         assert_eq!(effort.lane(), Lane::Front);
     }
 
@@ -161,7 +166,7 @@ mod tests {
         let effort = Effort::default();
         effort.charge(u64::MAX / 2);
         let now = Instant::now();
-        assert_eq!(effort.look(now + Duration::from_secs(5)), 0);
+        assert_eq!(effort.settle_account(now + Duration::from_secs(5)), 0);
         assert_eq!(effort.lane(), Lane::Front);
         assert!(effort.is_at_rest());
     }

@@ -29,8 +29,9 @@ const SEND_BUFFER: usize = 64 << 10;
 const HTTP1_BUFFER: usize = 64 << 10;
 
 impl Listening {
-    /// Serves the HTTP requests of a connection until it ends. Once it has to
-    /// close, it takes no more requests, and [`Closing`] tells the open ones.
+    /// Serves the HTTP requests of a connection until it ends. A connection
+    /// that has to close takes no more requests, and [`Closing`] tells the open
+    /// ones. `met` is called if the connection is cut.
     pub(super) async fn serve_http<B>(
         &self,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -57,6 +58,7 @@ impl Listening {
                 response.await.map(|response| response.map(sending))
             }
         });
+
         let io = TokioIo::new(WatchedIo::new(io, Arc::clone(activity)));
         let protocol = self.http_protocol(self.executor(activity));
         let mut serving = pin!(protocol.serve_connection(io, service));
@@ -97,10 +99,11 @@ impl Listening {
         }
     }
 
-    /// Makes a server of HTTP/1.1 and HTTP/2 with the timeouts and limits of
+    /// Returns a server of HTTP/1.1 and HTTP/2 with the timeouts and limits of
     /// the listener.
     fn http_protocol(&self, executor: LaneExecutor) -> auto::Builder<LaneExecutor> {
         let mut protocol = auto::Builder::new(executor);
+
         protocol
             .http1()
             .timer(TokioTimer::new())

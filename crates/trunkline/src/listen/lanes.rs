@@ -75,6 +75,8 @@ pub(super) struct LaneExecutor {
 }
 
 impl LaneExecutor {
+    /// Spawns a future in the lane of its address. Without lanes, it runs in
+    /// the present runtime.
     pub(super) fn spawn<F>(&self, future: F)
     where
         F: Future<Output: Send> + Send + 'static,
@@ -129,7 +131,8 @@ where
                 effort: Arc::clone(&this.effort),
                 lane,
             };
-            // Polled there at once, which registers its wakers anew.
+            // The new lane polls the future at once, which registers its wakers
+            // there.
             this.lanes.handle(lane).spawn(moving);
             return Poll::Ready(());
         }

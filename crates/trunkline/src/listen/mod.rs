@@ -106,10 +106,10 @@ pub struct Listening {
 }
 
 impl Default for Listening {
-    /// The settings of a small service beside a server. They differ from the
-    /// defaults of [`Options`](crate::Options), by which a server listens: a
-    /// server allows more connections and streams, and closes connections that
-    /// are too old.
+    /// Returns the settings of a small service beside a server. They differ
+    /// from the defaults of [`Options`](crate::Options), by which a server
+    /// listens: a server allows more connections and streams, and closes
+    /// connections that are too old.
     fn default() -> Self {
         Self {
             tls: None,
@@ -165,10 +165,10 @@ impl<B, S> Answers<B> for S where
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Listening {
-    /// Accepts connections until `draining` or `stopped` is cancelled, then
-    /// waits until all of them are closed, but only a moment once `stopped` is
-    /// cancelled. `met` is called when a connection is refused, or cut because
-    /// its peer is silent or takes nothing.
+    /// Accepts connections until `draining` or `stopped` is cancelled, and then
+    /// waits until all connections are closed. After `stopped`, the wait is
+    /// short. `met` is called when a connection is refused, or cut because its
+    /// peer is silent or takes nothing.
     pub async fn serve<B>(
         self,
         listener: TcpListener,
@@ -186,7 +186,7 @@ impl Listening {
         let _ = AbortOnDropHandle::new(serving).await;
     }
 
-    /// Does the same in the runtime that it is called in.
+    /// Serves as [`Self::serve`] does, in the present runtime.
     async fn serve_here<B>(
         self,
         listener: TcpListener,
@@ -207,9 +207,10 @@ impl Listening {
         }
     }
 
-    /// A table of connections in which nobody is.
+    /// Returns an empty table of connections.
     fn open_connections(&self) -> Arc<OpenConnections> {
         let max = self.connections.min(descriptors::for_connections());
+        // Without a limit of its own, an address may have half of the places.
         let per_address = match self.connections_per_address {
             0 => max.div_ceil(2),
             quota => quota,
@@ -217,8 +218,8 @@ impl Listening {
         OpenConnections::new(max, per_address)
     }
 
-    /// Accepts connections until there shall be no more, then waits for the
-    /// open ones.
+    /// Accepts connections until the server drains or stops, and then waits for
+    /// the open ones.
     async fn serve_all<B>(
         self: &Arc<Self>,
         listener: TcpListener,
@@ -235,7 +236,9 @@ impl Listening {
             () = self.draining.cancelled() => {}
             () = self.stopped.cancelled() => {}
         }
-        // New connections are refused by the system, so clients go elsewhere.
+
+        // Without the listener, the system refuses new connections, so that
+        // clients go elsewhere.
         drop(listener);
         tasks.close();
 
@@ -249,8 +252,9 @@ impl Listening {
         }
     }
 
-    /// Accepts connections for ever, and serves each in a task of its own,
-    /// unless it is one too many. An error of the system is retried.
+    /// Accepts connections for ever, and serves each in a task of its own. A
+    /// connection over a limit is closed, and an error of the system is
+    /// retried.
     async fn accept<B>(
         self: &Arc<Self>,
         listener: &TcpListener,
@@ -268,7 +272,7 @@ impl Listening {
             }
             let (socket, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
-                // Its client left before it was accepted.
+                // The client left before its connection was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(_) => {
                     open.make_room();
@@ -276,6 +280,7 @@ impl Listening {
                     continue;
                 }
             };
+
             let (place, limit) = open.open(ClientAddress::of(peer));
             if let Some(limit) = limit {
                 met(limit);
@@ -310,9 +315,9 @@ impl Listening {
         }
     }
 
-    /// Registers a socket, which the front lane has accepted, with the runtime of
-    /// the back lane, if its address is served there. Counts the effort of a TLS
-    /// handshake, if there will be one.
+    /// Moves a socket that the front lane has accepted to the runtime of the
+    /// back lane, if its address is served there. Charges the effort of a TLS
+    /// handshake if there will be one.
     fn register_again(&self, socket: TcpStream, activity: &Activity) -> io::Result<TcpStream> {
         if self.tls.is_some() {
             activity.effort.charge(cost::HANDSHAKE);
@@ -325,9 +330,9 @@ impl Listening {
         }
     }
 
-    /// Serves a socket until it is closed, after a TLS handshake if there is
-    /// TLS. The client's certificate becomes a part of `connection`. A socket
-    /// whose handshake fails is closed.
+    /// Serves a socket until it is closed, after a TLS handshake if the
+    /// listener has TLS. The identity in the client's certificate goes to
+    /// `connection`. A socket whose handshake fails is closed.
     async fn serve_socket<B>(
         &self,
         socket: TcpStream,
@@ -363,14 +368,15 @@ impl Listening {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 met(Limit::SilentConnections);
             }
-            // The client knows why, unless it does not speak TLS.
-            Err(error) => tls.note_failed(&error, connection.peer, connection.local),
+            // TLS tells its client why the handshake failed; a client of plain
+            // text learns nothing, so the server reports that one.
+            Err(error) => tls.report_failed_handshake(&error, connection.peer, connection.local),
         }
     }
 
     /// Waits until a connection is too old: nine to eleven tenths of the
-    /// maximum, so that clients do not reconnect all at once. Waits for ever if
-    /// there is no maximum.
+    /// maximum, so that clients do not reconnect all at once. Without a
+    /// maximum, waits for ever.
     async fn wait_until_too_old(&self) {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let Some(max) = self.max_age else {

@@ -66,8 +66,8 @@ impl OpenConnections {
         })
     }
 
-    /// Gives a connection from this address a place, and returns the limit that
-    /// was met, if one was.
+    /// Gives a connection from this address a place in the table. Returns no
+    /// place if the connection is refused, and the limit that was met.
     pub(super) fn open(self: &Arc<Self>, address: ClientAddress) -> (Option<Place>, Option<Limit>) {
         let mut table = self.lock();
         if table.count_of(address) >= self.max_per_address {
@@ -94,8 +94,8 @@ impl OpenConnections {
         self.lock().cut_silent(None);
     }
 
-    /// Checks all connections, again and again. `met` is called for each that
-    /// is cut.
+    /// Checks all connections, again and again. `met` is called for each
+    /// connection that is cut.
     pub(super) async fn check(&self, patience: Patience, met: impl Fn(Limit)) {
         loop {
             tokio::time::sleep(patience.interval).await;
@@ -104,8 +104,8 @@ impl OpenConnections {
                 table.drop_unused();
                 table.iter().map(Arc::clone).collect()
             };
-            for some in open.chunks(CHECKED_AT_ONCE) {
-                let stalled = some.iter().filter(|activity| activity.check(patience));
+            for slice in open.chunks(CHECKED_AT_ONCE) {
+                let stalled = slice.iter().filter(|activity| activity.check(patience));
                 for _ in stalled {
                     met(Limit::SendTimeout);
                 }
@@ -130,16 +130,18 @@ impl Table {
         self.addresses.values().flat_map(|host| host.open.values())
     }
 
+    /// Adds a connection, and charges its effort to its address.
     fn add(&mut self, address: ClientAddress) -> Arc<Activity> {
         let host = self.addresses.entry(address).or_default();
         host.effort.charge(cost::CONNECTION);
-        let activity = Activity::of(Some(address), Arc::clone(&host.effort));
+        let activity = Activity::new(Some(address), Arc::clone(&host.effort));
         host.open.insert(activity.number, Arc::clone(&activity));
         self.count += 1;
         activity
     }
 
-    /// Takes a connection away, unless it was.
+    /// Removes a connection and returns it; `None` if it is not in the table.
+    /// The effort of an address that is not at rest is kept.
     fn remove(&mut self, address: ClientAddress, number: u64) -> Option<Arc<Activity>> {
         let host = self.addresses.get_mut(&address)?;
         let removed = host.open.remove(&number)?;
@@ -157,9 +159,9 @@ impl Table {
         self.addresses.retain(|_, host| is_used(host));
     }
 
-    /// Cuts the newest connection without a request of the address that has the
-    /// most connections, and returns true. Returns false if there is none, or
-    /// it would be that of an address which has no more than the newcomer's.
+    /// Cuts a connection without a request, the newest one of the address that
+    /// has the most connections. Returns `false` if that address has no such
+    /// connection, or not more connections than `newcomer` would have.
     fn cut_silent(&mut self, newcomer: Option<ClientAddress>) -> bool {
         let by_count = self
             .addresses

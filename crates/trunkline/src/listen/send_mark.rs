@@ -44,8 +44,8 @@ impl SendMark {
         }
     }
 
-    /// Checks the mark. Returns whether the same send waited in more than so
-    /// many checks in a row, this one among them.
+    /// Returns whether one send has waited for more than `most_checks` checks
+    /// in a row. Each call counts as a check.
     pub(super) fn is_stalled(&self, most_checks: u32) -> bool {
         let state = self.state.load(Ordering::Relaxed);
         let is_same = state == self.seen.swap(state, Ordering::Relaxed);

@@ -34,7 +34,8 @@ impl<B> Sending<B> {
         }
     }
 
-    /// Returns the frame that the transport gets, of a frame of the body.
+    /// Returns the first piece of a frame, and keeps the rest of its data for
+    /// the next pieces.
     fn first_piece(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.into_data() {
             Ok(data) if data.len() > PIECE => {
@@ -42,19 +43,19 @@ impl<B> Sending<B> {
                 Frame::data(self.rest.split_to(PIECE))
             }
             Ok(data) => Frame::data(data),
-            Err(other) => other,
+            Err(trailers) => trailers,
         }
     }
 
-    /// Takes the next piece off the rest. The last one is copied: a transport
-    /// that keeps a slice keeps the whole of a message.
+    /// Takes the next piece off the rest. The last piece is copied, because a
+    /// transport that keeps a slice keeps the memory of the whole message.
     fn next_piece(&mut self) -> Bytes {
         if self.rest.len() > PIECE {
             return self.rest.split_to(PIECE);
         }
-        let last = Bytes::copy_from_slice(&self.rest);
+        let last_piece = Bytes::copy_from_slice(&self.rest);
         self.rest = Bytes::new();
-        last
+        last_piece
     }
 }
 
@@ -67,18 +68,18 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Sending<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let this = &mut *self;
-        // A transport asks for more when the peer has taken what it had.
+        // A transport polls for more when its peer has taken the last frame.
         this.request.mark.taken();
-        let next = if this.rest.is_empty() {
+        let next_frame = if this.rest.is_empty() {
             let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
             frame.map(|frame| frame.map(|frame| this.first_piece(frame)))
         } else {
             Some(Ok(Frame::data(this.next_piece())))
         };
-        if next.is_some() {
+        if next_frame.is_some() {
             this.request.mark.wait();
         }
-        Poll::Ready(next)
+        Poll::Ready(next_frame)
     }
 
     fn is_end_stream(&self) -> bool {

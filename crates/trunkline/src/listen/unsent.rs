@@ -36,7 +36,7 @@ impl Unsent {
     pub(crate) async fn wait_for_room(&self, max_bytes: usize) {
         let _waiting = Waiting::new(&self.waiting);
         while !self.has_room(max_bytes) {
-            // One that comes between the check and this call is kept.
+            // A notification between the check and this call is not lost.
             self.taken.notified().await;
         }
         self.taken.notify_one();

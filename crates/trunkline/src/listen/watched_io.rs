@@ -34,9 +34,10 @@ impl<T> WatchedIo<T> {
 
     /// Marks the outcome of a write, a flush or a shutdown.
     fn mark<R>(&self, outcome: Poll<R>) -> Poll<R> {
-        match outcome.is_pending() {
-            true => self.activity.write.wait_on(),
-            false => self.activity.write.taken(),
+        if outcome.is_pending() {
+            self.activity.write.wait_on()
+        } else {
+            self.activity.write.taken()
         }
         outcome
     }
@@ -48,10 +49,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
+        let filled_before = buffer.filled().len();
         let outcome = Pin::new(&mut self.io).poll_read(cx, buffer);
         if outcome.is_ready() {
-            let bytes = buffer.filled().len().saturating_sub(before);
+            let bytes = buffer.filled().len().saturating_sub(filled_before);
             let effort = cost::READ + bytes as u64 * cost::READ_BYTE;
             self.activity.effort.charge(effort);
         }

@@ -44,7 +44,8 @@ impl Intake {
             peer_at_once: 1,
             ..QuestionLimits::default()
         };
-        // What waits is counted by nobody: its stream waits, and no other.
+        // A report that waits is refused by no limit: only its own stream
+        // waits.
         let turns = Questions::new(limits, |_| ());
         Self { reports, turns }
     }
@@ -54,25 +55,26 @@ impl Intake {
         self.turns.ask(peer)
     }
 
-    /// Stores the reports of a message. `reporter` is the client, and `turns`
-    /// are those of its address.
+    /// Stores the reports of a message. `turns` limits the work for the address
+    /// of the client, `reporter`. Large messages are parsed on another thread.
     ///
     /// # Errors
-    /// The bytes are no such message.
+    /// The bytes are no load report.
     pub(super) async fn store(
         &self,
         reporter: &Reporter,
         turns: &Question,
         message: Bytes,
     ) -> Result<(), Status> {
-        self.reports.drop_old_at_times();
+        self.reports.drop_old_if_due();
         if message.len() < LARGE {
             return store_now(&self.reports, reporter, &message);
         }
         let (reports, reporter) = (self.reports.clone(), reporter.clone());
-        let stored = turns.run_in_turn(move || store_now(&reports, &reporter, &message));
-        let dropped = || Err(Status::internal("the report was dropped"));
-        stored.await.unwrap_or_else(dropped)
+        let work = move || store_now(&reports, &reporter, &message);
+        let outcome = turns.run_in_turn(work).await;
+        let on_panic = || Err(Status::internal("the report was dropped"));
+        outcome.unwrap_or_else(on_panic)
     }
 }
 
@@ -85,29 +87,29 @@ fn store_now(reports: &LoadReports, reporter: &Reporter, message: &[u8]) -> Resu
     Ok(())
 }
 
-/// Reads the node of a client's first message: the client, and whether it
-/// understands `send_all_clusters`.
+/// Parses the node of a client's first message. Returns the client, and whether
+/// it understands `send_all_clusters`.
 ///
 /// # Errors
-/// It has no node, or one that cannot be read.
+/// The message has no node, or a malformed one.
 pub(super) fn read_reporter(message: &Bytes) -> Result<(Reporter, bool), Status> {
-    let bad = |error: &dyn std::fmt::Display| Status::invalid_argument(error.to_string());
+    let invalid = |error: &dyn std::fmt::Display| Status::invalid_argument(error.to_string());
     // Only the node: the clusters are read when they are stored.
     let no_clusters = ReportLimits {
         clusters: 0,
         ..ReportLimits::default()
     };
-    let read = load_stats::read(message, &no_clusters, drop).map_err(|error| bad(&error))?;
-    let node = read
+    let stats = load_stats::read(message, &no_clusters, drop).map_err(|error| invalid(&error))?;
+    let node = stats
         .node
-        .ok_or_else(|| bad(&"the first message of a load report has no node"))?;
+        .ok_or_else(|| invalid(&"the first message of a load report has no node"))?;
 
     let limits = discovery::Limits {
         node_bytes: NODE_BYTES,
         entries: NODE_ENTRIES,
         ..discovery::Limits::DEFAULT
     };
-    let node = Node::parse(&message.slice_ref(node), &limits).map_err(|error| bad(&error))?;
+    let node = Node::parse(&message.slice_ref(node), &limits).map_err(|error| invalid(&error))?;
     let understands_all = node.client_features.iter().any(|name| name == SENDS_ALL);
     let reporter = Reporter {
         id: node.id.into(),

@@ -77,27 +77,31 @@ impl Nodes {
         clusters.into_iter().flatten().collect()
     }
 
-    /// Drops the reports of a client that were not renewed for so long, and the
-    /// client if it has no others. A cluster takes its localities with it.
+    /// Drops the reports of a client that were not renewed for the time `keep`,
+    /// and the client with its last report. A cluster takes its localities with
+    /// it.
     pub(super) fn drop_old(&mut self, id: &str, keep: Duration) {
         let Some(node) = self.by_id.get_mut(id) else {
             return;
         };
-        let is_fresh = |at: Instant| at.elapsed() <= keep;
+        let is_fresh = |stored: Instant| stored.elapsed() <= keep;
         node.clusters.retain(|_, cluster| {
-            cluster.localities.retain(|(at, _)| is_fresh(*at));
+            cluster.localities.retain(|(stored, _)| is_fresh(*stored));
             cluster.localities.shrink_to_fit();
             is_fresh(cluster.at)
         });
-        // Weights are those of tables that are not much larger than they need be.
+        // The weight of a report leaves out the spare room of tables.
         node.clusters.shrink_to_fit();
+
         let old_bytes = node.bytes;
-        let new_bytes = match node.clusters.is_empty() {
-            true => 0,
-            false => node.weight(id),
+        let new_bytes = if node.clusters.is_empty() {
+            0
+        } else {
+            node.weight(id)
         };
         node.bytes = new_bytes;
         self.bytes = (self.bytes + new_bytes).saturating_sub(old_bytes);
+
         if new_bytes == 0 {
             self.by_id.remove(id);
             if self.by_id.len() < self.by_id.capacity() / 4 {
@@ -106,7 +110,7 @@ impl Nodes {
         }
     }
 
-    /// The place of a client's report on a cluster.
+    /// Returns the slot of a client's report on a cluster.
     pub(super) fn slot<'a>(
         &'a mut self,
         limits: &'a LoadLimits,
@@ -135,22 +139,23 @@ pub(super) struct ReportSlot<'a> {
 }
 
 impl ReportSlot<'_> {
-    /// Whether a report of `new` bytes in place of one of `old` is within the
-    /// limits, of the client and of all. One that does not grow always is.
+    /// Checks whether a report of `new` bytes in place of one of `old` is
+    /// within the limits of the client and of all clients. A report that does
+    /// not grow always fits.
     fn fits(&self, new: usize, old: usize) -> bool {
         if new <= old {
             return true;
         }
-        let is_within =
-            |held: usize, limit: usize| held.saturating_sub(old).saturating_add(new) <= limit;
+        let is_within_limit =
+            |total: usize, limit: usize| total.saturating_sub(old).saturating_add(new) <= limit;
         let node = self.nodes.by_id.get(self.node_id);
         let node_bytes = node.map_or(0, |node| node.bytes);
-        is_within(node_bytes, self.limits.node_bytes)
-            && is_within(self.nodes.bytes, self.limits.bytes)
+        is_within_limit(node_bytes, self.limits.node_bytes)
+            && is_within_limit(self.nodes.bytes, self.limits.bytes)
     }
 
     /// Counts a report of `new` bytes in place of one of `old`, and returns the
-    /// client, which it adds if it is a new one.
+    /// client. A new client is added.
     fn charge(&mut self, new: usize, old: usize) -> &mut Node {
         self.nodes.bytes = (self.nodes.bytes + new).saturating_sub(old);
         let nodes = &mut self.nodes.by_id;
@@ -164,9 +169,10 @@ impl ReportSlot<'_> {
 
     /// The weight of the client itself, if this is its first report.
     fn new_node_weight(&self) -> usize {
-        match self.nodes.by_id.contains_key(self.node_id) {
-            true => 0,
-            false => node_weight(self.node_id),
+        if self.nodes.by_id.contains_key(self.node_id) {
+            0
+        } else {
+            node_weight(self.node_id)
         }
     }
 
@@ -176,13 +182,13 @@ impl ReportSlot<'_> {
         node.clusters.get(&self.key)
     }
 
-    /// Stores the figures of the cluster as a whole. Returns false if they do
-    /// not fit.
+    /// Stores the figures of the cluster as a whole. Returns `false` without
+    /// storing them if they exceed a limit.
     pub(super) fn store_figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
-        let names = self.key.weight(self.node_cluster);
-        let held = self.held_report();
-        let old_bytes = held.map_or(0, |held| names + held.figures.held());
-        let new_bytes = names + figures.held() + self.new_node_weight();
+        let name_bytes = self.key.weight(self.node_cluster);
+        let stored = self.held_report();
+        let old_bytes = stored.map_or(0, |stored| name_bytes + stored.figures.held());
+        let new_bytes = name_bytes + figures.held() + self.new_node_weight();
         if !self.fits(new_bytes, old_bytes) {
             return false;
         }
@@ -190,9 +196,9 @@ impl ReportSlot<'_> {
         let key = self.key.clone();
         let node = self.charge(new_bytes, old_bytes);
         match node.clusters.get_mut(&key) {
-            Some(held) => {
-                held.at = now;
-                held.figures = figures;
+            Some(stored) => {
+                stored.at = now;
+                stored.figures = figures;
             }
             None => {
                 let localities = Vec::new();
@@ -207,18 +213,20 @@ impl ReportSlot<'_> {
         true
     }
 
-    /// Stores the report on a locality. Returns false if it does not fit, or no
-    /// figures of the cluster are held.
+    /// Stores the report on a locality. Returns `false` without storing it if
+    /// it exceeds a limit, or if there are no figures of its cluster.
     pub(super) fn store_locality(&mut self, now: Instant, locality: LocalityLoad) -> bool {
         let Some(cluster) = self.held_report() else {
             return false;
         };
-        let place = cluster.find(&locality);
-        let held = place.ok().and_then(|index| cluster.localities.get(index));
-        if held.is_none() && cluster.localities.len() >= self.limits.localities {
+        let position = cluster.find(&locality);
+        let stored = position
+            .ok()
+            .and_then(|index| cluster.localities.get(index));
+        if stored.is_none() && cluster.localities.len() >= self.limits.localities {
             return false;
         }
-        let old_bytes = held.map_or(0, |(_, held)| LOCALITY_WEIGHT + held.held());
+        let old_bytes = stored.map_or(0, |(_, stored)| LOCALITY_WEIGHT + stored.held());
         let new_bytes = LOCALITY_WEIGHT + locality.held();
         if !self.fits(new_bytes, old_bytes) {
             return false;
@@ -227,27 +235,27 @@ impl ReportSlot<'_> {
         let key = self.key.clone();
         let node = self.charge(new_bytes, old_bytes);
         if let Some(cluster) = node.clusters.get_mut(&key) {
-            cluster.store(place, (now, locality));
+            cluster.store(position, (now, locality));
         }
         true
     }
 }
 
 impl Cluster {
-    /// Finds the place of a locality among those that are held, or the one where
-    /// it belongs.
+    /// Finds the place of a locality among those that are held, or the one
+    /// where it belongs.
     fn find(&self, locality: &LocalityLoad) -> Result<usize, usize> {
         let place = &locality.place;
         self.localities
             .binary_search_by(|(_, held)| held.place.cmp(place))
     }
 
-    /// Stores a locality at the place that [`find`](Self::find) returned.
-    fn store(&mut self, place: Result<usize, usize>, locality: (Instant, LocalityLoad)) {
-        match place {
+    /// Stores a locality at the position that [`find`](Self::find) returned.
+    fn store(&mut self, position: Result<usize, usize>, locality: (Instant, LocalityLoad)) {
+        match position {
             Ok(index) => {
-                if let Some(held) = self.localities.get_mut(index) {
-                    *held = locality;
+                if let Some(stored) = self.localities.get_mut(index) {
+                    *stored = locality;
                 }
             }
             Err(index) => {
@@ -262,7 +270,7 @@ impl Cluster {
 }
 
 impl ClusterKey {
-    /// The weight of a cluster with these names, beside its figures and
+    /// Returns the weight of a cluster with these names, beside its figures and
     /// localities. The cluster of the node, which the client may change, counts
     /// for each.
     fn weight(&self, node_cluster: &str) -> usize {
@@ -276,7 +284,7 @@ fn node_weight(id: &str) -> usize {
 }
 
 impl Node {
-    /// The weight of all reports of the client, whose node has this id.
+    /// Returns the weight of all reports of the client, whose node has this id.
     fn weight(&self, id: &str) -> usize {
         let report_weight = |(key, cluster): (&ClusterKey, &Cluster)| {
             let localities = cluster.localities.iter();
@@ -287,7 +295,8 @@ impl Node {
         node_weight(id) + reports
     }
 
-    /// The reports of the client, whose node has this id, as plain values.
+    /// Returns the reports of the client, whose node has this id, as plain
+    /// values.
     fn cluster_loads(&self, id: &str) -> impl Iterator<Item = ClusterLoad> {
         let clusters = self.clusters.iter();
         clusters.map(move |(key, cluster)| {

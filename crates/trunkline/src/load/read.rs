@@ -14,29 +14,33 @@ use trunkline_proto::load_stats::{
 
 use super::report::{ClusterFigures, Drops, EndpointLoad, LocalityLoad, Metric, Place, Requests};
 
-/// Reads the report on one cluster: its figures as a whole, and those of its
-/// localities. The names of the cluster are left to the caller.
+/// Converts the report on one cluster: its figures as a whole, and those of its
+/// localities. The caller reads the names of the cluster.
 pub(super) fn read_cluster(
     stats: ClusterStats,
     received: SystemTime,
 ) -> (ClusterFigures, Vec<LocalityLoad>) {
     let interval = read_duration(stats.load_report_interval);
-    let drops = stats.dropped_requests.into_iter().map(|dropped| Drops {
-        category: dropped.category,
-        count: dropped.dropped_count,
-    });
+    let drops = stats
+        .dropped_requests
+        .into_iter()
+        .map(|category_drops| Drops {
+            category: category_drops.category,
+            count: category_drops.dropped_count,
+        });
     let figures = ClusterFigures {
         received,
         interval,
         dropped: stats.total_dropped_requests,
         drops: drops.collect(),
     };
+
     let localities = stats.upstream_locality_stats.into_iter();
     let loads = localities.map(|stats| read_locality(stats, received, interval));
     (figures, loads.collect())
 }
 
-/// Reads a duration. A missing one, or a negative part of one, becomes zero.
+/// Converts a duration. A missing one, and a negative part of one, become zero.
 fn read_duration(duration: Option<Interval>) -> Duration {
     let Some(duration) = duration else {
         return Duration::ZERO;
@@ -46,7 +50,7 @@ fn read_duration(duration: Option<Interval>) -> Duration {
     Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos.into()))
 }
 
-/// Reads the report on one locality, with the interval of its cluster.
+/// Converts the report on one locality, with the interval of its cluster.
 fn read_locality(
     stats: UpstreamLocalityStats,
     received: SystemTime,
@@ -61,13 +65,13 @@ fn read_locality(
     };
 
     // These metrics have fields of their own; their names are those of ORCA.
-    let known = [
+    let named_metrics = [
         ("cpu_utilization", stats.cpu_utilization),
         ("mem_utilization", stats.mem_utilization),
         ("application_utilization", stats.application_utilization),
     ];
-    let known = known.into_iter();
-    let known = known.filter_map(|(name, stats)| read_known_metric(name, stats));
+    let named_metrics = named_metrics.into_iter();
+    let named_metrics = named_metrics.filter_map(|(name, stats)| read_known_metric(name, stats));
     let endpoints = stats.upstream_endpoint_stats.into_iter();
 
     LocalityLoad {
@@ -80,12 +84,14 @@ fn read_locality(
         received,
         interval,
         requests,
-        metrics: known.chain(read_metrics(stats.load_metric_stats)).collect(),
+        metrics: named_metrics
+            .chain(read_metrics(stats.load_metric_stats))
+            .collect(),
         endpoints: endpoints.map(read_endpoint).collect(),
     }
 }
 
-/// Reads the report on one endpoint.
+/// Converts the report on one endpoint.
 fn read_endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
     EndpointLoad {
         address: read_address(&stats.address),
@@ -130,8 +136,8 @@ fn read_address(bytes: &[u8]) -> String {
     address.map(write_address).unwrap_or_default()
 }
 
-/// Writes an address as people do: `host:port`, a path, or the name of a
-/// listener inside the client. Empty if it is of no known kind.
+/// Formats an address for people: `host:port`, a path, or the name of an
+/// internal listener. Returns an empty text for an unknown kind of address.
 fn write_address(address: Address) -> String {
     match address.address {
         Some(Kind::SocketAddress(socket)) => write_socket_address(socket),
@@ -144,11 +150,12 @@ fn write_address(address: Address) -> String {
     }
 }
 
-/// Writes a socket address as `host:port`, an IPv6 host in brackets.
+/// Formats a socket address as `host:port`, with an IPv6 host in brackets.
 fn write_socket_address(socket: SocketAddress) -> String {
-    let host = match socket.address.contains(':') {
-        true => format!("[{}]", socket.address),
-        false => socket.address,
+    let host = if socket.address.contains(':') {
+        format!("[{}]", socket.address)
+    } else {
+        socket.address
     };
     match socket.port_specifier {
         Some(PortSpecifier::PortValue(port)) => format!("{host}:{port}"),

@@ -119,14 +119,14 @@ pub struct Metric {
     pub total: f64,
 }
 
-/// Serializes a time as RFC 3339. One before 1970 is shown as 1970.
-fn serialize_time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+/// Serializes a time as RFC 3339. A time before 1970 becomes 1970.
+fn serialize_time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     let since_1970 = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     let seconds = i64::try_from(since_1970.as_secs()).unwrap_or_default();
     let nanos = i32::try_from(since_1970.subsec_nanos()).unwrap_or_default();
-    to.serialize_str(&print_timestamp(seconds, nanos))
+    serializer.serialize_str(&print_timestamp(seconds, nanos))
 }
 
 fn serialize_seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {

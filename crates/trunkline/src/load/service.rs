@@ -51,28 +51,36 @@ struct Shared {
 impl Shared {
     /// The most bytes that a message may have.
     fn message_bytes(&self) -> usize {
-        match self.settings.borrow().endpoint_granularity {
-            true => LOAD_ENDPOINT_MESSAGE,
-            false => LOAD_MESSAGE,
+        if self.settings.borrow().endpoint_granularity {
+            LOAD_ENDPOINT_MESSAGE
+        } else {
+            LOAD_MESSAGE
         }
     }
 
-    /// Returns the encoded settings for a client.
+    /// Returns the encoded settings for a client. Responses with the names of
+    /// clusters are cached until these change.
     fn response(&self, settings: &LoadSettings, understands_all: bool) -> Bytes {
         if !settings.needs_names(understands_all) {
             let response = settings.write_response(understands_all, Vec::new);
             return response.encode_to_vec().into();
         }
-        // Read before the names are: a change meanwhile makes them old.
+
+        // The counter is read before the names, so that names which change
+        // meanwhile are not cached as the newest.
         let change = self.changes.load(Ordering::SeqCst);
-        let cached = self.with_names.lock();
-        let mut cached = cached.unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = cached.as_ref().filter(|(known, _)| *known == change) {
+        let cached_response = self.with_names.lock();
+        let mut cached_response = cached_response.unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bytes)) = cached_response
+            .as_ref()
+            .filter(|(cached_change, _)| *cached_change == change)
+        {
             return bytes.clone();
         }
+
         let response = settings.write_response(understands_all, &self.known);
         let bytes = Bytes::from(response.encode_to_vec());
-        *cached = Some((change, bytes.clone()));
+        *cached_response = Some((change, bytes.clone()));
         bytes
     }
 }
@@ -86,9 +94,9 @@ impl fmt::Debug for Load {
 }
 
 impl Load {
-    /// Makes a service without streams and reports. A report is kept for three
-    /// intervals at least, whatever `limits` say. `known` returns the server's
-    /// clusters, for clients that need a list.
+    /// Returns a service without streams and reports. Reports are kept for
+    /// three intervals at least, even if `limits` ask for less. `known` returns
+    /// the server's clusters, for clients that need a list.
     #[must_use]
     pub fn new(
         settings: LoadSettings,
@@ -230,15 +238,15 @@ impl Open {
     /// # Errors
     /// There are too many.
     fn new(shared: &Arc<Shared>) -> Result<Self, Status> {
-        let open = shared.streams.fetch_add(1, Ordering::Relaxed);
-        // A refusal drops it, and the stream no longer counts.
-        let counted = Self(Arc::clone(shared));
-        match open < shared.reports.limits().streams {
-            true => Ok(counted),
-            false => Err(Status::resource_exhausted(
-                "too many streams of load reports; report to another server",
-            )),
+        let open_streams = shared.streams.fetch_add(1, Ordering::Relaxed);
+        // Dropping this guard at a refusal ends the count of the stream.
+        let guard = Self(Arc::clone(shared));
+        if open_streams < shared.reports.limits().streams {
+            return Ok(guard);
         }
+        Err(Status::resource_exhausted(
+            "too many streams of load reports; report to another server",
+        ))
     }
 }
 
@@ -268,18 +276,20 @@ impl Stream {
         }
     }
 
-    /// Sends the settings, and stores the reports, until either side ends the
-    /// stream. The settings are sent again when they change for this client. An
-    /// error if the first message has no node, or does not come.
+    /// Sends the settings and stores the reports until either side ends the
+    /// stream. The settings are sent again when they change for this client.
+    ///
+    /// # Errors
+    /// The first message has no node, or does not come in time.
     async fn serve(&mut self) -> Result<(), Status> {
-        let first = tokio::time::timeout(FIRST_LOAD, self.next_message()).await;
-        let late = |_| Status::deadline_exceeded("a load report has to begin with a node");
-        let Some(first) = first.map_err(late)?? else {
+        let first_message = tokio::time::timeout(FIRST_LOAD, self.next_message()).await;
+        let too_late = |_| Status::deadline_exceeded("a load report has to begin with a node");
+        let Some(first_message) = first_message.map_err(too_late)?? else {
             return Ok(());
         };
         // gRPC sends the node once, Envoy each time; it does not change.
-        let (reporter, understands_all) = read_reporter(&first)?;
-        self.store(&reporter, first).await?;
+        let (reporter, understands_all) = read_reporter(&first_message)?;
+        self.store(&reporter, first_message).await?;
 
         let mut settings = self.open.0.settings.subscribe();
         let mut last_sent = None;
@@ -300,8 +310,8 @@ impl Stream {
         }
     }
 
-    /// Stores reports until the settings change. Returns false if the stream or
-    /// the server has ended.
+    /// Stores reports until the settings change. Returns `false` if the stream
+    /// or the server has ended.
     async fn store_until_changed(
         &mut self,
         reporter: &Reporter,

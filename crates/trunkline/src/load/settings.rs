@@ -49,8 +49,8 @@ impl LoadSettings {
         self.clusters == LoadClusters::All && !understands_all
     }
 
-    /// Writes the settings for a client. `known` returns the names of the
-    /// server's clusters; it is called only for a client that
+    /// Returns the settings for a client. `known` returns the names of the
+    /// server's clusters, and is called only for a client that
     /// [needs](Self::needs_names) them.
     pub(super) fn write_response(
         &self,

@@ -77,7 +77,7 @@ struct Inner {
 }
 
 impl LoadReports {
-    /// A store without reports.
+    /// Returns a store without reports.
     #[must_use]
     pub fn new(limits: LoadLimits) -> Self {
         Self {
@@ -152,8 +152,9 @@ impl LoadReports {
         }
     }
 
-    /// Drops reports when they are old, until none is left: clients that have
-    /// left renew nothing, and nobody may be reading. One task does it for all.
+    /// Starts a task that drops old reports until none is left, unless there is
+    /// such a task. Clients that have left renew nothing, and without readers
+    /// nothing else would drop their reports.
     pub(super) fn drop_old_later(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -161,6 +162,7 @@ impl LoadReports {
         if self.inner.is_waiting.swap(true, Ordering::AcqRel) {
             return;
         }
+
         let reports = self.clone();
         runtime.spawn(async move {
             while reports.bytes() > 0 {
@@ -175,24 +177,24 @@ impl LoadReports {
         });
     }
 
-    /// Drops old reports, if that was last done long ago. Reading does so too,
-    /// but nobody may be reading.
-    pub(super) fn drop_old_at_times(&self) {
+    /// Drops old reports if that was last done long ago. Readers drop them too,
+    /// but there may be no reader.
+    pub(super) fn drop_old_if_due(&self) {
         /// The part of the time for which reports are kept.
         const PART: u32 = 8;
         {
-            let swept = self.inner.swept.lock();
-            let mut swept = swept.unwrap_or_else(PoisonError::into_inner);
-            if swept.elapsed() < self.inner.limits.keep / PART {
+            let last_sweep = self.inner.swept.lock();
+            let mut last_sweep = last_sweep.unwrap_or_else(PoisonError::into_inner);
+            if last_sweep.elapsed() < self.inner.limits.keep / PART {
                 return;
             }
-            *swept = Instant::now();
+            *last_sweep = Instant::now();
         }
         self.drop_old();
     }
 
-    /// Stores a client's report on a cluster, as far as it fits; the rest of it
-    /// is refused and counted. `node_id` and `node_cluster` are those of the
+    /// Stores a client's report on a cluster. Parts that exceed a limit are
+    /// refused and counted. `node_id` and `node_cluster` are those of the
     /// client's node.
     pub(super) fn store(&self, node_id: &Arc<str>, node_cluster: &str, mut stats: ClusterStats) {
         let (now, received) = (Instant::now(), SystemTime::now());
@@ -201,12 +203,14 @@ impl LoadReports {
             service: std::mem::take(&mut stats.cluster_service_name).into(),
         };
         let (figures, localities) = read::read_cluster(stats, received);
+
         let mut nodes = self.lock();
         let mut slot = nodes.slot(&self.inner.limits, node_id, node_cluster, key);
         let mut refused = usize::from(!slot.store_figures(now, figures));
         for locality in localities {
             refused += usize::from(!slot.store_locality(now, locality));
         }
+
         drop(nodes);
         self.add_refused(refused);
     }

@@ -24,11 +24,12 @@ pub struct BaseRule {
 }
 
 impl BaseRule {
-    /// A rule that gives sets, and hosts as `<route configuration>/<host>`.
+    /// Returns a rule that gives sets, and hosts as `<route
+    /// configuration>/<host>`.
     ///
     /// # Errors
-    /// If a host is not under a route configuration: it has no slash of its
-    /// own, whatever a node fills in.
+    /// If a host has no slash of its own, and so might be under no route
+    /// configuration.
     pub fn new(
         node: NodeMatch,
         sets: Vec<Template>,
@@ -81,8 +82,9 @@ impl BaseRules {
         self.0.iter().filter(|rule| rule.node.matches(node))
     }
 
-    /// The base subscriptions of a node, by all rules that apply, each once. A
-    /// template with a field that the node lacks gives nothing.
+    /// Returns the base subscriptions of a node by all rules that apply,
+    /// without duplicates. A template with a field that the node lacks gives
+    /// nothing.
     #[must_use]
     pub fn base(&self, node: &Described) -> BaseSubscriptions {
         let (mut sets, mut hosts) = (BTreeSet::new(), BTreeSet::new());

@@ -26,13 +26,13 @@ const DYNAMIC_KEYS: usize = 64;
 pub struct Wanted(Vec<MetadataPath>);
 
 impl Wanted {
-    /// The metadata paths among these fields, sorted, each once.
+    /// Returns the metadata paths among these fields, sorted and unique.
     pub fn new<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
-        let in_metadata = fields.into_iter().filter_map(|field| match field {
+        let metadata_paths = fields.into_iter().filter_map(|field| match field {
             Field::Metadata(path) => Some(path.clone()),
             _ => None,
         });
-        let mut paths: Vec<MetadataPath> = in_metadata.collect();
+        let mut paths: Vec<MetadataPath> = metadata_paths.collect();
         paths.sort();
         paths.dedup();
         Self(paths)
@@ -57,9 +57,12 @@ impl Described {
     /// value that is too long counts as missing.
     #[must_use]
     pub fn new(node: &Node, wanted: &Wanted) -> Self {
-        let if_short = |text: &String| match text.len() <= VALUE_BYTES {
-            true => text.clone(),
-            false => String::new(),
+        let if_short = |text: &String| {
+            if text.len() <= VALUE_BYTES {
+                text.clone()
+            } else {
+                String::new()
+            }
         };
         let locality = node.locality.clone().unwrap_or_default();
         Self {
@@ -89,13 +92,15 @@ impl Described {
         !self.dynamic.is_empty()
     }
 
-    /// For each type, the parameters in the node's `dynamic_parameters`.
+    /// Returns, for each type, the parameters in the node's
+    /// `dynamic_parameters`.
     pub(super) fn dynamic_parameters(&self) -> &[(TypeUrl, Vec<(String, String)>)] {
         &self.dynamic
     }
 
-    /// Returns the value of a field; `None` if the node does not have it, if it
-    /// is too long, or if it is metadata that no rule reads.
+    /// Returns the value of a field. Returns `None` if the node lacks the
+    /// field, if its value is too long, or if it is metadata that no rule
+    /// reads.
     #[must_use]
     pub fn get(&self, field: &Field) -> Option<&str> {
         let value = match field {
@@ -126,23 +131,22 @@ fn wanted_metadata(node: &Node, Wanted(paths): &Wanted) -> Vec<(MetadataPath, St
         return Vec::new();
     }
     let values = discovery::values_at(raw, paths);
-    let found = paths.iter().zip(values).filter_map(|(path, value)| {
+    let pairs = paths.iter().zip(values).filter_map(|(path, value)| {
         let value = value.filter(|value| value.len() <= VALUE_BYTES)?;
         Some((path.clone(), value))
     });
-    found.collect()
+    pairs.collect()
 }
 
-/// Reads the dynamic parameters of a node (TP2) for each type. Types, and
-/// parameters of one type, beyond their limits are left out, and so is a
-/// parameter that is too long.
+/// Returns the dynamic parameters of a node (TP2) by type. Parameters that are
+/// too long are left out, and so are types and parameters beyond their limits.
 fn dynamic_parameters(node: &Node) -> Vec<(TypeUrl, Vec<(String, String)>)> {
     let is_short = |(key, value): &(&String, &String)| key.len() + value.len() <= VALUE_BYTES;
     let types = node.dynamic_parameters.iter().take(DYNAMIC_TYPES);
     let by_type = types.map(|(url, dynamic)| {
         let short = dynamic.params.iter().filter(is_short);
-        let kept = short.take(DYNAMIC_KEYS);
-        let pairs = kept.map(|(key, value)| (key.clone(), value.clone()));
+        let accepted = short.take(DYNAMIC_KEYS);
+        let pairs = accepted.map(|(key, value)| (key.clone(), value.clone()));
         (TypeUrl::new(url), pairs.collect())
     });
     by_type.collect()

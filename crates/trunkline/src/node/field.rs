@@ -87,41 +87,45 @@ impl FromStr for MetadataPath {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let found = || text.to_owned();
-        let no_path = || RuleError::Path { found: found() };
+        let no_path = || RuleError::Path {
+            found: text.to_owned(),
+        };
 
         let mut keys = Vec::new();
-        let mut rest = Some(text);
-        while let Some(path) = rest {
-            let (key, after) = split_first_key(path).ok_or_else(no_path)?;
+        let mut remaining_path = Some(text);
+        while let Some(path) = remaining_path {
+            let (key, tail) = split_first_key(path).ok_or_else(no_path)?;
             keys.push(key.to_owned());
-            rest = after;
+            remaining_path = tail;
         }
 
-        match keys.len() > Self::MAX_KEYS {
-            true => Err(RuleError::Deep {
-                found: found(),
+        if keys.len() > Self::MAX_KEYS {
+            return Err(RuleError::Deep {
+                found: text.to_owned(),
                 max: Self::MAX_KEYS,
-            }),
-            false => Ok(Self(keys)),
+            });
         }
+        Ok(Self(keys))
     }
 }
 
-/// Splits the first key off a path. Returns it without its quotes, and the text
-/// after the dot behind it, if there is a dot. `None` if there is no key, a
-/// quote is not closed, or something else than a dot is behind the key.
+/// Splits the first key off a path. Returns the key without its quotes, and the
+/// text after the dot that follows it. Returns `None` if there is no key, if a
+/// quote is not closed, or if the key is followed by anything but a dot.
 fn split_first_key(path: &str) -> Option<(&str, Option<&str>)> {
-    let quote = path.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let (key, after) = match quote {
+    let quote = path
+        .chars()
+        .next()
+        .filter(|char| matches!(char, '\'' | '"'));
+    let (key, suffix) = match quote {
         Some(quote) => path[1..].split_once(quote)?,
         None => path.split_at(path.find('.').unwrap_or(path.len())),
     };
-    let rest = match after {
+    let remaining_path = match suffix {
         "" => None,
-        after => Some(after.strip_prefix('.')?),
+        suffix => Some(suffix.strip_prefix('.')?),
     };
-    (!key.is_empty()).then_some((key, rest))
+    (!key.is_empty()).then_some((key, remaining_path))
 }
 
 impl fmt::Display for MetadataPath {
@@ -131,11 +135,12 @@ impl fmt::Display for MetadataPath {
             if index > 0 {
                 f.write_str(".")?;
             }
-            let needs_quotes = key.contains(['.', '\'', '"']);
-            match needs_quotes {
-                true if key.contains('\'') => write!(f, "\"{key}\"")?,
-                true => write!(f, "'{key}'")?,
-                false => f.write_str(key)?,
+            if key.contains('\'') {
+                write!(f, "\"{key}\"")?;
+            } else if key.contains(['.', '"']) {
+                write!(f, "'{key}'")?;
+            } else {
+                f.write_str(key)?;
             }
         }
         Ok(())

@@ -54,19 +54,19 @@ impl NodeParams {
 pub struct ParamRules(Vec<ParamRule>);
 
 impl ParamRules {
-    /// The rules, in their order.
+    /// Returns the rules in their order.
     ///
     /// # Errors
-    /// If they have more keys than a client may have parameters.
+    /// If they set more keys than a client may have parameters.
     pub fn new(rules: Vec<ParamRule>) -> Result<Self, RuleError> {
         let pairs = rules.iter().flat_map(|rule| &rule.set);
         let keys: BTreeSet<&str> = pairs.map(|(key, _)| key.as_str()).collect();
-        match keys.len() > Params::MAX_KEYS {
-            true => Err(RuleError::Keys {
+        if keys.len() > Params::MAX_KEYS {
+            return Err(RuleError::Keys {
                 max: Params::MAX_KEYS,
-            }),
-            false => Ok(Self(rules)),
+            });
         }
+        Ok(Self(rules))
     }
 
     /// The rules, in their order.
@@ -75,9 +75,10 @@ impl ParamRules {
         &self.0
     }
 
-    /// The parameters of a node: those that rules set, for every type, and
-    /// those of the node's `dynamic_parameters`, for their type. A rule wins
-    /// over the node. Parameters beyond the limits of a client are left out.
+    /// Returns the parameters of a node: those that rules set for every type,
+    /// and those of the node's `dynamic_parameters` for their type. A rule
+    /// overrides the node. Parameters beyond the limits of a client are left
+    /// out.
     #[must_use]
     pub fn params(&self, node: &Described) -> NodeParams {
         let by_rules = self.by_rules(node);
@@ -86,23 +87,23 @@ impl ParamRules {
             values.map(|(key, (value, _))| (*key, value.as_str()))
         };
 
-        let own = node.dynamic_parameters().iter().map(|(url, dynamic)| {
+        let params_by_type = node.dynamic_parameters().iter().map(|(url, dynamic)| {
             let pairs = dynamic.iter();
             let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
             let node_pairs = pairs.filter(|(key, _)| !by_rules.contains_key(key));
-            // Those of the rules come first, so they are not left out.
+            // Parameters of rules come first, so that the limits keep them.
             let params = within_limits(rule_pairs().chain(node_pairs));
             (url.clone(), params)
         });
         NodeParams {
-            own: own.collect(),
+            own: params_by_type.collect(),
             all: within_limits(rule_pairs()),
         }
     }
 
-    /// For each key that rules set for a node: its value, and the rule that
-    /// sets it, which is the last one of several. A template with a field that
-    /// the node lacks sets nothing.
+    /// Returns the value of each key that rules set for a node, with the rule.
+    /// The last one of several rules counts. A template with a field that the
+    /// node lacks sets nothing.
     #[must_use]
     pub fn by_rules(&self, node: &Described) -> BTreeMap<&str, (String, &ParamRule)> {
         let mut values = BTreeMap::new();
@@ -117,21 +118,22 @@ impl ParamRules {
     }
 }
 
-/// Makes parameters of the pairs that are within the limits of a client, the
-/// first ones first. A hostile client gets fewer than it sends, not none.
+/// Returns the first pairs that are within the limits of a client. The others
+/// are left out rather than all: a hostile client gets fewer parameters than it
+/// sends.
 fn within_limits<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
     let mut kept_bytes = 0;
     let fits = |(key, value): &(&str, &str)| {
-        let with_pair = kept_bytes + key.len() + value.len();
-        let fits = with_pair <= Params::MAX_BYTES;
+        let bytes_with_pair = kept_bytes + key.len() + value.len();
+        let fits = bytes_with_pair <= Params::MAX_BYTES;
         if fits {
-            kept_bytes = with_pair;
+            kept_bytes = bytes_with_pair;
         }
         fits
     };
-    let kept = pairs.filter(fits).take(Params::MAX_KEYS);
-    // Cannot fail within the limits.
-    Params::new(kept).unwrap_or_default()
+    let accepted = pairs.filter(fits).take(Params::MAX_KEYS);
+    // `new` fails only beyond the limits.
+    Params::new(accepted).unwrap_or_default()
 }
 
 #[cfg(test)]

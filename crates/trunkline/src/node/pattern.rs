@@ -10,26 +10,26 @@ use super::error::RuleError;
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Whether the whole of a text matches: it begins with the part before the
-    /// first star, ends with the part after the last one, and has the other
-    /// parts between them, in their order.
+    /// Checks whether the whole of a text matches: it begins with the part
+    /// before the first star, ends with the part after the last one, and has
+    /// the other parts in between, in their order.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        let Some((head, rest)) = self.0.split_once('*') else {
+        let Some((head, after_star)) = self.0.split_once('*') else {
             return self.0 == text;
         };
-        let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+        let (middle, tail) = after_star.rsplit_once('*').unwrap_or(("", after_star));
 
         let without_head = text.strip_prefix(head);
         let Some(mut inner) = without_head.and_then(|text| text.strip_suffix(tail)) else {
             return false;
         };
         for part in middle.split('*') {
-            // The first place of a part leaves most room for those after it.
-            let Some((_, after)) = inner.split_once(part) else {
+            // The first match of a part leaves most text for the next parts.
+            let Some((_, remaining_text)) = inner.split_once(part) else {
                 return false;
             };
-            inner = after;
+            inner = remaining_text;
         }
         true
     }

@@ -18,7 +18,7 @@ pub(crate) struct NodeRules {
 }
 
 impl NodeRules {
-    /// Joins the rules, and notes the metadata that any of them reads.
+    /// Returns all rules, with the metadata paths that any of them reads.
     pub(crate) fn new(base: BaseRules, params: ParamRules, errors: Vec<NodeMatch>) -> Self {
         let in_params = params.rules().iter().flat_map(ParamRule::fields);
         let in_errors = errors.iter().flat_map(NodeMatch::fields);

@@ -19,7 +19,8 @@ enum Part {
 }
 
 impl Template {
-    /// The text for a node; `None` if the node lacks a field of a placeholder.
+    /// Returns the text for a node; `None` if the node lacks a field of a
+    /// placeholder.
     #[must_use]
     pub fn fill(&self, node: &Described) -> Option<String> {
         let mut text = String::new();
@@ -50,8 +51,8 @@ impl Template {
 impl FromStr for Template {
     type Err = RuleError;
 
-    /// Reads a template: text, and fields in braces. Refuses a brace without a
-    /// partner, a field that nodes do not have, and an empty text.
+    /// Parses a template: text, and fields in braces. A brace without a
+    /// partner, an unknown field and an empty text are errors.
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let unpaired = || RuleError::Brace {
             found: text.to_owned(),
@@ -59,36 +60,36 @@ impl FromStr for Template {
         let mut parts = Vec::new();
         // The text since the last placeholder.
         let mut plain = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(['{', '}']) {
-            plain.push_str(&rest[..at]);
-            let brace = &rest[at..=at];
-            rest = &rest[at + 1..];
+        let mut remaining_text = text;
+        while let Some(position) = remaining_text.find(['{', '}']) {
+            plain.push_str(&remaining_text[..position]);
+            let brace = &remaining_text[position..=position];
+            remaining_text = &remaining_text[position + 1..];
 
             // A brace itself is written twice.
-            if let Some(after) = rest.strip_prefix(brace) {
+            if let Some(tail) = remaining_text.strip_prefix(brace) {
                 plain.push_str(brace);
-                rest = after;
+                remaining_text = tail;
                 continue;
             }
 
-            let closed = rest.split_once('}').filter(|_| brace == "{");
-            let (field, after) = closed.ok_or_else(unpaired)?;
+            let placeholder = remaining_text.split_once('}').filter(|_| brace == "{");
+            let (field, tail) = placeholder.ok_or_else(unpaired)?;
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }
             parts.push(Part::Field(field.parse()?));
-            rest = after;
+            remaining_text = tail;
         }
 
-        plain.push_str(rest);
+        plain.push_str(remaining_text);
         if !plain.is_empty() {
             parts.push(Part::Text(plain));
         }
-        match parts.is_empty() {
-            true => Err(RuleError::Empty),
-            false => Ok(Self(parts)),
+        if parts.is_empty() {
+            return Err(RuleError::Empty);
         }
+        Ok(Self(parts))
     }
 }
 

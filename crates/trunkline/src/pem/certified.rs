@@ -14,56 +14,57 @@ use super::TlsError;
 /// A path, which is for errors, and the PEM that is there.
 type Part<'a> = (&'a Path, &'a [u8]);
 
-/// Reads certificates and their key, and checks that they fit.
-pub(crate) fn certified_key(
+/// Parses certificates and their key, and checks that they belong together.
+pub(crate) fn read_certified_key(
     cert: Part<'_>,
     key: Part<'_>,
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
     let chain = read_certificates(cert)?;
+    let (cert_path, _) = cert;
 
-    let (path, pem) = key;
+    let (key_path, pem) = key;
     let der = PrivateKeyDer::from_pem_slice(pem).map_err(|error| {
-        let path = path.to_owned();
+        let path = key_path.to_owned();
         match error {
             pem::Error::NoItemsFound => TlsError::NoKey { path },
             _ => TlsError::Pem { path },
         }
     })?;
-    let loaded = provider.key_provider.load_private_key(der);
-    let loaded = loaded.map_err(|source| TlsError::Key {
-        path: path.to_owned(),
+    let signing_key = provider.key_provider.load_private_key(der);
+    let signing_key = signing_key.map_err(|source| TlsError::Key {
+        path: key_path.to_owned(),
         source,
     })?;
 
-    let certified = CertifiedKey::new(chain, loaded);
-    match certified.keys_match() {
+    let certified_key = CertifiedKey::new(chain, signing_key);
+    match certified_key.keys_match() {
         // Not every key can derive its public half, which is no fault of it.
-        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
+        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified_key),
         Err(Error::InconsistentKeys(_)) => Err(TlsError::Mismatch {
-            cert: cert.0.to_owned(),
-            key: path.to_owned(),
+            cert: cert_path.to_owned(),
+            key: key_path.to_owned(),
         }),
         Err(source) => Err(TlsError::Certificate {
-            path: cert.0.to_owned(),
+            path: cert_path.to_owned(),
             source,
         }),
     }
 }
 
-/// Reads certificates, of which there has to be one at least.
+/// Parses certificates. Returns an error if there is none.
 fn read_certificates((path, pem): Part<'_>) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let path = path.to_owned();
-    match found {
+    match certificates {
         Err(_) => Err(TlsError::Pem { path }),
-        Ok(found) if found.is_empty() => Err(TlsError::NoCertificate { path }),
-        Ok(found) => Ok(found),
+        Ok(certificates) if certificates.is_empty() => Err(TlsError::NoCertificate { path }),
+        Ok(certificates) => Ok(certificates),
     }
 }
 
-/// Reads certificates of authorities.
-pub(crate) fn roots(part: Part<'_>) -> Result<RootCertStore, TlsError> {
+/// Parses the certificates of certificate authorities.
+pub(crate) fn read_roots(part: Part<'_>) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates(part)? {
         roots

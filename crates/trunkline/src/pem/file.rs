@@ -26,8 +26,8 @@ struct Stamp {
 pub(crate) struct Stamps(Vec<Option<Stamp>>);
 
 impl Stamps {
-    /// Takes the stamps of files, without reading them. Links are followed, so
-    /// a swapped link is a change.
+    /// Returns the stamps of files, without reading these. Links are followed,
+    /// so that a replaced link is a change.
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
         let stamp_of = |path: &Path| {
             let metadata = fs::metadata(path).ok()?;
@@ -52,12 +52,12 @@ fn file_identity(_: &fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-/// Reads a file, and refuses one that is larger than [`MAX_BYTES`]. Stops one
-/// byte after that: a path may be of a device without end.
+/// Reads a file of at most [`MAX_BYTES`]. Reading stops one byte after that,
+/// because a path may be of a device without end.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut contents = Vec::new();
-    let read = |file: File| file.take(MAX_BYTES + 1).read_to_end(&mut contents);
-    if let Err(source) = File::open(path).and_then(read) {
+    let read_up_to_limit = |file: File| file.take(MAX_BYTES + 1).read_to_end(&mut contents);
+    if let Err(source) = File::open(path).and_then(read_up_to_limit) {
         let path = path.to_owned();
         return Err(TlsError::Read { path, source });
     }

@@ -8,6 +8,6 @@ mod certified;
 mod error;
 mod file;
 
-pub(crate) use certified::{certified_key, roots};
+pub(crate) use certified::{read_certified_key, read_roots};
 pub use error::TlsError;
 pub(crate) use file::{Stamps, read_file};

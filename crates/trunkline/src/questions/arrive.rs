@@ -22,7 +22,7 @@ pub struct BodyLimits {
 }
 
 impl BodyLimits {
-    /// The limits of a body of at most so many bytes.
+    /// Returns the limits of a body of at most `bytes` bytes.
     #[must_use]
     pub fn of(bytes: usize) -> Self {
         Self {
@@ -61,15 +61,15 @@ pub enum ArriveError {
     NoRoom,
 }
 
-/// Reads a body. `grow` is asked before so many more bytes are kept; if it
-/// returns false, there is no room.
+/// Reads a body. `grow` is called with the number of bytes before they are
+/// kept, and returns false if there is no room for them.
 ///
-/// What has arrived is not moved before all of it has: a list that grows would
-/// have it twice, and touch all of it each time.
+/// The bytes stay in blocks until all have arrived: a buffer that grows would
+/// have them twice, and copy all of them each time.
 ///
 /// # Errors
 /// The body is too long or too slow, it breaks off, or there is no room.
-pub async fn arrive<B>(
+pub async fn read_body<B>(
     mut body: B,
     limits: BodyLimits,
     mut grow: impl FnMut(usize) -> bool,
@@ -77,30 +77,31 @@ pub async fn arrive<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let begun = Instant::now();
+    let start = Instant::now();
     let max = limits.bytes;
     if body.size_hint().lower() > max as u64 {
         return Err(ArriveError::TooLong { max });
     }
-    let mut arrived = Blocks::default();
+    let mut blocks = Blocks::default();
     loop {
-        let silent = Instant::now() + limits.silence;
-        let deadline = silent.min(limits.deadline(begun, arrived.len));
+        let silence_deadline = Instant::now() + limits.silence;
+        let deadline = silence_deadline.min(limits.deadline(start, blocks.len));
         let frame = timeout_at(deadline, body.frame()).await;
         let frame = match frame.map_err(|_| ArriveError::TooSlow)? {
-            None => return arrived.join().await,
+            None => return blocks.join().await,
             Some(frame) => frame.map_err(|_| ArriveError::Broken)?,
         };
+
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if arrived.len + data.len() > max {
+        if blocks.len + data.len() > max {
             return Err(ArriveError::TooLong { max });
         }
         if !grow(data.len()) {
             return Err(ArriveError::NoRoom);
         }
-        arrived.add(&data);
+        blocks.add(&data);
     }
 }
 
@@ -116,20 +117,22 @@ struct Blocks {
 }
 
 impl Blocks {
+    /// Copies data to the end of the last block, and to new blocks.
     fn add(&mut self, mut data: &[u8]) {
         self.len += data.len();
         while !data.is_empty() {
             if self.last.len() == BLOCK {
-                let next = BytesMut::with_capacity(BLOCK);
-                self.full.push(std::mem::replace(&mut self.last, next));
+                let new_block = BytesMut::with_capacity(BLOCK);
+                self.full.push(std::mem::replace(&mut self.last, new_block));
             }
-            let (now, later) = data.split_at(data.len().min(BLOCK - self.last.len()));
-            self.last.extend_from_slice(now);
-            data = later;
+            let (head, tail) = data.split_at(data.len().min(BLOCK - self.last.len()));
+            self.last.extend_from_slice(head);
+            data = tail;
         }
     }
 
-    /// All of it. Several blocks are joined on a thread for such work.
+    /// Returns all bytes. Several blocks are joined on a blocking thread, as
+    /// that may take long.
     async fn join(self) -> Result<Bytes, ArriveError> {
         if self.full.is_empty() {
             return Ok(self.last.freeze());
@@ -141,7 +144,7 @@ impl Blocks {
             }
             whole.freeze()
         });
-        // Only a runtime that shuts down cancels it.
+        // The task fails only if the runtime shuts down.
         joining.await.map_err(|_| ArriveError::Broken)
     }
 }

@@ -98,9 +98,9 @@ impl Body for AnswerBody {
     }
 }
 
-/// Hands over an answer that is whole, piece by piece. `question` holds its
-/// bytes until the asker has taken it, or takes nothing for a while.
-pub fn pace<B>(body: B, question: Question) -> AnswerBody
+/// Sends a whole answer piece by piece. `question` holds the answer's bytes
+/// until the asker has taken them, or has taken nothing for a while.
+pub fn stream_body<B>(body: B, question: Question) -> AnswerBody
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
@@ -109,9 +109,9 @@ where
     answer
 }
 
-/// Answers with the bytes that `next` returns until there are no more. It is
-/// called as the asker reads: each time some of it is work on the question. An
-/// answer of one piece is whole at once, and knows its length.
+/// Answers with the bytes that `next` returns, until it returns `None`. It is
+/// called as the asker reads, and each call is work on the question. An answer
+/// of one piece is sent with its length.
 ///
 /// # Errors
 /// Too many questions wait. The inner result is `None` if `next` panicked.
@@ -119,17 +119,19 @@ pub async fn stream(
     mut question: Question,
     mut next: impl FnMut() -> Option<Bytes> + Send + 'static,
 ) -> Result<Option<AnswerBody>, Busy> {
-    let begun = question.run(move || {
+    let first_piece = question.run(move || {
         let (bytes, is_last) = fill(&mut next);
         (next, bytes, is_last)
     });
-    let Some((next, bytes, is_last)) = begun.await? else {
+
+    let Some((next, bytes, is_last)) = first_piece.await? else {
         return Ok(None);
     };
     if is_last {
         let whole = Full::new(bytes);
         return Ok(Some(AnswerBody(Form::Whole(whole))));
     }
+
     question.hold(ON_THE_WAY)?;
     let (sender, answer) = channel(question);
     tokio::spawn(sender.send_all(bytes, next));
@@ -148,11 +150,12 @@ struct Sender {
 }
 
 impl Sender {
-    /// Hands a piece over; `None` if the asker is gone, or takes nothing.
+    /// Sends a piece. Returns `None` if the asker is gone, or takes nothing in
+    /// time.
     async fn send(&self, piece: Piece) -> Option<()> {
-        let sent = self.out.send(piece);
-        match tokio::time::timeout(self.question.stall(), sent).await {
-            Ok(sent) => sent.ok(),
+        let sending = self.out.send(piece);
+        match tokio::time::timeout(self.question.stall(), sending).await {
+            Ok(outcome) => outcome.ok(),
             Err(_) => {
                 self.question.is_unread();
                 None
@@ -168,6 +171,8 @@ impl Sender {
         Some(())
     }
 
+    /// Sends all frames of a body. Returns `None` if the asker does not take
+    /// them all.
     async fn send_body<B>(self, mut body: B) -> Option<()>
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
@@ -191,6 +196,8 @@ impl Sender {
         }
     }
 
+    /// Sends the `first` bytes, and then those that `next` returns. Returns
+    /// `None` if the asker does not take them all.
     async fn send_all(
         self,
         first: Bytes,
@@ -202,7 +209,7 @@ impl Sender {
                 let (bytes, is_last) = fill(&mut next);
                 (next, bytes, is_last)
             });
-            // Nothing comes of work that panicked; the answer is cut off.
+            // Work that panicked returns `None`, which cuts the answer off.
             let (returned, bytes, is_last) = filled.await?;
             next = returned;
             self.send_bytes(bytes).await?;
@@ -213,8 +220,7 @@ impl Sender {
     }
 }
 
-/// Puts items together until they are a piece. Returns whether there are no
-/// more.
+/// Joins items into a piece. Returns whether it is the last one.
 fn fill(next: &mut impl FnMut() -> Option<Bytes>) -> (Bytes, bool) {
     let mut piece = BytesMut::new();
     while piece.len() < PIECE {

@@ -7,8 +7,8 @@
 //!  ask ──▶ work (few at once, aside from streams) ──▶ hold (bytes of the answer)
 //!                 │ too many wait: Busy                  │ too many bytes: Busy
 //!                 ▼                                      ▼
-//!             [`stream`]: a piece at a time      [`pace`]: whole, dropped when
-//!             as the asker reads                 the asker takes nothing
+//!             [`stream`]: a piece at a time      [`stream_body`]: whole, dropped
+//!             as the asker reads                 if the asker takes nothing
 //! ```
 //!
 //! Whoever asks too much is refused, and nobody waits for an answer that
@@ -28,8 +28,8 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use self::arrive::{ArriveError, BodyLimits, arrive};
-pub use self::body::{AnswerBody, pace, stream};
+pub use self::arrive::{ArriveError, BodyLimits, read_body};
+pub use self::body::{AnswerBody, stream, stream_body};
 use self::table::Table;
 use crate::memory::Memory;
 use crate::server::{Connection, Limit};
@@ -143,7 +143,9 @@ impl Questions {
         Self::within(Arc::new(Memory::new(None)), limits, limited)
     }
 
-    /// The same, in a process that has a memory limit.
+    /// Returns questions with these limits, in a process that has a memory
+    /// limit.
+    /// `limited` is called for each question that is refused.
     #[must_use]
     pub fn within(
         memory: Arc<Memory>,
@@ -250,8 +252,8 @@ impl Question {
     /// Waits until the question may be worked on.
     ///
     /// # Errors
-    /// Too many of its address wait, or it waits too long, or there is no memory
-    /// for its answer.
+    /// Too many questions of its address wait, it waits too long, or there is
+    /// no memory for its answer.
     pub async fn work(&self) -> Result<Work, Busy> {
         let limits = &self.inner.limits;
         if !self.peer.is_light && self.inner.memory.is_near_limit() {
@@ -261,29 +263,30 @@ impl Question {
         let Some(_waiting) = waiting else {
             return Err(self.refuse(Busy::Work));
         };
-        let worked = tokio::time::timeout(limits.patience, self.next_turn()).await;
-        worked.unwrap_or_else(|_| Err(self.refuse(Busy::Work)))
+        let outcome = tokio::time::timeout(limits.patience, self.next_turn()).await;
+        outcome.unwrap_or_else(|_| Err(self.refuse(Busy::Work)))
     }
 
-    /// Waits until the question may be worked on, however long that takes: it
-    /// has begun to answer.
+    /// Waits for the question's turn, without a timeout: a question that has
+    /// begun to answer is not refused.
     async fn next_turn(&self) -> Result<Work, Busy> {
-        let of_peer = self.inner.table.turns(self.peer);
-        // First in the line of its address, so that one address has few places
-        // in the line of all. Neither is ever closed.
+        let peer_turns = self.inner.table.turns(self.peer);
+        // The line of its address comes first, so that one address takes few
+        // places in the line of all. Neither semaphore is ever closed.
         let closed = |_| Busy::Work;
-        let of_peer = of_peer.acquire_owned().await.map_err(closed)?;
-        let of_all = Arc::clone(&self.inner.at_once).acquire_owned().await;
+        let peer_permit = peer_turns.acquire_owned().await.map_err(closed)?;
+        let common_permit = Arc::clone(&self.inner.at_once).acquire_owned().await;
         Ok(Work {
-            _of_peer: of_peer,
-            _of_all: of_all.map_err(closed)?,
+            _of_peer: peer_permit,
+            _of_all: common_permit.map_err(closed)?,
         })
     }
 
     /// Runs a part of the work on a thread for such work, when it may.
     ///
     /// # Errors
-    /// Too many questions wait. The inner result is `None` if the work panicked.
+    /// Too many questions wait. The inner result is `None` if the work
+    /// panicked.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -305,7 +308,8 @@ impl Question {
     /// Counts bytes of the answer before they are made.
     ///
     /// # Errors
-    /// There would be too many.
+    /// The bytes of the answers of the address, or of all, would exceed a
+    /// limit.
     pub fn hold(&mut self, bytes: usize) -> Result<(), Busy> {
         let limits = &self.inner.limits;
         let most = (limits.peer_bytes, limits.bytes);
@@ -343,15 +347,15 @@ impl Drop for Question {
     }
 }
 
-/// Runs work on a thread for such work. `None` if it panicked.
+/// Runs work on a blocking thread. Returns `None` if the work panicked.
 async fn run_aside<T: Send + 'static>(
     permit: Work,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    let done = tokio::task::spawn_blocking(move || {
-        let done = work();
+    let result = tokio::task::spawn_blocking(move || {
+        let result = work();
         drop(permit);
-        done
+        result
     });
-    done.await.ok()
+    result.await.ok()
 }

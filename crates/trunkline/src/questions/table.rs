@@ -49,20 +49,24 @@ impl Table {
         self.lock().bytes
     }
 
-    /// Counts one more question of an address, of which so many may be worked on
-    /// at once.
+    /// Counts one more question of an address. `at_once` is how many of them
+    /// may be worked on at once.
     pub(super) fn enter(&self, peer: Peer, at_once: usize) {
         let mut shares = self.lock();
-        let new = || Share {
+        let new_share = || Share {
             questions: 0,
             waiting: 0,
             bytes: 0,
             turns: Arc::new(Semaphore::new(at_once)),
         };
-        shares.by_peer.entry(peer).or_insert_with(new).questions += 1;
+        shares
+            .by_peer
+            .entry(peer)
+            .or_insert_with(new_share)
+            .questions += 1;
     }
 
-    /// Counts one question less.
+    /// Counts one question less of an address.
     pub(super) fn leave(&self, peer: Peer) {
         let mut shares = self.lock();
         let Some(share) = shares.by_peer.get_mut(&peer) else {
@@ -74,7 +78,8 @@ impl Table {
         }
     }
 
-    /// Counts a question that waits; `None` if `most` of its address do.
+    /// Counts a question that waits. Returns `None` if `most` questions of its
+    /// address wait already.
     pub(super) fn wait(&self, peer: Peer, most: usize) -> Option<Waiting<'_>> {
         let mut shares = self.lock();
         let share = shares.by_peer.get_mut(&peer)?;
@@ -92,20 +97,22 @@ impl Table {
         turns.map_or_else(|| Arc::new(Semaphore::new(1)), Arc::clone)
     }
 
-    /// Counts bytes of an answer, if they are within the bounds of the address
-    /// and of all.
+    /// Counts bytes of an answer. Returns `false` without counting them if they
+    /// exceed
+    /// `most`, the limits of the address and of all addresses.
     pub(super) fn hold(&self, peer: Peer, bytes: usize, most: (usize, usize)) -> bool {
         let mut shares = self.lock();
-        let all = shares.bytes.saturating_add(bytes);
+        let all_bytes = shares.bytes.saturating_add(bytes);
         let Some(share) = shares.by_peer.get_mut(&peer) else {
             return false;
         };
-        let of_peer = share.bytes.saturating_add(bytes);
-        if of_peer > most.0 || all > most.1 {
+        let peer_bytes = share.bytes.saturating_add(bytes);
+        let (most_per_peer, most_in_all) = most;
+        if peer_bytes > most_per_peer || all_bytes > most_in_all {
             return false;
         }
-        share.bytes = of_peer;
-        shares.bytes = all;
+        share.bytes = peer_bytes;
+        shares.bytes = all_bytes;
         true
     }
 

@@ -110,7 +110,7 @@ async fn an_answer_that_is_not_read_is_given_up_and_says_so() {
     let mut question = questions.ask(peer(1));
     question.hold(60).unwrap();
     let large = Full::new(Bytes::from(vec![0; 1 << 20]));
-    let mut answer = pace(large, question);
+    let mut answer = stream_body(large, question);
     answer.frame().await.unwrap().unwrap();
     assert_eq!(questions.bytes(), 60);
     tokio::time::sleep(Duration::from_secs(31)).await;
@@ -125,7 +125,7 @@ async fn an_answer_that_is_not_read_is_given_up_and_says_so() {
 async fn an_answer_that_is_read_is_whole() {
     let (questions, _) = counted();
     let bytes = Bytes::from(vec![7; 1 << 20]);
-    let answer = pace(Full::new(bytes.clone()), questions.ask(None));
+    let answer = stream_body(Full::new(bytes.clone()), questions.ask(None));
     assert_eq!(answer.collect().await.unwrap().to_bytes(), bytes);
 
     let mut left = 3 << 16;
@@ -180,7 +180,7 @@ fn slow(
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_slow_or_long_is_refused() {
     let limits = BodyLimits::of(1000);
-    let read = |pieces| arrive(slow(pieces), limits, |_| true);
+    let read = |pieces| read_body(slow(pieces), limits, |_| true);
     assert_eq!(read(vec![(9, 500), (9, 500)]).await.unwrap().len(), 1000);
     assert_eq!(read(vec![(11, 1)]).await, Err(ArriveError::TooSlow));
     let drip = vec![(9, 1); 100];
@@ -192,6 +192,6 @@ async fn a_body_that_is_slow_or_long_is_refused() {
         room -= i32::try_from(bytes).unwrap();
         room >= 0
     };
-    let full = arrive(slow(vec![(1, 300), (1, 300)]), limits, grow).await;
+    let full = read_body(slow(vec![(1, 300), (1, 300)]), limits, grow).await;
     assert_eq!(full, Err(ArriveError::NoRoom));
 }

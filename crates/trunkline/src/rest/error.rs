@@ -37,7 +37,7 @@ pub enum RestError {
 }
 
 impl RestError {
-    /// The status of the answer.
+    /// Returns the status of the HTTP response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {

@@ -33,14 +33,14 @@ impl RequestNode {
     /// metadata if `with_metadata` is set. Metadata that is no JSON object
     /// counts as missing.
     pub(super) fn take_part_for_rules(&mut self, with_metadata: bool) -> Node {
-        let place = self.locality.take().unwrap_or_default();
-        let raw = self.metadata.take().filter(|_| with_metadata);
-        let map = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let locality = self.locality.take().unwrap_or_default();
+        let json = self.metadata.take().filter(|_| with_metadata);
+        let map = json.and_then(|json| serde_json::from_str(json.get()).ok());
         Node {
             locality: Some(Locality {
-                region: place.region.unwrap_or_default(),
-                zone: place.zone.unwrap_or_default(),
-                sub_zone: place.sub_zone.unwrap_or_default(),
+                region: locality.region.unwrap_or_default(),
+                zone: locality.zone.unwrap_or_default(),
+                sub_zone: locality.sub_zone.unwrap_or_default(),
             }),
             metadata: map.map(|map| to_struct(map).encode_to_vec().into()),
             ..Node::default()
@@ -57,8 +57,8 @@ fn to_struct(map: serde_json::Map<String, serde_json::Value>) -> Struct {
     }
 }
 
-/// Converts a JSON value to one of protobuf. Recurses as deep as the JSON,
-/// which its parser bounds.
+/// Converts a JSON value into one of protobuf. The recursion is as deep as the
+/// JSON, which the parser of JSON limits.
 fn to_value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     let kind = match json {

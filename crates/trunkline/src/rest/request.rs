@@ -67,12 +67,12 @@ struct Request {
     type_url: Option<String>,
 }
 
-/// Reads a poll of the type of its path. Names beyond the limits are left out
+/// Parses a poll of the type of its path. Names beyond the limits are left out
 /// and counted in [`Read::refused`].
 ///
 /// # Errors
-/// The body is no such request, it or a text in it is too large, or it is for
-/// another type.
+/// The body is no discovery request, a size limit is exceeded, or the request
+/// is for another type.
 pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read, RestError> {
     if body.len() > limits.body_bytes {
         let limit = limits.body_bytes;
@@ -80,8 +80,8 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
     }
     let request: Request = serde_json::from_slice(body)?;
 
-    let version = checked_text("version_info", request.version_info, limits)?;
-    if let Some(found) = checked_text("type_url", request.type_url, limits)?
+    let version = check_text("version_info", request.version_info, limits)?;
+    if let Some(found) = check_text("type_url", request.type_url, limits)?
         && full_name(&found) != full_name(kind)
     {
         let expected = kind;
@@ -106,9 +106,10 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
     })
 }
 
-/// Returns the value of a text field; `None` if it is empty, which in proto3 is
-/// the same as missing. An error if it is too long.
-fn checked_text(
+/// Returns the value of a text field. An empty text gives `None`, since proto3
+/// makes no difference between empty and missing. A text beyond the limit is an
+/// error.
+fn check_text(
     field: &'static str,
     text: Option<String>,
     limits: &RestLimits,
@@ -120,21 +121,21 @@ fn checked_text(
     }
 }
 
-/// Reads a node: the part that the engine knows, and the whole as rules read
-/// it. An error if the id, the cluster or the user agent is too long; client
-/// features beyond the limits are left out.
+/// Converts a node into the part that the protocol engine reads, and the whole
+/// as rules read it. An id, cluster or user agent beyond the limit is an error;
+/// client features beyond the limits are left out.
 fn read_node(
-    mut read: RequestNode,
+    mut request_node: RequestNode,
     limits: &RestLimits,
 ) -> Result<(Node, discovery::Node), RestError> {
-    let for_rules = read.take_part_for_rules(limits.metadata);
+    let rule_fields = request_node.take_part_for_rules(limits.metadata);
 
-    let text = |name, value| checked_text(name, value, limits).map(Option::unwrap_or_default);
+    let text = |name, value| check_text(name, value, limits).map(Option::unwrap_or_default);
     let core = Node {
-        id: text("node.id", read.id)?,
-        cluster: text("node.cluster", read.cluster)?,
-        user_agent: text("node.user_agent_name", read.user_agent_name)?,
-        client_features: features_within(read.client_features.unwrap_or_default(), limits),
+        id: text("node.id", request_node.id)?,
+        cluster: text("node.cluster", request_node.cluster)?,
+        user_agent: text("node.user_agent_name", request_node.user_agent_name)?,
+        client_features: features_within(request_node.client_features.unwrap_or_default(), limits),
         ..Node::default()
     };
 
@@ -143,7 +144,7 @@ fn read_node(
         cluster: core.cluster.clone(),
         user_agent_name: core.user_agent.clone(),
         client_features: core.client_features.clone(),
-        ..for_rules
+        ..rule_fields
     };
     Ok((core, node))
 }

@@ -45,8 +45,9 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     Written { body, left_out }
 }
 
-/// Writes a response as [`write()`] does, in pieces: each resource is written when
-/// its turn comes.
+/// Writes a response as [`write()`] does, in pieces. A resource is written when
+/// the iterator reaches it. Resources that JSON cannot express are left out and
+/// returned.
 pub fn pieces(
     response: &SotwResponse,
     identifier: &str,
@@ -63,7 +64,7 @@ pub fn pieces(
         }
     }
 
-    let with = Response {
+    let writer = Response {
         template: SotwResponse {
             resources: Vec::new().into(),
             // Older clients do not know this field, and refuse unknown ones.
@@ -72,25 +73,26 @@ pub fn pieces(
         },
         identifier: identifier.to_owned(),
     };
-    let rest = with.rest();
-    let (before, after) = match listed.is_empty() {
-        true => (rest, String::new()),
-        false => (LIST.to_owned(), end_of(&rest)),
+    let frame = writer.rest();
+    let (head, tail) = if listed.is_empty() {
+        (frame, String::new())
+    } else {
+        (LIST.to_owned(), end_of(&frame))
     };
     let mut comma = "";
     let items = listed.into_iter().map(move |sent| {
-        let item = with.item(sent);
+        let item = writer.write_item(sent);
         format!("{}{item}", std::mem::replace(&mut comma, ","))
     });
-    let pieces = std::iter::once(before).chain(items).chain([after]);
+    let pieces = std::iter::once(head).chain(items).chain([tail]);
     (pieces, left_out)
 }
 
 /// The beginning of a response that has resources.
 const LIST: &str = "{\"resources\":[";
 
-/// Returns the end of a response that has resources, after the last of them. The
-/// other fields are an object.
+/// Returns the end of a response that has resources, after the last of them.
+/// The other fields are an object.
 fn end_of(rest: &str) -> String {
     match rest.strip_prefix('{') {
         Some("}") | None => "]}".to_owned(),
@@ -113,10 +115,11 @@ impl Response {
         tree.map_or_else(|| "{}".to_owned(), |tree| tree.to_json())
     }
 
-    /// Writes one resource.
-    fn item(&self, sent: WireResource) -> String {
+    /// Writes one resource. A resource that JSON cannot express is written as
+    /// `null`; the caller has left those out.
+    fn write_item(&self, delivered: WireResource) -> String {
         let response = SotwResponse {
-            resources: vec![sent].into(),
+            resources: vec![delivered].into(),
             ..self.template.clone()
         };
         let tree = self.tree(&response).map(|tree| tree.value);
@@ -140,10 +143,10 @@ impl Response {
     }
 }
 
-/// Finds the part of a resource that JSON cannot express; `None` if it can
-/// express all, as of a resource without a body.
-fn find_loss(type_url: &TypeUrl, sent: &WireResource) -> Option<Loss> {
-    let body = sent.resource.body.clone()?;
+/// Returns the part of a resource that JSON cannot express. Returns `None` if
+/// JSON can express all of it, and for a resource without a body.
+fn find_loss(type_url: &TypeUrl, delivered: &WireResource) -> Option<Loss> {
+    let body = delivered.resource.body.clone()?;
     let Some(descriptor) = descriptor::message(type_url.as_str()) else {
         return Some(Loss::Type(type_url.to_string()));
     };

@@ -120,7 +120,7 @@ async fn read_body(
     let limit = limits.body_bytes;
     let mut busy = Busy::Bytes;
     let grow = |bytes| question.hold(bytes).map_err(|why| busy = why).is_ok();
-    let arrived = questions::arrive(body, BodyLimits::of(limit), grow).await;
+    let arrived = questions::read_body(body, BodyLimits::of(limit), grow).await;
     arrived.map_err(|error| match error {
         ArriveError::TooLong { .. } => Refusal::Unreadable(RestError::TooLarge { limit }),
         ArriveError::TooSlow => {

@@ -92,7 +92,9 @@ pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Respon
 /// nothing. Its question is in its extensions, if there is one.
 fn pace_answer(mut response: Response<Body>) -> Response<Body> {
     match response.extensions_mut().remove::<Asked>() {
-        Some(asked) => response.map(|body| Body::new(questions::pace(body, asked.into_question()))),
+        Some(asked) => {
+            response.map(|body| Body::new(questions::stream_body(body, asked.into_question())))
+        }
         None => response,
     }
 }

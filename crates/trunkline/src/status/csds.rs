@@ -74,22 +74,23 @@ impl ClientStatusDiscoveryService for Csds {
         let clients = Arc::clone(&self.clients);
         let questions = self.questions.clone();
         let peer = peer_of(request.extensions());
-        // The bytes of a response count until the next one is asked for.
-        let last = Arc::new(Mutex::new(None));
+        // The bytes of a response count until the client sends its next request.
+        let held_question = Arc::new(Mutex::new(None));
         let responses = request.into_inner().then(move |request| {
-            let (clients, last) = (Arc::clone(&clients), Arc::clone(&last));
+            let (clients, held_question) = (Arc::clone(&clients), Arc::clone(&held_question));
             let question = questions.ask(peer);
             async move {
-                last.lock().await.take();
+                held_question.lock().await.take();
                 let (response, question) = respond(clients, request?, question).await?;
-                last.lock().await.replace(question);
+                held_question.lock().await.replace(question);
                 Ok(response)
             }
         });
+
         let mut response: Response<Self::StreamClientStatusStream> =
             Response::new(Box::pin(responses));
-        let asked = Asked::new(self.questions.ask(peer));
-        response.extensions_mut().insert(asked);
+        let question_of_body = Asked::new(self.questions.ask(peer));
+        response.extensions_mut().insert(question_of_body);
         Ok(response)
     }
 
@@ -107,17 +108,17 @@ impl ClientStatusDiscoveryService for Csds {
     }
 }
 
-/// Builds the response to a request: the clients that its matchers accept, with
-/// their resources. Expressions are compiled for it, and it may visit every
-/// client's whole cache, so it does not run where streams are served. The
-/// question that comes back holds the bytes of the response.
+/// Returns the response to a request: the clients that its matchers accept,
+/// with their resources. Runs on a blocking thread, because it compiles regular
+/// expressions and may visit every client's whole cache. The returned question
+/// holds the bytes of the response.
 async fn respond(
     clients: Arc<dyn Clients>,
     request: ClientStatusRequest,
     question: Question,
 ) -> Result<(ClientStatusResponse, Question), Status> {
     let work = question.work().await.map_err(busy)?;
-    let built = tokio::task::spawn_blocking(move || {
+    let response = tokio::task::spawn_blocking(move || {
         let _work = work;
         let matchers = NodeMatchers::read(request.node_matchers)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
@@ -131,7 +132,7 @@ async fn respond(
         }
         Ok((builder.response, builder.question))
     });
-    built
+    response
         .await
         .unwrap_or_else(|_| Err(Status::internal("the question was dropped; ask again")))
 }
@@ -155,7 +156,8 @@ pub(super) struct ResponseBuilder {
 }
 
 impl ResponseBuilder {
-    /// A response without clients. Bodies are added only `with_contents`.
+    /// Returns a response without clients. Bodies are added only
+    /// `with_contents`.
     pub(super) fn new(with_contents: bool, max_bytes: usize, question: Question) -> Self {
         Self {
             response: ClientStatusResponse::default(),
@@ -166,22 +168,22 @@ impl ResponseBuilder {
         }
     }
 
-    /// An error if the names of a client alone are more than there is room for:
-    /// they need not be listed then.
+    /// Checks that there is room for the names of a client alone, so that a
+    /// client that is too large need not be listed.
     fn check_room(&self, client: &Client) -> Result<(), Status> {
-        let least = |state: &TypeState| {
+        let count_least_bytes = |state: &TypeState| {
             let names = state.subscriptions.max(state.desired);
             names.saturating_mul(ENTRY_BYTES + state.type_url.as_str().len())
         };
-        let least: usize = client.types.iter().map(least).sum();
-        match least <= self.bytes_left {
-            true => Ok(()),
-            false => Err(too_large()),
+        let least_bytes: usize = client.types.iter().map(count_least_bytes).sum();
+        if least_bytes > self.bytes_left {
+            return Err(too_large());
         }
+        Ok(())
     }
 
-    /// Adds a client with its resources. An error if the response becomes too
-    /// large.
+    /// Adds a client with its resources. Returns an error if the response
+    /// becomes too large.
     pub(super) fn add_client(
         &mut self,
         client: &Client,
@@ -193,7 +195,7 @@ impl ResponseBuilder {
             let bytes = ENTRY_BYTES + config.encoded_len();
             let bytes_left = self.bytes_left.checked_sub(bytes);
             self.bytes_left = bytes_left.ok_or_else(too_large)?;
-            // It is there as a message, and then as bytes.
+            // The response exists as a message, and then also as bytes.
             self.question.hold(2 * bytes).map_err(busy)?;
             configs.push(config);
         }
@@ -212,11 +214,11 @@ impl ResponseBuilder {
     fn describe_resource(&mut self, resource: ClientResource) -> GenericXdsConfig {
         let (config_status, client_status) = statuses(resource.state);
         let error_state = resource.rejected.map(describe_rejection);
-        let held = resource.resource.as_ref();
-        let version = held.map(|held| held.version.to_string());
+        let sent = resource.resource.as_ref();
+        let version = sent.map(|sent| sent.version.to_string());
         GenericXdsConfig {
             version_info: version.unwrap_or_default(),
-            xds_config: held.and_then(|held| self.redacted_body(&resource.type_url, held)),
+            xds_config: sent.and_then(|sent| self.redacted_body(&resource.type_url, sent)),
             name: resource.name.to_string(),
             type_url: resource.type_url.to_string(),
             config_status: config_status.into(),
@@ -226,17 +228,17 @@ impl ResponseBuilder {
         }
     }
 
-    /// Returns the body of a resource without its secrets; `None` if bodies are
-    /// not requested, or its type is unknown. Clients share resources, so each
-    /// is redacted once.
+    /// Returns the body of a resource without its secrets. Returns `None` if
+    /// bodies are not requested, or if the type is unknown. Clients share
+    /// resources, so each resource is redacted once.
     fn redacted_body(&mut self, type_url: &TypeUrl, resource: &Arc<Resource>) -> Option<Any> {
         if !self.with_contents {
             return None;
         }
         let address = Arc::as_ptr(resource).addr();
-        let known = self.shown.entry(address);
+        let cached = self.shown.entry(address);
         let redact = || (Arc::clone(resource), redact_body(type_url, resource));
-        let (_, any) = known.or_insert_with(redact);
+        let (_, any) = cached.or_insert_with(redact);
         any.clone()
     }
 }
@@ -247,8 +249,8 @@ fn too_large() -> Status {
     )
 }
 
-/// Takes the secrets out of the body of a resource; `None` if it has no body,
-/// or its type is unknown, so that nobody can tell what is secret.
+/// Redacts the secrets in the body of a resource. Returns `None` if there is no
+/// body, or if its type is unknown, since its secrets are not known then.
 fn redact_body(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
     let body = resource.body.clone()?;
     let message = redact::redact(type_url.as_str(), body).ok()?;
@@ -280,7 +282,7 @@ fn describe_rejection(rejected: Rejected) -> UpdateFailureState {
     }
 }
 
-/// Writes the part of a client's node that the server keeps.
+/// Returns the part of a client's node that the server keeps.
 fn write_node(client: &Client) -> Node {
     let node = &client.node;
     Node {

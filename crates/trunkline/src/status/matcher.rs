@@ -34,8 +34,9 @@ pub(super) enum MatcherError {
 pub(super) struct NodeMatchers(Vec<Option<IdMatcher>>);
 
 impl NodeMatchers {
-    /// Reads the matchers of a request. One without a `node_id` accepts every
-    /// client. Refuses too many, and matchers of metadata, which is not kept.
+    /// Parses the matchers of a request. A matcher without a `node_id` accepts
+    /// every client. Too many matchers are an error, and so are those of
+    /// metadata, which the server does not keep.
     pub(super) fn read(matchers: Vec<NodeMatcher>) -> Result<Self, MatcherError> {
         if matchers.len() > STATUS_MATCHERS {
             return Err(MatcherError::TooMany);
@@ -43,11 +44,14 @@ impl NodeMatchers {
         if matchers.iter().filter(|matcher| is_regex(matcher)).count() > STATUS_REGEXES {
             return Err(MatcherError::TooManyRegexes);
         }
-        let read = |matcher: NodeMatcher| match matcher.node_metadatas.is_empty() {
-            true => matcher.node_id.map(IdMatcher::read).transpose(),
-            false => Err(MatcherError::Metadata),
+        let read_one = |matcher: NodeMatcher| {
+            if matcher.node_metadatas.is_empty() {
+                matcher.node_id.map(IdMatcher::read).transpose()
+            } else {
+                Err(MatcherError::Metadata)
+            }
         };
-        let matchers: Result<_, _> = matchers.into_iter().map(read).collect();
+        let matchers: Result<_, _> = matchers.into_iter().map(read_one).collect();
         matchers.map(Self)
     }
 
@@ -79,27 +83,17 @@ enum Pattern {
 }
 
 impl IdMatcher {
-    /// Reads a matcher. As in Envoy, a regular expression has to match the
-    /// whole id, and decides itself about case.
+    /// Parses a matcher. As in Envoy, a regular expression has to match the
+    /// whole id, and decides about case by itself.
     fn read(matcher: StringMatcher) -> Result<Self, MatcherError> {
         let ignore_case = matcher.ignore_case;
-        let folded = |text: String| fold_case(text, ignore_case);
+        let fold = |text: String| fold_case(text, ignore_case);
         let pattern = match matcher.match_pattern.ok_or(MatcherError::NoPattern)? {
-            MatchPattern::Exact(text) => Pattern::Exact(folded(text)),
-            MatchPattern::Prefix(text) => Pattern::Prefix(folded(text)),
-            MatchPattern::Suffix(text) => Pattern::Suffix(folded(text)),
-            MatchPattern::Contains(text) => Pattern::Contains(folded(text)),
-            MatchPattern::SafeRegex(regex) => {
-                if regex.regex.len() > REGEX_LENGTH {
-                    return Err(MatcherError::LongRegex);
-                }
-                let whole = format!("^(?:{})$", regex.regex);
-                let mut builder = RegexBuilder::new(&whole);
-                builder
-                    .size_limit(REGEX_MEMORY)
-                    .dfa_size_limit(REGEX_MEMORY);
-                Pattern::Regex(builder.build()?)
-            }
+            MatchPattern::Exact(text) => Pattern::Exact(fold(text)),
+            MatchPattern::Prefix(text) => Pattern::Prefix(fold(text)),
+            MatchPattern::Suffix(text) => Pattern::Suffix(fold(text)),
+            MatchPattern::Contains(text) => Pattern::Contains(fold(text)),
+            MatchPattern::SafeRegex(regex) => Pattern::Regex(compile_regex(&regex.regex)?),
             MatchPattern::Custom(_) => return Err(MatcherError::Custom),
         };
         Ok(Self {
@@ -108,7 +102,7 @@ impl IdMatcher {
         })
     }
 
-    /// Whether a node id matches.
+    /// Checks whether a node id matches.
     fn accepts(&self, id: &str) -> bool {
         let folded = || fold_case(id.to_owned(), self.ignore_case);
         match &self.pattern {
@@ -127,10 +121,25 @@ fn is_regex(matcher: &NodeMatcher) -> bool {
     matches!(pattern, Some(Some(MatchPattern::SafeRegex(_))))
 }
 
+/// Compiles a regular expression that has to match a whole text. A long one is
+/// refused, and limits of memory bound the compiled one.
+fn compile_regex(regex: &str) -> Result<Regex, MatcherError> {
+    if regex.len() > REGEX_LENGTH {
+        return Err(MatcherError::LongRegex);
+    }
+    let anchored = format!("^(?:{regex})$");
+    let mut builder = RegexBuilder::new(&anchored);
+    builder
+        .size_limit(REGEX_MEMORY)
+        .dfa_size_limit(REGEX_MEMORY);
+    Ok(builder.build()?)
+}
+
 /// Returns a text in lower case, if case is ignored.
 fn fold_case(text: String, ignore_case: bool) -> String {
-    match ignore_case {
-        true => text.to_lowercase(),
-        false => text,
+    if ignore_case {
+        text.to_lowercase()
+    } else {
+        text
     }
 }

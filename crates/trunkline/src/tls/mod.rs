@@ -80,7 +80,7 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads the files and makes TLS of them. It blocks meanwhile.
+    /// Reads the files and builds the TLS configuration. Blocks while it reads.
     ///
     /// # Errors
     /// A file cannot be read or has other contents, or the key is not that of
@@ -125,7 +125,7 @@ impl Tls {
     {
         let handshake = self.acceptor().accept(stream);
         match tokio::time::timeout(HANDSHAKE, handshake).await {
-            Ok(done) => done,
+            Ok(outcome) => outcome,
             Err(_) => Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "the peer did not finish the TLS handshake in time",
@@ -133,12 +133,12 @@ impl Tls {
         }
     }
 
-    /// Checks the files each second, for as long as this is awaited, and calls
-    /// `on_reload` when new ones are in use, or with the reason why they are
-    /// not.
+    /// Checks the files each second, for as long as the future is awaited.
+    /// Calls
+    /// `on_reload` when new files are in use, or with the reason why they are not.
     ///
-    /// A bad pair is reported once, and only if it is still there at the next
-    /// check: files are often replaced one after the other.
+    /// A bad pair is reported only if it is still there at the next check,
+    /// because files are often replaced one after the other, and only once.
     pub async fn watch(&self, mut on_reload: impl FnMut(Result<(), TlsError>)) {
         let mut interval = tokio::time::interval(CHECK_INTERVAL);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -146,15 +146,15 @@ impl Tls {
             interval.tick().await;
             let tls = self.clone();
             // Files may be on a slow disk.
-            let checked = tokio::task::spawn_blocking(move || tls.check_files()).await;
-            if let Ok(Some(reloaded)) = checked {
+            let outcome = tokio::task::spawn_blocking(move || tls.check_files()).await;
+            if let Ok(Some(reloaded)) = outcome {
                 on_reload(reloaded);
             }
         }
     }
 
-    /// Checks the files once, and uses new ones. Returns the outcome to report;
-    /// `None` if there is nothing to report.
+    /// Checks the files once, and puts new ones into use. Returns the outcome
+    /// to report; `None` if there is nothing to report.
     fn check_files(&self) -> Option<Result<(), TlsError>> {
         let Inner {
             files,
@@ -162,9 +162,9 @@ impl Tls {
             seen,
         } = &*self.inner;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let checked = seen.check(files)?;
-        Some(checked.map(|new| {
-            if let Some(config) = new {
+        let outcome = seen.check(files)?;
+        Some(outcome.map(|new_config| {
+            if let Some(config) = new_config {
                 *current.write().unwrap_or_else(PoisonError::into_inner) = config;
             }
         }))

@@ -52,8 +52,8 @@ impl PeerCertificate {
     }
 }
 
-/// Reads the name of a certificate's owner: a URI, or else a DNS name, or else
-/// the common name. `None` if there is none.
+/// Returns the name of a certificate's owner: a URI, or else a DNS name, or
+/// else the common name. `None` means a certificate without any.
 fn read_identity(der: &CertificateDer<'_>) -> Option<Identity> {
     let certificate = EndEntityCert::try_from(der).ok()?;
     if let Some(name) = certificate.valid_uri_names().next() {
@@ -75,7 +75,7 @@ const STRINGS: [u8; 3] = [0x0c, 0x13, 0x16];
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
 /// Finds the last common name in a subject, which is the most specific one.
-/// `None` if there is none, or it is empty.
+/// Returns `None` if there is none, or if it is empty.
 fn find_common_name(mut subject: &[u8]) -> Option<String> {
     let mut name = None;
     while let Some((SET, mut set)) = take_der(&mut subject) {
@@ -90,26 +90,27 @@ fn find_common_name(mut subject: &[u8]) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Takes the first value off some DER, and returns its tag and contents; `None`
-/// if it is incomplete or longer than 64 KiB.
+/// Takes the first value off some DER, and returns its tag and contents.
+/// Returns
+/// `None` if the value is incomplete or longer than 64 KiB.
 fn take_der<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
-    let [tag, length, rest @ ..] = *input else {
+    let [tag, length, remaining @ ..] = *input else {
         return None;
     };
-    let (length, rest) = match *length {
-        short @ ..=0x7f => (usize::from(short), rest),
+    let (length, remaining) = match *length {
+        short @ ..=0x7f => (usize::from(short), remaining),
         // The length is in the next byte, or in the next two.
-        0x81 => (usize::from(*rest.first()?), rest.get(1..)?),
+        0x81 => (usize::from(*remaining.first()?), remaining.get(1..)?),
         0x82 => {
-            let [high, low, rest @ ..] = rest else {
+            let [high, low, remaining @ ..] = remaining else {
                 return None;
             };
-            (usize::from(u16::from_be_bytes([*high, *low])), rest)
+            (usize::from(u16::from_be_bytes([*high, *low])), remaining)
         }
         _ => return None,
     };
-    let (value, after) = rest.split_at_checked(length)?;
-    *input = after;
+    let (value, tail) = remaining.split_at_checked(length)?;
+    *input = tail;
     Some((*tag, value))
 }
 

@@ -13,30 +13,32 @@ use super::Tls;
 pub(super) type OnPlaintext = Arc<dyn Fn(SocketAddr, SocketAddr) + Send + Sync>;
 
 impl Tls {
-    /// Calls `told` for each client that speaks plain text, with its address and
-    /// that of the port. Its connection is closed in any case.
+    /// Sets the function that is called for each client which speaks plain
+    /// text, with the client's address and that of the port. Such a connection
+    /// is closed.
     #[must_use]
     pub fn on_plaintext(
         self,
-        told: impl Fn(SocketAddr, SocketAddr) + Send + Sync + 'static,
+        callback: impl Fn(SocketAddr, SocketAddr) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            on_plaintext: Some(Arc::new(told)),
+            on_plaintext: Some(Arc::new(callback)),
             ..self
         }
     }
 
-    /// Tells of a client whose handshake failed, if it spoke plain text.
-    pub(crate) fn note_failed(
+    /// Reports a client whose handshake failed because it spoke plain text.
+    /// Other errors are not reported.
+    pub(crate) fn report_failed_handshake(
         &self,
         error: &io::Error,
         peer: Option<SocketAddr>,
         local: Option<SocketAddr>,
     ) {
-        if let (Some(told), Some(peer), Some(local)) = (&self.on_plaintext, peer, local)
+        if let (Some(callback), Some(peer), Some(local)) = (&self.on_plaintext, peer, local)
             && is_plaintext(error)
         {
-            told(peer, local);
+            callback(peer, local);
         }
     }
 }

@@ -35,9 +35,9 @@ impl Seen {
         Self { stamps, used, bad }
     }
 
-    /// Checks the files once, and builds a configuration of new ones; `None` if
-    /// there is nothing to report. The files are read only if their stamps
-    /// changed, or a failure is to be confirmed.
+    /// Checks the files once, and builds a configuration of new ones. Returns
+    /// `None` if there is nothing to report. The files are read only if their
+    /// stamps changed, or if a failure has to be confirmed.
     pub(super) fn check(&mut self, files: &TlsFiles) -> Option<CheckResult> {
         let stamps = files.stamps();
         let must_confirm = self.bad.as_ref().is_some_and(|bad| !bad.is_reported);
@@ -68,16 +68,16 @@ impl Seen {
         }
     }
 
-    /// Notes a failure. It is reported once, at the second check that finds the
-    /// same: two files are replaced one after the other, and in between they do
-    /// not fit.
+    /// Records a failure. It is returned at the second check that finds the
+    /// same one, and only then: two files are replaced one after the other, and
+    /// in between they do not match.
     fn note_failure(&mut self, fingerprint: Fingerprint, error: TlsError) -> Option<CheckResult> {
-        let known = self.bad.take();
-        let known = known.filter(|bad| bad.fingerprint == fingerprint);
-        let must_report = known.as_ref().is_some_and(|bad| !bad.is_reported);
+        let same_failure = self.bad.take();
+        let same_failure = same_failure.filter(|bad| bad.fingerprint == fingerprint);
+        let must_report = same_failure.as_ref().is_some_and(|bad| !bad.is_reported);
         self.bad = Some(Bad {
             fingerprint,
-            is_reported: known.is_some(),
+            is_reported: same_failure.is_some(),
         });
         must_report.then_some(Err(error))
     }

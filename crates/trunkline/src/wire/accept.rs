@@ -98,7 +98,7 @@ pub enum AcceptError {
 }
 
 impl AcceptError {
-    /// Splits the error into the part of the resource that is wrong and the
+    /// Splits the error into the path of the part that is wrong, and the
     /// reason. The path is empty if the resource is wrong as a whole.
     #[must_use]
     pub fn place(self) -> (Path, Self) {

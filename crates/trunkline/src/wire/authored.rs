@@ -43,8 +43,8 @@ pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
 
 impl Intake {
     /// Makes a resource of its body and wrapper, for these clients: the whole
-    /// resource, or one of its variants. `facts` are those of the body. A
-    /// virtual host gets the name in its wrapper into its body.
+    /// resource, or one of its variants. `facts` are those of the body. The
+    /// name in the wrapper replaces that in the body of a virtual host.
     pub(super) fn make_resource(
         &mut self,
         type_url: &str,
@@ -53,12 +53,12 @@ impl Intake {
         wrapper: &discovery::Resource,
         clients: Option<Constraints>,
     ) -> Result<Resource, AcceptError> {
-        let inside = facts.name.as_deref();
-        let name = agreed_name(type_url, inside, wrapper)?;
+        let body_name = facts.name.as_deref();
+        let name = agreed_name(type_url, body_name, wrapper)?;
         let mut body = body;
         if host_name::is_host(type_url) {
             host_name::check_name(&name)?;
-            if inside != Some(name.as_str()) {
+            if body_name != Some(name.as_str()) {
                 body = hosts::rename(&body, &name)?;
             }
         }
@@ -87,33 +87,33 @@ pub(super) static BARE: discovery::Resource = discovery::Resource {
     metadata: None,
 };
 
-/// Returns the name of a resource, and refuses one that has two. The names in
-/// the wrapper, plain and with constraints, come first; `inside` is the one in
-/// the body, which may differ only if clients do not subscribe by it.
+/// Returns the name of a resource. The names in the wrapper, plain and with
+/// constraints, come before the one in the body, `body_name`. Two different
+/// names are an error, unless clients do not subscribe by the name in the body.
 pub(super) fn agreed_name(
     type_url: &str,
-    inside: Option<&str>,
+    body_name: Option<&str>,
     wrapper: &discovery::Resource,
 ) -> Result<Name, AcceptError> {
-    let of_variant = wrapper.resource_name.as_ref().map(|name| &name.name);
-    let in_wrapper = [Some(&wrapper.name), of_variant].into_iter().flatten();
-    let in_wrapper = in_wrapper.filter(|name| !name.is_empty());
-    let mut outside = in_wrapper.map(|name| Name::new(name));
-    let inside = inside.map(Name::new);
+    let variant_name = wrapper.resource_name.as_ref().map(|name| &name.name);
+    let wrapper_names = [Some(&wrapper.name), variant_name].into_iter().flatten();
+    let wrapper_names = wrapper_names.filter(|name| !name.is_empty());
+    let mut wrapper_names = wrapper_names.map(|name| Name::new(name));
+    let body_name = body_name.map(Name::new);
 
-    let name = match (outside.next(), &inside) {
+    let name = match (wrapper_names.next(), &body_name) {
         (Some(first), _) => first,
-        (None, Some(inside)) => return Ok(inside.clone()),
+        (None, Some(body_name)) => return Ok(body_name.clone()),
         (None, None) => return Err(no_name(type_url)),
     };
 
     let must_agree = facts::names_itself(type_url);
-    if must_agree && inside.is_none() {
+    if must_agree && body_name.is_none() {
         return Err(no_name(type_url));
     }
 
-    let mut others = outside.chain(inside.filter(|_| must_agree));
-    match others.find(|other| *other != name) {
+    let mut other_names = wrapper_names.chain(body_name.filter(|_| must_agree));
+    match other_names.find(|other| *other != name) {
         None => Ok(name),
         Some(inside) => Err(AcceptError::TwoNames {
             outside: name,

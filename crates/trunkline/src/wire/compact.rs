@@ -61,8 +61,9 @@ pub(super) struct Variant {
 }
 
 /// Makes the variants of a message for the clients of the resource.
-/// `conditions` are all those in the message, the one on the resource itself
-/// first: it narrows the clients, and the parts are for those that are left.
+/// `conditions` are all those in the message. A condition on the resource as a
+/// whole comes first and narrows the clients; the variants are for the clients
+/// that it leaves.
 pub(super) fn make_variants(
     message: &DynamicMessage,
     conditions: &[Condition],
@@ -75,9 +76,10 @@ pub(super) fn make_variants(
         let narrowed = Constraints::all([&clients, &constraints]);
         let narrowed = narrowed.map_err(|error| at_condition(condition, error.into()))?;
         parts.note_doubt(condition, &clients, &narrowed);
-        match condition.whole {
-            true => clients = narrowed,
-            false => parts.add_condition(condition, constraints),
+        if condition.whole {
+            clients = narrowed;
+        } else {
+            parts.add_condition(condition, constraints);
         }
     }
 
@@ -123,8 +125,8 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Adds the condition of a part. One that is known in another spelling is
-    /// not added again, but found by this text too.
+    /// Adds the condition of a part. A condition that has been added in another
+    /// spelling is not added again: both texts get its index.
     fn add_condition(&mut self, condition: &'a Condition, constraints: Constraints) {
         let next = self.conditions.len();
         let index = *self.known.entry(constraints.clone()).or_insert(next);
@@ -135,9 +137,10 @@ impl<'a> Parts<'a> {
         self.by_text.insert(&condition.text, index);
     }
 
-    /// Notes a doubt about a condition that holds for none or for all of the
-    /// clients. `narrowed` are those for which it holds. A part of a resource
-    /// that is for nobody is not doubted as well.
+    /// Adds a doubt about a condition that holds for none or for all of the
+    /// clients.
+    /// `narrowed` are the clients for which it holds. Without any clients, the doubt
+    /// is about an outer condition, and there is none about this one.
     fn note_doubt(&mut self, condition: &Condition, clients: &Constraints, narrowed: &Constraints) {
         if clients.is_never() {
             return;
@@ -153,8 +156,8 @@ impl<'a> Parts<'a> {
         self.doubts.push((condition.path.clone(), doubt));
     }
 
-    /// The condition with which there were too many cases; `None` if the error
-    /// is another one.
+    /// Returns the condition with which there were too many cases. `None` means
+    /// another error.
     fn one_too_many(&self, error: &CasesError) -> Option<&'a Condition> {
         match error {
             CasesError::TooMany { conditions, .. } => {
@@ -165,9 +168,9 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Makes one variant of all cases in which the same parts are left. Refuses a
-/// variant that breaks a rule of Envoy, and variants beyond [`MOST_BYTES`] in
-/// all.
+/// Makes one variant of all cases in which the same parts remain. A variant
+/// that breaks a rule of Envoy is an error, and so are variants of more than
+/// [`MOST_BYTES`] in all.
 fn merge_cases(
     message: &DynamicMessage,
     parts: &Parts<'_>,
@@ -184,9 +187,10 @@ fn merge_cases(
             index.is_none_or(|&index| case.holds[index])
         };
         let message = conditions::keep(message, &holds)?;
+
         let body = Bytes::from(canonical::encode(&message)?);
-        if let Some(&same) = index_by_body.get(&body) {
-            merged[same].cases.push(case.constraints);
+        if let Some(&index) = index_by_body.get(&body) {
+            merged[index].cases.push(case.constraints);
             continue;
         }
 
@@ -214,10 +218,10 @@ struct Merged {
 }
 
 impl Merged {
-    /// Makes a variant for the clients of any of the cases.
+    /// Returns the variant for the clients of any of the cases.
     fn into_variant(self) -> Result<Variant, AcceptError> {
         let clients = match &self.cases[..] {
-            [only] => only.clone(),
+            [single] => single.clone(),
             several => Constraints::any(several)?,
         };
         Ok(Variant {
@@ -228,9 +232,9 @@ impl Merged {
     }
 }
 
-/// Rejects a variant that breaks a validation rule of Envoy: the parts that its
-/// conditions leave out may be required. The first broken rule is reported; the
-/// others usually follow from the same missing part.
+/// Checks a variant against the validation rules of Envoy, because the parts
+/// that its conditions leave out may be required. The error has the first
+/// broken rule; other ones usually follow from the same missing part.
 fn check_valid(message: &DynamicMessage, clients: &Constraints) -> Result<(), AcceptError> {
     match validate::validate(message).into_iter().next() {
         None => Ok(()),

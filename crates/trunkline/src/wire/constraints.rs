@@ -42,7 +42,7 @@ fn parse_words(words: &str) -> Result<DynamicParameterConstraints, String> {
     Ok(write_constraints(constraints.expr()))
 }
 
-/// Writes an expression as a message.
+/// Converts an expression into a message.
 #[must_use]
 pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
     let list = |exprs: &[Expr]| ConstraintList {
@@ -76,8 +76,8 @@ pub(super) fn write_resource_name(name: &Name, constraints: Option<&Constraints>
     }
 }
 
-/// Reads the constraints in the name of a variant; `None` if there are none, or
-/// if they match all clients, which is the same.
+/// Parses the constraints in the name of a variant. Returns `None` if there are
+/// none, or if they match all clients, which means the same.
 pub(super) fn read_variant_constraints(
     name: Option<&ResourceName>,
 ) -> Result<Option<Constraints>, ConstraintReadError> {
@@ -89,10 +89,10 @@ pub(super) fn read_variant_constraints(
     Ok(Some(constraints).filter(|constraints| !constraints.is_always()))
 }
 
-/// Reads a message as an expression; an empty message constrains nothing.
+/// Parses a message as an expression. An empty message constrains nothing.
 ///
 /// # Errors
-/// If it is incomplete, or too large to decide.
+/// If the message is incomplete, or too large to decide.
 pub fn read_constraints(
     message: &DynamicParameterConstraints,
 ) -> Result<Expr, ConstraintReadError> {
@@ -108,8 +108,8 @@ pub fn read_constraints(
     })
 }
 
-/// Reads the constraint on one parameter: its value, or that it exists. One
-/// that has neither is refused.
+/// Parses the constraint on one parameter: its value, or that it exists. A
+/// constraint without a test is an error.
 fn read_single(single: &SingleConstraint) -> Result<Expr, ConstraintReadError> {
     let key = single.key.as_str();
     match &single.test {

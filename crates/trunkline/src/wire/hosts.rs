@@ -30,8 +30,8 @@ pub(super) fn rename(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
     Ok(renamed.into())
 }
 
-/// Returns a function that makes the error for bytes which are not of this
-/// type.
+/// Returns a function that converts a decoding error of bytes that are not of
+/// this type.
 pub(super) fn malformed(type_url: &'static str) -> impl Fn(prost::DecodeError) -> AcceptError {
     move |source| {
         AcceptError::Facts(FactsError::Malformed {

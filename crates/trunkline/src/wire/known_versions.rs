@@ -75,37 +75,39 @@ impl Default for KnownVersions {
 
 impl KnownVersions {
     /// Splits the initial versions off an encoded delta request, and makes
-    /// their fingerprint without reading them. `None` if the request is short,
-    /// has none, or is no message.
+    /// their fingerprint without decoding them. Returns `None` if the request
+    /// is short, has no initial versions, or is no message.
     pub(crate) fn split_off(&self, request: &[u8]) -> Option<Unread> {
         if request.len() < MIN_BYTES {
             return None;
         }
         let mut fingerprint = Fingerprint::default();
-        let rest = split_initial_versions(request, |entry| {
+        let request_without_versions = split_initial_versions(request, |entry| {
             let hash = XxHash3_128::oneshot_with_seed(self.seed, entry);
             fingerprint.sum = fingerprint.sum.wrapping_add(hash);
             fingerprint.count += 1;
         })?;
-        (fingerprint.count > 0).then_some(Unread { rest, fingerprint })
+        (fingerprint.count > 0).then_some(Unread {
+            rest: request_without_versions,
+            fingerprint,
+        })
     }
 
-    /// Returns the list that was read from entries of this fingerprint, and
-    /// makes it the most recently used one; `None` if none is remembered.
+    /// Returns the remembered list of this fingerprint, and marks it as the
+    /// most recently used one.
     pub(crate) fn find(&self, fingerprint: Fingerprint) -> Option<InitialVersions> {
         let mut lists = self.lock();
-        let mut known = lists.known.iter();
-        let index = known.position(|(known, _)| *known == fingerprint)?;
+        let mut entries = lists.known.iter();
+        let index = entries.position(|(known, _)| *known == fingerprint)?;
         lists.is_used = true;
         lists.known[index..].rotate_left(1);
         lists.known.last().map(|(_, versions)| versions.clone())
     }
 
-    /// Remembers the list that was read from entries of this fingerprint, in
-    /// place of the least recently used ones. One of more than [`MAX_NAMES`] is
-    /// not remembered, and neither is one that has a name twice: which version
-    /// counts depends on the order of the entries, which the fingerprint does
-    /// not tell.
+    /// Remembers a list by its fingerprint, in place of the least recently used
+    /// ones. A list of more than [`MAX_NAMES`] is not remembered. Neither is
+    /// one that has a name twice: which version counts depends on the order of
+    /// the entries, which the fingerprint leaves out.
     pub(crate) fn remember(&self, fingerprint: Fingerprint, versions: &InitialVersions) {
         let has_name_twice = versions.len() != fingerprint.count;
         if has_name_twice || fingerprint.count > MAX_NAMES {

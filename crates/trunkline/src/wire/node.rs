@@ -20,8 +20,8 @@ impl NodeMemory {
         self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
     }
 
-    /// Reads a node, unless it is the one that was read last, and remembers it.
-    /// Returns `None` for that one, and for a request without a node. A
+    /// Parses a node and remembers it. Returns `None` without parsing if the
+    /// node is the one that was parsed last, or if the request has none. A
     /// malformed node is not remembered.
     pub(super) fn read_if_new(
         &mut self,
@@ -38,8 +38,8 @@ impl NodeMemory {
     }
 }
 
-/// Copies the fields of a node that the engine knows. Its parameters are for
-/// rules to derive.
+/// Returns the fields of a node that the protocol engine reads. Its parameters
+/// are empty: the rules of the server derive them.
 pub(super) fn core_node(node: &Node) -> message::Node {
     message::Node {
         id: node.id.clone(),

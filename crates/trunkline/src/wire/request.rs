@@ -96,7 +96,7 @@ impl Reader {
         }
     }
 
-    /// Reads a state-of-the-world request. One that only acknowledges a
+    /// Parses a state-of-the-world request. A request that only acknowledges a
     /// response of a known type is not decoded.
     pub(crate) fn read_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
         if let Some(ack) = Answer::sotw(&raw)
@@ -112,9 +112,9 @@ impl Reader {
         self.decode_sotw(raw)
     }
 
-    /// Reads a delta request. One that only acknowledges a response of a known
-    /// type is not decoded, and long initial versions that are known are not
-    /// either.
+    /// Parses a delta request. A request that only acknowledges a response of a
+    /// known type is not decoded, and neither are long initial versions that
+    /// another stream has sent before.
     pub(crate) fn read_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
         if let Some(ack) = Answer::delta(&raw)
             && let Some(type_url) = self.known_type(&ack, raw.len())
@@ -126,7 +126,7 @@ impl Reader {
             }));
         }
 
-        // One that is too long is left to the decoder, which refuses it.
+        // The decoder refuses a request beyond the limit.
         let is_within_limit = raw.len() <= self.limits.message_bytes;
         if is_within_limit && let Some(unread) = self.known_versions.split_off(&raw) {
             return self.read_delta_with_versions(raw, unread);
@@ -134,21 +134,21 @@ impl Reader {
         self.decode_delta(raw)
     }
 
-    /// Reads a delta request with a long list of initial versions: the list is
-    /// decoded only if no other stream has sent the same (S46).
+    /// Parses a delta request with a long list of initial versions. The list is
+    /// decoded only if no other stream has sent the same one (S46).
     fn read_delta_with_versions(
         &mut self,
         raw: Bytes,
         unread: Unread,
     ) -> Result<Read<DeltaRequest>, DecodeError> {
-        if let Some(known) = self.known_versions.find(unread.fingerprint) {
+        if let Some(known_list) = self.known_versions.find(unread.fingerprint) {
             let mut read = self.decode_delta(unread.rest.into())?;
-            read.request.initial_versions = known;
+            read.request.initial_versions = known_list;
             return Ok(read);
         }
 
         let read = self.decode_delta(raw)?;
-        // A list of which a name was refused is not that of the fingerprint.
+        // A list without its refused names is not the one of the fingerprint.
         if read.refused.is_empty() {
             let versions = &read.request.initial_versions;
             self.known_versions.remember(unread.fingerprint, versions);
@@ -156,10 +156,10 @@ impl Reader {
         Ok(read)
     }
 
-    /// The type of an acknowledgement that can be taken without decoding:
-    /// within the limits, of a type that was requested before, and by the node
-    /// that was read last. `None` if it has to be decoded. `len` is the length
-    /// of the whole request.
+    /// Returns the type of an acknowledgement that needs no decoding: within
+    /// the limits, of a type that was requested before, and by the node that
+    /// was read last. `len` is the length of the whole request. `None` means
+    /// that the request has to be decoded.
     fn known_type(&self, ack: &Answer<'_>, len: usize) -> Option<&TypeUrl> {
         let longest = ack.nonce.len().max(ack.version.len());
         let is_within_limits =
@@ -172,17 +172,17 @@ impl Reader {
             return None;
         }
 
-        let mut known = self.known_types.iter();
-        known.find(|known| known.as_str() == ack.type_url)
+        let mut known_types = self.known_types.iter();
+        known_types.find(|type_url| type_url.as_str() == ack.type_url)
     }
 
-    /// Returns a type in the copy that was read first, so that requests of one
-    /// type share it; `None` if the request has none.
+    /// Returns the copy of a type that was read first, so that requests of one
+    /// type share it. Returns `None` if the request has no type.
     fn intern_type(&mut self, text: &str) -> Option<TypeUrl> {
         let text = non_empty(text)?;
-        let mut known = self.known_types.iter();
-        if let Some(known) = known.find(|known| known.as_str() == text) {
-            return Some(known.clone());
+        let mut known_types = self.known_types.iter();
+        if let Some(type_url) = known_types.find(|type_url| type_url.as_str() == text) {
+            return Some(type_url.clone());
         }
         let type_url = TypeUrl::new(text);
         if self.known_types.len() < MAX_TYPES {
@@ -191,8 +191,8 @@ impl Reader {
         Some(type_url)
     }
 
-    /// Decodes a whole state-of-the-world request, whose names beyond a limit
-    /// are taken out, and remembers its node and its type.
+    /// Decodes a whole state-of-the-world request, and remembers its node and
+    /// its type. Names beyond a limit are refused and left out.
     fn decode_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
         let checked = DiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
@@ -219,8 +219,8 @@ impl Reader {
         })
     }
 
-    /// Decodes a whole delta request, whose names beyond a limit are taken out,
-    /// and remembers its node and its type.
+    /// Decodes a whole delta request, and remembers its node and its type.
+    /// Names beyond a limit are refused and left out.
     fn decode_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
         let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;

@@ -12,7 +12,7 @@ use super::constraints::write_resource_name;
 /// A name, and the error that a client is sent for it.
 type NamedError = (Name, Arc<resource::ResourceError>);
 
-/// Writes the errors of a response.
+/// Converts the errors of a response into messages.
 #[cfg(feature = "server")]
 pub(super) fn write_errors(errors: &[NamedError]) -> Vec<ResourceError> {
     let write = |(name, error): &NamedError| ResourceError {
@@ -26,7 +26,8 @@ pub(super) fn write_errors(errors: &[NamedError]) -> Vec<ResourceError> {
     errors.iter().map(write).collect()
 }
 
-/// Reads the errors of a response. One without a name is ignored.
+/// Converts the messages of a response into errors. An error without a name is
+/// ignored.
 pub(super) fn read_errors(messages: Vec<ResourceError>) -> Vec<NamedError> {
     let read = |message: ResourceError| {
         let name = Name::new(&message.resource_name?.name);

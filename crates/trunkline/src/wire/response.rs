@@ -17,9 +17,9 @@ use super::constraints::write_resource_name;
 use super::resource_errors::write_errors;
 use super::ttl::write_ttl;
 
-/// Writes a delta response as frames. Its version is the revision of the
-/// contents, for people to read; clients ignore it (S68). The resources of a
-/// list that streams share are encoded once for all of them.
+/// Encodes a delta response as frames. Its version is the revision of the
+/// contents, for people to read; clients ignore it (S68). Resources of a list
+/// that streams share are encoded once for all of them.
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
     let mut digits = itoa::Buffer::new();
     let head = Head {
@@ -28,21 +28,22 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
         version: digits.format(revision),
         identifier,
     };
-    let rest = delta_rest(response);
-    let rest = rest.as_ref();
+    let tail = delta_rest(response);
+    let tail = tail.as_ref();
 
     let url = &response.type_url;
     let field = |delivered: &WireResource| Field::delta(&wrap(url, delivered));
     match &response.resources {
         ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
-            encode_delta(head, rest, fields.iter().flat_map(Field::pieces))
+            encode_delta(head, tail, fields.iter().flat_map(Field::pieces))
         }
-        ResourceList::Shared(list) => encode_delta(head, rest, shared_segments(list, field)),
+        ResourceList::Shared(list) => encode_delta(head, tail, shared_segments(list, field)),
     }
 }
 
-/// Writes the removals and errors of a delta response; `None` if it has none.
+/// Returns the removals and errors of a delta response; `None` if it has
+/// neither.
 fn delta_rest(response: &DeltaResponse) -> Option<DeltaDiscoveryResponse> {
     let has_any = !response.removed.is_empty()
         || !response.removed_variants.is_empty()
@@ -58,7 +59,7 @@ fn delta_rest(response: &DeltaResponse) -> Option<DeltaDiscoveryResponse> {
     })
 }
 
-/// Writes a state-of-the-world response as frames. The resources of a list that
+/// Encodes a state-of-the-world response as frames. Resources of a list that
 /// streams share are encoded once for all of them.
 pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
     let head = Head {
@@ -68,20 +69,20 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         identifier,
     };
     let has_errors = !response.errors.is_empty();
-    let rest = has_errors.then(|| DiscoveryResponse {
+    let tail = has_errors.then(|| DiscoveryResponse {
         resource_errors: write_errors(&response.errors),
         ..DiscoveryResponse::default()
     });
-    let rest = rest.as_ref();
+    let tail = tail.as_ref();
 
     let url = &response.type_url;
     let field = |delivered: &WireResource| sotw_field(url, delivered);
     match &response.resources {
         ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
-            encode_sotw(head, rest, fields.iter().flat_map(Field::pieces))
+            encode_sotw(head, tail, fields.iter().flat_map(Field::pieces))
         }
-        ResourceList::Shared(list) => encode_sotw(head, rest, shared_segments(list, field)),
+        ResourceList::Shared(list) => encode_sotw(head, tail, shared_segments(list, field)),
     }
 }
 
@@ -98,8 +99,8 @@ fn shared_segments(list: &SharedList, field: impl Fn(&WireResource) -> Field) ->
 /// for a transport to handle; small ones are soon sent and freed.
 const SEGMENT_BYTES: usize = 64 << 10;
 
-/// Joins fields, in their order, into segments that end when they reach
-/// [`SEGMENT_BYTES`].
+/// Joins fields, in their order, into segments. A segment ends with the field
+/// that brings it to [`SEGMENT_BYTES`].
 fn join_into_segments(fields: &[Field]) -> Vec<Bytes> {
     let mut segments = Vec::new();
     let (mut start, mut bytes) = (0, 0);
@@ -124,19 +125,20 @@ fn sotw_field(url: &TypeUrl, delivered: &WireResource) -> Field {
     }
 }
 
-/// Puts a resource in its wrapper, with its name, version, aliases, TTL and
-/// constraints (S58, S62). A heartbeat has no body: the client only keeps the
-/// resource for longer (S59).
+/// Wraps a resource with its name, version, aliases, TTL and constraints (S58,
+/// S62). A heartbeat has no body: it only renews the TTL of the resource (S59).
 fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
     let resource = &delivered.resource;
     let body = match delivered.form {
         Form::Full | Form::Wrapped => any_body(url, resource),
         Form::Heartbeat => None,
     };
+
     let constraints = resource.constraints.as_ref();
     let aliases = resource.other_names();
     let rare = resource.facts().rare.as_deref();
     let uncached = rare.filter(|rare| rare.do_not_cache);
+
     Resource {
         version: resource.version.to_string(),
         resource: body,
@@ -144,7 +146,8 @@ fn wrap(url: &TypeUrl, delivered: &WireResource) -> Resource {
         aliases: aliases.map(|name| name.to_string()).collect(),
         ttl: resource.ttl.map(write_ttl),
         cache_control: uncached.map(|_| CacheControl { do_not_cache: true }),
-        resource_name: constraints.map(|c| write_resource_name(&resource.name, Some(c))),
+        resource_name: constraints
+            .map(|variant| write_resource_name(&resource.name, Some(variant))),
         metadata: rare.and_then(|rare| rare.metadata.clone()),
     }
 }

@@ -24,28 +24,28 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns a type in the spelling that clients use, in the copy that was
-    /// made first. A type that is not known is left as it is written.
-    pub(super) fn canonical_url(&mut self, written: &str) -> TypeUrl {
-        if let Some(known) = self.urls.get(written) {
-            return known.clone();
+    /// Returns a type in the spelling that clients use, as a shared copy. An
+    /// unknown type keeps the spelling that it has.
+    pub(super) fn canonical_url(&mut self, spelling: &str) -> TypeUrl {
+        if let Some(canonical) = self.urls.get(spelling) {
+            return canonical.clone();
         }
-        let url = match descriptor::message(written) {
-            Some(known) => TypeUrl::new(format!("type.googleapis.com/{}", known.full_name())),
-            None => TypeUrl::new(written),
+        let url = match descriptor::message(spelling) {
+            Some(message) => TypeUrl::new(format!("type.googleapis.com/{}", message.full_name())),
+            None => TypeUrl::new(spelling),
         };
 
         if self.urls.len() >= MAX_URLS {
             self.urls.clear();
         }
-        self.urls.insert(written.to_owned(), url.clone());
+        self.urls.insert(spelling.to_owned(), url.clone());
         url
     }
 
-    /// Returns a name in the copy that was made first.
+    /// Returns the shared copy of a name.
     fn intern_name(&mut self, text: &str) -> Name {
-        if let Some(known) = self.names.get(text) {
-            return known.clone();
+        if let Some(shared_name) = self.names.get(text) {
+            return shared_name.clone();
         }
         let name = Name::new(text);
         if self.names.len() >= MAX_NAMES {
@@ -55,35 +55,39 @@ impl Shared {
         name
     }
 
-    /// Converts the facts of a body to the engine's, and adds those of its
-    /// wrapper. References are sorted, each once. `None` if there are no facts,
-    /// as of most endpoints.
+    /// Converts the facts of a body into the engine's, and adds those of its
+    /// wrapper. References are sorted and unique. Returns `None` if there are
+    /// no facts, as of most endpoints.
     pub(super) fn convert_facts(
         &mut self,
-        found: facts::Facts,
+        body_facts: facts::Facts,
         wrapper: Option<RareFacts>,
     ) -> Option<Box<Facts>> {
         let reference = |(type_url, name): (&str, String)| Reference {
             type_url: self.canonical_url(type_url),
             name: self.intern_name(&name),
         };
-        let references = found.references.into_iter().map(reference);
+        let references = body_facts.references.into_iter().map(reference);
         let mut references: Vec<Reference> = references.collect();
-        // Spellings of one name are equal only now, and may stand apart.
+        // Two spellings of one name become equal only by the conversion.
         references.sort();
         references.dedup();
 
         let mut rare = wrapper.unwrap_or_default();
-        rare.base_sets = found.base_sets.into_iter().map(Box::from).collect();
-        rare.inline_vhds_routes = found.leaves.iter().map(|name| Name::new(name)).collect();
-        rare.vhds_version = found.vhds.map(|vhds| Version::of_body(&vhds));
-        rare.ignores_port = found.ignores_port;
-        rare.holds_keys = found.holds_keys;
-        rare.holds_secrets = found.holds_secrets || has_secret_metadata(&rare);
+        rare.base_sets = body_facts.base_sets.into_iter().map(Box::from).collect();
+        rare.inline_vhds_routes = body_facts
+            .leaves
+            .iter()
+            .map(|name| Name::new(name))
+            .collect();
+        rare.vhds_version = body_facts.vhds.map(|vhds| Version::of_body(&vhds));
+        rare.ignores_port = body_facts.ignores_port;
+        rare.holds_keys = body_facts.holds_keys;
+        rare.holds_secrets = body_facts.holds_secrets || has_secret_metadata(&rare);
 
         let facts = Facts {
             references: references.into(),
-            domains: Domains::new(found.domains),
+            domains: Domains::new(body_facts.domains),
             rare: rare.boxed(),
         };
         (facts != Facts::default()).then(|| Box::new(facts))

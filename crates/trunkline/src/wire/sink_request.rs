@@ -59,9 +59,10 @@ impl RequestWriter {
         }
     }
 
-    /// Writes a state-of-the-world request.
+    /// Encodes a state-of-the-world request.
     fn write_sotw(&mut self, request: SotwRequest) -> Bytes {
-        // Fields in order, around the names, whose bytes are used again.
+        // The names are encoded apart, since the next request often repeats
+        // them.
         let head = DiscoveryRequest {
             version_info: or_empty(request.version.as_ref().map(Version::as_str)),
             node: request.node.map(|node| self.encode_node(node)),
@@ -79,8 +80,8 @@ impl RequestWriter {
         parts.concat().into()
     }
 
-    /// Encodes the names of a type. The bytes of the list that was written last
-    /// are used again.
+    /// Encodes the names of a type. The last list of the type is encoded only
+    /// once.
     fn encode_names(&mut self, type_url: Option<TypeUrl>, names: Locators) -> &WrittenNames {
         let type_url = type_url.unwrap_or_else(|| TypeUrl::new(""));
         match self.listed.entry(type_url) {
@@ -93,7 +94,7 @@ impl RequestWriter {
         }
     }
 
-    /// Writes a delta request.
+    /// Encodes a delta request.
     fn write_delta(&mut self, request: DeltaRequest) -> Bytes {
         let (resource_names_subscribe, resource_locators_subscribe) =
             split_locators(request.subscribe);
@@ -117,8 +118,8 @@ impl RequestWriter {
         message.encode_to_vec().into()
     }
 
-    /// Encodes a node, with the part that the engine does not know. The bytes
-    /// of the node that was written last are used again.
+    /// Encodes a node with the fields that the engine does not know. The last
+    /// node is encoded only once.
     fn encode_node(&mut self, node: message::Node) -> Bytes {
         if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
             return bytes.clone();
@@ -127,6 +128,7 @@ impl RequestWriter {
         if !node.params.is_empty() {
             dynamic_parameters.extend(write_node_params(&node.params));
         }
+
         let message = Node {
             dynamic_parameters,
             id: node.id.clone(),
@@ -142,8 +144,8 @@ impl RequestWriter {
 }
 
 impl WrittenNames {
-    fn new(of: Locators) -> Self {
-        let (resource_names, resource_locators) = split_locators(of.iter().cloned());
+    fn new(names: Locators) -> Self {
+        let (resource_names, resource_locators) = split_locators(names.iter().cloned());
         let plain = DiscoveryRequest {
             resource_names,
             ..DiscoveryRequest::default()
@@ -153,7 +155,7 @@ impl WrittenNames {
             ..DiscoveryRequest::default()
         };
         Self {
-            of,
+            of: names,
             plain: plain.encode_to_vec().into(),
             located: located.encode_to_vec().into(),
         }
@@ -177,8 +179,8 @@ fn split_locators(
     (plain, located)
 }
 
-/// Writes the parameters of a node, which has them for each type, so for all
-/// that are known: the node goes with the first request, whatever its type.
+/// Returns the parameters of a node, which are per type, for all types that are
+/// known: the node goes with the first request, whatever the type of that is.
 fn write_node_params(params: &Params) -> BTreeMap<String, ContextParams> {
     let params = ContextParams {
         params: write_params(params),

@@ -31,7 +31,7 @@ pub(super) struct DeltaList {
 }
 
 impl DeltaList {
-    /// Makes the lists of a request of which nothing is read yet.
+    /// Returns the lists of a request of which nothing is read yet.
     pub(super) fn new(
         subscribe: Vec<Locator>,
         unsubscribe: Vec<Locator>,
@@ -48,8 +48,8 @@ impl DeltaList {
 }
 
 impl Session {
-    /// Updates the wildcard, and begins the resumption of a client whose first
-    /// request names versions; those of later requests do not count (S49).
+    /// Updates the wildcard, and starts the resumption of a client whose first
+    /// request names versions. Versions in later requests do not count (S49).
     pub(super) fn begin_delta(
         &mut self,
         db: &mut Database,
@@ -59,6 +59,7 @@ impl Session {
         let NameList::Delta(list) = &mut request.list else {
             return;
         };
+
         let scan = &request.scan;
         let change = DeltaWildcard {
             subscribes_star: scan.has_star,
@@ -80,17 +81,16 @@ impl Session {
             self.resume_type(db, index, request.now);
         }
         let initial = limit_versions(initial, &self.config.limits);
-        request.context.initial = match scan.has_locators {
-            true => {
-                let plain_params = db.params(self.type_streams[index].params);
-                ignore_ambiguous_versions(list.subscribe.as_slice(), plain_params, initial)
-            }
-            false => initial,
+        request.context.initial = if scan.has_locators {
+            let plain_params = db.params(self.type_streams[index].params);
+            ignore_ambiguous_versions(list.subscribe.as_slice(), plain_params, initial)
+        } else {
+            initial
         };
     }
 
-    /// Ends subscriptions, which makes room for others. Returns whether no name
-    /// to unsubscribe from is left.
+    /// Ends subscriptions, which makes room for new ones. Returns whether all
+    /// names to unsubscribe from are read.
     pub(super) fn read_unsubscribed(
         &mut self,
         db: &mut Database,
@@ -103,6 +103,7 @@ impl Session {
         };
         let locators = take_slice(&mut list.unsubscribe, budget);
         let selectors = self.parse_locators(db, &request.url, locators);
+
         let type_stream = &mut self.type_streams[index];
         for (selector, params) in selectors {
             let change = match selector {
@@ -115,8 +116,8 @@ impl Session {
         list.unsubscribe.len() == 0
     }
 
-    /// Begins subscriptions, and refuses those beyond the limits. Returns
-    /// whether no name to subscribe to is left.
+    /// Starts subscriptions, and refuses those beyond the limits. Returns
+    /// whether all names to subscribe to are read.
     pub(super) fn read_subscribed(
         &mut self,
         db: &mut Database,
@@ -139,7 +140,7 @@ impl Session {
         let locators = take_slice(&mut list.subscribe, budget);
         let selectors = self.parse_locators(db, &request.url, locators);
         for (selector, params) in selectors {
-            // The wildcard's change is above.
+            // The wildcard was applied above.
             if selector == Selector::Wildcard {
                 continue;
             }
@@ -163,9 +164,9 @@ impl Session {
         list.subscribe.len() == 0 && self.read_base_hosts(db, index, request, budget)
     }
 
-    /// Adds base subscriptions that a request lacks, as far as a virtual host
-    /// has the host as a domain, and the stream may have more. Returns whether
-    /// none is left.
+    /// Adds base subscriptions that a request lacks, if a virtual host has the
+    /// host as a domain, and the stream may have more subscriptions. Returns
+    /// whether all are added.
     fn read_base_hosts(
         &mut self,
         db: &mut Database,
@@ -194,10 +195,10 @@ impl Session {
     }
 }
 
-/// Replaces the version of a name by an unknown one where it does not tell of
-/// which variant it is: a client names one version of a name, even if it
-/// subscribes to several variants. All of them are sent then (TP2).
-/// `plain_params` are the parameters of names without their own.
+/// Replaces the versions of names that may have several variants by an unknown
+/// one: a client names one version of a name, and it is open of which variant.
+/// All variants are sent then (TP2). `plain_params` are the parameters of names
+/// without their own.
 fn ignore_ambiguous_versions(
     names: &[Locator],
     plain_params: &Params,
@@ -210,16 +211,20 @@ fn ignore_ambiguous_versions(
     if !ambiguous.iter().any(|name| initial.get(name).is_some()) {
         return initial;
     }
-    let replace = |(name, version): &(Name, Version)| match ambiguous.contains(name) {
-        true => (name.clone(), Version::unknown()),
-        false => (name.clone(), version.clone()),
+
+    let replace = |(name, version): &(Name, Version)| {
+        if ambiguous.contains(name) {
+            (name.clone(), Version::unknown())
+        } else {
+            (name.clone(), version.clone())
+        }
     };
     initial.iter().map(replace).collect()
 }
 
-/// The names of which a list may subscribe to several variants: it has them
-/// with several sets of parameters, or with others than those of a wildcard or
-/// glob beside them (TP2).
+/// Returns the names of which a list may subscribe to several variants: the
+/// list has them with several sets of parameters, or with other parameters than
+/// its wildcard or glob (TP2).
 fn names_with_variants(list: &[Locator], plain_params: &Params) -> HashSet<Name> {
     let parsed_locators: Vec<_> = list
         .iter()

@@ -26,7 +26,7 @@ pub(super) struct ListScan {
 
 impl ListScan {
     /// Scans names of a list, as many as `budget` allows. Returns whether the
-    /// end of the list was reached.
+    /// list is scanned to its end.
     pub(super) fn scan(&mut self, list: &[Locator], mut budget: usize) -> bool {
         let unscanned = list.get(self.next..).unwrap_or_default();
         let part = &unscanned[..count_within(unscanned, &mut budget)];

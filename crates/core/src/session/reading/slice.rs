@@ -15,15 +15,15 @@ pub(super) fn weight(bytes: usize) -> usize {
 }
 
 /// Counts the names at the front of a list that are within the budget, and
-/// subtracts their weight from it. The last one may be heavier than the budget
-/// that is left.
+/// subtracts their weight from it. The last of them may be heavier than the
+/// remaining budget.
 pub(super) fn count_within(list: &[Locator], budget: &mut usize) -> usize {
-    let is_beyond = |locator: &Locator| {
-        let is_beyond = *budget == 0;
+    let exceeds_budget = |locator: &Locator| {
+        let is_over_budget = *budget == 0;
         *budget = budget.saturating_sub(weight(locator.name.len()));
-        is_beyond
+        is_over_budget
     };
-    list.iter().position(is_beyond).unwrap_or(list.len())
+    list.iter().position(exceeds_budget).unwrap_or(list.len())
 }
 
 /// Takes names off a list, as many as the budget of a slice allows.

@@ -43,7 +43,7 @@ enum NewNames {
 }
 
 impl SotwList {
-    /// Makes a list of which nothing is compared yet.
+    /// Returns a list of which nothing is compared yet.
     pub(super) fn new(names: Vec<Locator>) -> Self {
         Self {
             listed: HashSet::new(),
@@ -68,7 +68,7 @@ impl SotwList {
 }
 
 impl Session {
-    /// Updates the wildcard, and begins the resumption of a client whose first
+    /// Updates the wildcard, and starts the resumption of a client whose first
     /// request names a version.
     pub(super) fn begin_sotw(
         &mut self,
@@ -94,7 +94,8 @@ impl Session {
         type_stream.refusing_hash = 0;
         let counts_names = scan.has_locators || type_stream.subscriptions.has_located();
         list.times_listed = counts_names.then(BTreeMap::new);
-        // The set does not grow: that would visit all of it at once.
+        // The set has its final capacity, because growth would visit all its
+        // keys at once.
         let capacity = list.names.len().min(type_stream.subscriptions.len());
         list.listed = HashSet::with_capacity(capacity);
         if type_stream.wildcard.is_on() && !type_stream.kind.on_demand {
@@ -103,7 +104,7 @@ impl Session {
     }
 
     /// Compares names of the list with the subscriptions. Returns whether the
-    /// whole list was compared.
+    /// whole list is compared.
     pub(super) fn compare_list(
         &mut self,
         db: &mut Database,
@@ -116,6 +117,7 @@ impl Session {
         };
         let locators = take_slice(&mut list.names, budget);
         let selectors = self.parse_locators(db, &request.url, locators);
+
         let type_stream = &self.type_streams[index];
         for (selector, params) in selectors {
             let name = match selector {
@@ -126,6 +128,7 @@ impl Session {
                 }
                 Selector::Wildcard => continue,
             };
+
             let entry = db.find(type_stream.type_id, &name);
             let key = entry.map(|entry| SubscriptionKey { entry, params });
             let subscribed_key = key.filter(|key| type_stream.subscriptions.get(*key).is_some());
@@ -146,7 +149,7 @@ impl Session {
     }
 
     /// Ends subscriptions that the list lacks. Returns whether all
-    /// subscriptions were visited.
+    /// subscriptions are visited.
     pub(super) fn sweep_unlisted(
         &mut self,
         db: &mut Database,
@@ -159,7 +162,7 @@ impl Session {
         };
         let type_stream = &mut self.type_streams[index];
         let unswept = list.unswept.get_or_insert_with(|| {
-            // A client repeats its list with every ACK.
+            // With every ACK a client repeats its list, and nothing is swept.
             let lists_all = list.listed.len() == type_stream.subscriptions.len();
             let keys = type_stream.subscriptions.keys();
             let keys = keys.take(if lists_all { 0 } else { usize::MAX });
@@ -188,6 +191,7 @@ impl Session {
                 return false;
             }
         }
+
         let cursors = type_stream.client_cache.cursors().iter();
         let scopes = cursors.map(|cursor| cursor.scope.clone());
         let unlisted = scopes.filter(|scope| !list.scopes.contains(scope));
@@ -200,8 +204,8 @@ impl Session {
 
     /// Subscribes to new names of the list, and then to new scopes. A name that
     /// is new on the list is sent even if it was sent before (S30), and with it
-    /// the whole set, for types that have one (S38). Returns whether no new
-    /// name is left.
+    /// the whole set, for types that have one (S38). Returns whether all new
+    /// names are read.
     pub(super) fn subscribe_listed(
         &mut self,
         db: &mut Database,
@@ -215,6 +219,7 @@ impl Session {
         if let NewNames::Collected(new_names) = &mut list.new_names {
             list.new_names = NewNames::Unread(std::mem::take(new_names).into_iter());
         }
+
         while *budget > 0
             && let NewNames::Unread(names) = &mut list.new_names
             && let Some((name, params)) = names.next()
@@ -259,7 +264,8 @@ impl Session {
         true
     }
 
-    /// Reports the refusals of a list, if they differ from those of the last.
+    /// Reports the refusals of a list, if they differ from those of the last
+    /// list.
     pub(super) fn report_refusals_of_list(
         &mut self,
         index: usize,

@@ -75,15 +75,15 @@ pub(super) fn is_secret(type_url: &str) -> bool {
     descriptor::full_name(type_url) == descriptor::full_name(types::SECRET)
 }
 
-/// Reads the files that a secret names into it, and checks what is PEM in it.
-/// Without `files`, a name of one is a warning.
+/// Reads the files that a secret names into it, and checks its certificates and
+/// keys. Without `files`, a named file is a warning.
 pub(super) fn read_and_check(
     secret: &mut text::Resource,
     files: Option<&dyn SecretFiles>,
 ) -> SecretFaults {
     let mut faults = SecretFaults::default();
-    let mut filled = Vec::new();
-    let changed = data_sources::fill(&mut secret.message, &mut |path, name| {
+    let mut filled_paths = Vec::new();
+    let is_changed = data_sources::fill(&mut secret.message, &mut |path, name| {
         let Some(files) = files else {
             let name = name.to_owned();
             faults.warn(path.clone(), SecretFault::NotRead { name });
@@ -91,7 +91,7 @@ pub(super) fn read_and_check(
         };
         match files.read(name) {
             Ok(contents) => {
-                filled.push(path.clone());
+                filled_paths.push(path.clone());
                 Some(contents)
             }
             Err(fault) => {
@@ -101,11 +101,12 @@ pub(super) fn read_and_check(
         }
     });
 
-    let encoded = match changed {
+    let encoded = match is_changed {
         Ok(false) => Ok(secret.body.clone()),
         Ok(true) => canonical::encode(&secret.message).map(Bytes::from),
         Err(error) => Err(error),
     };
+
     match encoded {
         Ok(body) => secret.body = body,
         Err(error) => {
@@ -114,27 +115,29 @@ pub(super) fn read_and_check(
             return faults;
         }
     }
-    check_pem(secret, &filled, &mut faults);
+
+    check_pem(secret, &filled_paths, &mut faults);
     faults
 }
 
-/// Checks the certificates and keys in a secret. Contents without any are a
-/// mistake if they are of a file, one of `filled`: it may be half written, or
-/// the wrong one. Written in the document, they are a warning. A certificate
-/// and a key that do not belong together are a mistake anywhere.
-fn check_pem(secret: &text::Resource, filled: &[Path], faults: &mut SecretFaults) {
-    let of = secret.message.descriptor();
+/// Checks the certificates and keys in a secret. Content without any is a
+/// mistake if it came from a file, one of `filled`: the file may be half
+/// written, or the wrong one. Such content in the document itself is a warning.
+/// A certificate and a key that do not match are a mistake in both cases.
+fn check_pem(secret: &text::Resource, filled_paths: &[Path], faults: &mut SecretFaults) {
+    let descriptor = secret.message.descriptor();
     for (fields, fault) in pem::check(&secret.body) {
-        let path = Path::of_fields(&of, fields);
-        let is_filled = |file: &Path| file.steps().starts_with(path.steps());
+        let path = Path::of_fields(&descriptor, fields);
+        let is_within = |file: &Path| file.steps().starts_with(path.steps());
         let is_mistake = match fault {
             SecretFault::Unchecked => false,
             SecretFault::Mismatch => true,
-            _ => filled.iter().any(is_filled),
+            _ => filled_paths.iter().any(is_within),
         };
-        match is_mistake {
-            true => faults.fail(path, fault),
-            false => faults.warn(path, fault),
+        if is_mistake {
+            faults.fail(path, fault);
+        } else {
+            faults.warn(path, fault);
         }
     }
 }

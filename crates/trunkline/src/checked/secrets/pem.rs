@@ -39,10 +39,10 @@ const ENCRYPTED_LINE: &[u8] = b"Proc-Type: 4,ENCRYPTED";
 
 static PROVIDER: LazyLock<CryptoProvider> = LazyLock::new(aws_lc_rs::default_provider);
 
-/// Checks the certificates and keys of an encoded secret that are in it. What a
-/// client reads from elsewhere is not known.
+/// Checks the certificates and keys in an encoded secret. Data that a client
+/// reads from elsewhere is skipped.
 pub(super) fn check(secret: &[u8]) -> Vec<(Fields, SecretFault)> {
-    // It is the encoding of a message of this type.
+    // The caller has encoded it from a message of this type, so it decodes.
     let Ok(secret) = Secret::decode(secret) else {
         return Vec::new();
     };
@@ -81,9 +81,9 @@ fn check_certificate(certificate: &TlsCertificate) -> Vec<(Fields, SecretFault)>
             fault.map(|fault| (KEY, fault)).into_iter().collect()
         }
         (chain, key) => {
-            let of_chain = chain.and_then(Result::err).map(|fault| (CHAIN, fault));
-            let of_key = key.and_then(Result::err).map(|fault| (KEY, fault));
-            of_chain.into_iter().chain(of_key).collect()
+            let chain_fault = chain.and_then(Result::err).map(|fault| (CHAIN, fault));
+            let key_fault = key.and_then(Result::err).map(|fault| (KEY, fault));
+            chain_fault.into_iter().chain(key_fault).collect()
         }
     }
 }
@@ -97,36 +97,37 @@ pub(super) fn inline(source: Option<&DataSource>) -> Option<&[u8]> {
     }
 }
 
-/// Reads the certificates in PEM, of which there has to be one at least.
+/// Parses the certificates in PEM. Returns an error if there is none.
 fn read_certificates(pem: &[u8]) -> Result<Read<Chain>, SecretFault> {
-    let found: Result<Chain, _> = CertificateDer::pem_slice_iter(pem).collect();
-    match found {
+    let chain: Result<Chain, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match chain {
         Err(_) => Err(SecretFault::Malformed),
-        Ok(found) if !found.is_empty() => Ok(Read::Known(found)),
+        Ok(chain) if !chain.is_empty() => Ok(Read::Known(chain)),
         Ok(_) if sections(pem).any(|name| OTHER_CERTIFICATES.contains(&name)) => Ok(Read::Unknown),
         Ok(_) => Err(SecretFault::NoCertificate),
     }
 }
 
-/// Reads the first private key in PEM. One that is encrypted needs a password.
+/// Parses the first private key in PEM. An encrypted key without a password is
+/// an error.
 fn read_key(pem: &[u8], has_password: bool) -> Result<Read<Key>, SecretFault> {
     let has_line = |line: &[u8]| line.starts_with(ENCRYPTED_LINE);
     let is_encrypted =
         sections(pem).any(|name| name == ENCRYPTED_KEY) || pem.split(|b| *b == b'\n').any(has_line);
-    match is_encrypted {
-        true if has_password => return Ok(Read::Encrypted),
-        true => return Err(SecretFault::Encrypted),
-        false => {}
+    if is_encrypted && has_password {
+        return Ok(Read::Encrypted);
+    }
+    if is_encrypted {
+        return Err(SecretFault::Encrypted);
     }
 
     match PrivateKeyDer::from_pem_slice(pem) {
         Ok(key) => Ok(Read::Known(key)),
-        Err(pem::Error::NoItemsFound) => {
-            match sections(pem).any(|name| name.ends_with(PRIVATE_KEY)) {
-                true => Ok(Read::Unknown),
-                false => Err(SecretFault::NoKey),
-            }
+        // A section of a kind of key that the parser does not know.
+        Err(pem::Error::NoItemsFound) if sections(pem).any(|name| name.ends_with(PRIVATE_KEY)) => {
+            Ok(Read::Unknown)
         }
+        Err(pem::Error::NoItemsFound) => Err(SecretFault::NoKey),
         Err(_) => Err(SecretFault::Malformed),
     }
 }
@@ -141,7 +142,8 @@ fn sections(pem: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Compares the first certificate with the key.
+/// Checks that the first certificate and the key belong together. Returns
+/// `None` if they do, or if the key is encrypted.
 fn compare(chain: Read<Chain>, key: Read<Key>) -> Option<SecretFault> {
     let (chain, key) = match (chain, key) {
         (Read::Known(chain), Read::Known(key)) => (chain, key),

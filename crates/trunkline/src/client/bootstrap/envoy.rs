@@ -27,31 +27,32 @@ const ADS: &str = "dynamic_resources.ads_config";
 /// The key of the settings of this library in the metadata of a node.
 const SETTINGS: &str = "trunkline";
 
-/// Reads a bootstrap. All mistakes are reported, except those that follow from
-/// others.
+/// Parses and resolves Envoy's bootstrap. The error lists all mistakes, except
+/// those that follow from others.
 pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, ConfigError> {
     let options = Options::default();
-    let written = text::read_message(BOOTSTRAP, format, file, text, None, &options);
-    let written = written.map_err(|errors| ConfigError {
+    let document = text::read_message(BOOTSTRAP, format, file, text, None, &options);
+    let document = document.map_err(|errors| ConfigError {
         mistakes: errors.into_iter().map(Mistake::from).collect(),
     })?;
 
     let report = Report::default();
-    report.found(written.errors.iter().cloned());
-    report.found(written.validate());
-    report.warned(written.warnings.iter().cloned());
-    let raw = written.message.transcode_to::<message::Bootstrap>();
-    let bootstrap = match raw {
-        Ok(raw) => {
-            let resources = static_resources(&raw, format, file, text, &report);
-            resolve(raw, resources, &report.root())
+    report.add_text_errors(document.errors.iter().cloned());
+    report.add_text_errors(document.validate());
+    report.add_text_warnings(document.warnings.iter().cloned());
+    let message = document.message.transcode_to::<message::Bootstrap>();
+    let bootstrap = match message {
+        Ok(message) => {
+            let resources = read_static_resources(&message, format, file, text, &report);
+            resolve(message, resources, &report.root())
         }
         Err(error) => {
             let problem = Problem::Text(text::Problem::Encoding(error.to_string()));
             report.root().mistake(problem)
         }
     };
-    let place = |path: &str| Some(place_of(&written, file, path));
+
+    let place = |path: &str| Some(place_of(&document, file, path));
     let (mut bootstrap, warnings) = report.finish(bootstrap, place)?;
     bootstrap.warnings = warnings;
     Ok(bootstrap)
@@ -64,9 +65,10 @@ fn place_of(written: &Written, file: &str, path: &str) -> Place {
     }
 }
 
-/// Reads the static resources as files are read, so that a listener without a
-/// name has the same one. Their mistakes were found with those of the rest.
-fn static_resources(
+/// Parses the static resources in the way that files of resources are parsed,
+/// so that a listener without a name gets the same one here as there. Their
+/// mistakes are left out: `read` has reported them with those of the message.
+fn read_static_resources(
     raw: &message::Bootstrap,
     format: Format,
     file: &str,
@@ -76,11 +78,13 @@ fn static_resources(
     if raw.static_resources.is_none() {
         return Vec::new();
     }
-    let read = text::read_as(format, file, text, &Options::default());
-    StaticResource::take_all(read.resources, &report.root())
+    let parsed = text::read_as(format, file, text, &Options::default());
+    StaticResource::convert_all(parsed.resources, &report.root())
 }
 
-/// Resolves what was read.
+/// Resolves a parsed bootstrap: its sources, authorities, locators and runtime
+/// layers. Returns `None` if one of them has a mistake, after all were
+/// resolved, so that every mistake is reported.
 fn resolve(
     raw: message::Bootstrap,
     static_resources: Vec<StaticResource>,
@@ -99,29 +103,33 @@ fn resolve(
     };
 
     let ads = dynamic.ads_config.as_ref().map(|api| {
-        let api = resolver.api(api, true, &scope.field(ADS))?;
+        let api = resolver.resolve_api(api, true, &scope.field(ADS))?;
         Some(ConfigSource::from(Specifier::Api(Arc::new(api))))
     });
-    let source = |source: Option<&SourceMessage>, path: &str| match source {
+    let resolve_source = |source: Option<&SourceMessage>, path: &str| match source {
         None => Some(None),
-        Some(source) => resolver.source(source, &scope.field(path)).map(Some),
+        Some(source) => resolver
+            .resolve_source(source, &scope.field(path))
+            .map(Some),
     };
-    let lds = source(dynamic.lds_config.as_ref(), "dynamic_resources.lds_config");
-    let cds = source(dynamic.cds_config.as_ref(), "dynamic_resources.cds_config");
-    let default = source(raw.default_config_source.as_ref(), "default_config_source");
-    let lds_locator = locator(&dynamic.lds_resources_locator, LISTENERS, scope);
-    let cds_locator = locator(&dynamic.cds_resources_locator, CLUSTERS, scope);
-    let config_sources = authority_sources(resolver, &raw.config_sources, scope);
+    let lds = resolve_source(dynamic.lds_config.as_ref(), "dynamic_resources.lds_config");
+    let cds = resolve_source(dynamic.cds_config.as_ref(), "dynamic_resources.cds_config");
+    let default_source =
+        resolve_source(raw.default_config_source.as_ref(), "default_config_source");
+    let lds_locator = read_locator(&dynamic.lds_resources_locator, LISTENERS, scope);
+    let cds_locator = read_locator(&dynamic.cds_resources_locator, CLUSTERS, scope);
+    let config_sources = read_authority_sources(resolver, &raw.config_sources, scope);
     let layers = raw.layered_runtime.unwrap_or_default().layers;
-    let runtime = runtime_layers(resolver, &layers, scope);
+    let runtime = read_runtime_layers(resolver, &layers, scope);
 
     if !raw.node_context_params.is_empty() {
         let scope = scope.field("node_context_params");
         let remedy = "write the parameters in the names, or as dynamic parameters";
         scope.ignored("node_context_params", remedy);
     }
+
     let mut node = raw.node.unwrap_or_default();
-    let (parameters, authorities) = settings(&node, scope);
+    let (parameters, authorities) = read_settings(&node, scope);
     let uses_dynamic = ads.is_some() || lds != Some(None) || cds != Some(None);
     if node.id.is_empty() && uses_dynamic {
         let what = "a node without an id";
@@ -129,7 +137,8 @@ fn resolve(
             .field("node")
             .ignored(what, "most control planes need one; add node: {id: ...}");
     }
-    node::fill(&mut node);
+
+    node::add_client_fields(&mut node);
     Some(Bootstrap {
         node,
         ads: match ads {
@@ -143,7 +152,7 @@ fn resolve(
         static_resources,
         authorities,
         config_sources: config_sources?,
-        default_config_source: default?,
+        default_config_source: default_source?,
         runtime: runtime?,
         templates: ListenerTemplates::default(),
         certificate_providers: BTreeMap::new(),
@@ -166,8 +175,13 @@ const CLUSTERS: LocatorField = (
     "envoy.config.cluster.v3.Cluster",
 );
 
-/// Reads the locator of a collection; `Some(None)` if there is none.
-fn locator(text: &str, (field, kind): LocatorField, scope: &Scope<'_>) -> Option<Option<Glob>> {
+/// Parses the locator of a collection. Returns `Some(None)` for an empty text,
+/// and `None` after a mistake.
+fn read_locator(
+    text: &str,
+    (field, kind): LocatorField,
+    scope: &Scope<'_>,
+) -> Option<Option<Glob>> {
     if text.is_empty() {
         return Some(None);
     }
@@ -180,14 +194,14 @@ fn locator(text: &str, (field, kind): LocatorField, scope: &Scope<'_>) -> Option
     }
 }
 
-/// Reads the layers of the runtime that control planes have. Others are read by
-/// nobody here.
-fn runtime_layers(
+/// Resolves the RTDS layers of the runtime, which control planes serve. Layers
+/// of other kinds are skipped: nothing here reads them.
+fn read_runtime_layers(
     resolver: Resolver<'_>,
     layers: &[message::RuntimeLayer],
     scope: &Scope<'_>,
 ) -> Option<Vec<RuntimeLayer>> {
-    let read = layers.iter().enumerate().filter_map(|(index, layer)| {
+    let rtds_layers = layers.iter().enumerate().filter_map(|(index, layer)| {
         let Some(LayerSpecifier::RtdsLayer(rtds)) = &layer.layer_specifier else {
             return None;
         };
@@ -200,22 +214,23 @@ fn runtime_layers(
             "" => &layer.name,
             name => name,
         };
-        let source = resolver.source(source, &scope.field("rtds_layer.rtds_config"));
+        let source = resolver.resolve_source(source, &scope.field("rtds_layer.rtds_config"));
         Some(source.map(|source| RuntimeLayer {
             name: name.to_owned(),
             source,
         }))
     });
-    read.collect()
+    rtds_layers.collect()
 }
 
-/// Reads the sources of authorities, in their order (E13).
-fn authority_sources(
+/// Resolves the config sources of authorities, in their order (E13). Returns
+/// `None` if one of them has a mistake.
+fn read_authority_sources(
     resolver: Resolver<'_>,
     sources: &[SourceMessage],
     scope: &Scope<'_>,
 ) -> Option<Vec<AuthoritySource>> {
-    let read = sources.iter().enumerate().map(|(index, source)| {
+    let resolved = sources.iter().enumerate().map(|(index, source)| {
         let scope = scope.index("config_sources", index);
         if source.authorities.is_empty() {
             let remedy = "add authorities: [{name: ...}], or make it the default_config_source";
@@ -224,15 +239,17 @@ fn authority_sources(
         let names = source.authorities.iter().map(|authority| &authority.name);
         Some(AuthoritySource {
             authorities: names.cloned().collect(),
-            source: resolver.source(source, &scope)?,
+            source: resolver.resolve_source(source, &scope)?,
         })
     });
-    let read: Vec<_> = read.collect();
-    read.into_iter().collect()
+    // All are resolved before the first mistake ends the reading.
+    let resolved: Vec<_> = resolved.collect();
+    resolved.into_iter().collect()
 }
 
-/// Reads the dynamic parameters of a node, and of authorities.
-fn settings(
+/// Returns the dynamic parameters of a node, and the authorities with
+/// parameters of their own that its metadata lists.
+fn read_settings(
     node: &Node,
     scope: &Scope<'_>,
 ) -> (params::DynamicParameters, BTreeMap<String, Authority>) {
@@ -240,7 +257,8 @@ fn settings(
         by_type: params::read_by_type(node, scope),
         ..params::DynamicParameters::default()
     };
-    let metadata = node.metadata.as_ref().map(tree::of_struct);
+
+    let metadata = node.metadata.as_ref().map(tree::from_struct);
     let Some(metadata) = metadata.as_ref() else {
         return (parameters, BTreeMap::new());
     };
@@ -248,11 +266,12 @@ fn settings(
     let Some(settings) = metadata.get(SETTINGS) else {
         return (parameters, BTreeMap::new());
     };
+
     parameters.all = params::read_all(&settings, node);
     let authorities = settings.entries("authorities").into_iter();
     let authorities = authorities.map(|(name, authority)| {
         let authority = Authority {
-            parameters: params::read_own(&authority),
+            parameters: params::read_authority_params(&authority),
             ..Authority::default()
         };
         (name.to_owned(), authority)

@@ -54,8 +54,8 @@ pub struct Place {
 }
 
 impl Mistake {
-    /// Makes the mistake of a text as a whole.
-    pub(super) fn of_file(file: &str, problem: Problem) -> Self {
+    /// Returns the mistake of a text as a whole, which has no line.
+    pub(super) fn about_file(file: &str, problem: Problem) -> Self {
         Self {
             place: Some(Place {
                 file: file.to_owned(),
@@ -81,8 +81,8 @@ impl From<TextError> for Mistake {
 }
 
 impl fmt::Display for Mistake {
-    /// Writes `file:line:column: path: problem; remedy`, without the parts that
-    /// there are not.
+    /// Writes `file:line:column: path: problem; remedy`. A mistake without a
+    /// place, a line or a path leaves that part out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Place { file, at }) = &self.place {
             match at.line {

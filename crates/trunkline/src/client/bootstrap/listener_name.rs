@@ -14,7 +14,8 @@ use super::authority::Authority;
 pub struct ListenerTemplates {
     /// For targets without an authority (C7).
     pub client: String,
-    /// For the addresses of servers; without it, a server cannot be set up (C6).
+    /// For the addresses of servers; without it, a server cannot be set up
+    /// (C6).
     pub server: Option<String>,
 }
 
@@ -44,9 +45,10 @@ pub enum TargetError {
 
 const PLACEHOLDER: &str = "%s";
 
-/// Makes the name of the listener of a target: `xds:///host:port`,
-/// `xds://authority/host`, or a host.
-pub(super) fn of_target(
+/// Returns the name of the listener of a target: `xds:///host:port`,
+/// `xds://authority/host`, or a host. The template is that of the authority, or
+/// the client's own for a target without one.
+pub(super) fn client_listener_name(
     target: &str,
     templates: &ListenerTemplates,
     authorities: &BTreeMap<String, Authority>,
@@ -55,23 +57,24 @@ pub(super) fn of_target(
     let template = match &*authority {
         // C7.
         "" => templates.client.clone(),
-        name => match authorities.get(name) {
-            Some(authority) => {
-                let own = authority.listener_template.clone();
-                own.unwrap_or_else(|| default_template(name))
-            }
-            None => return Err(TargetError::UnknownAuthority(authority)),
-        },
+        name => {
+            let Some(authority) = authorities.get(name) else {
+                return Err(TargetError::UnknownAuthority(authority));
+            };
+            let listener_template = authority.listener_template.clone();
+            listener_template.unwrap_or_else(|| default_template(name))
+        }
     };
-    match host.is_empty() {
-        true => Err(TargetError::Empty),
-        false => Ok(fill(&template, &host)),
+
+    if host.is_empty() {
+        return Err(TargetError::Empty);
     }
+    Ok(fill(&template, &host))
 }
 
-/// Makes the name of the listener of a server, by the address that it listens
-/// on (C6).
-pub(super) fn of_server(
+/// Returns the name of the listener of a server, made from the address that the
+/// server listens on (C6).
+pub(super) fn server_listener_name(
     address: &str,
     templates: &ListenerTemplates,
 ) -> Result<String, TargetError> {
@@ -93,12 +96,12 @@ fn default_template(authority: &str) -> String {
 
 /// Splits a target into its authority, which may be empty, and its host.
 fn split_target(target: &str) -> (String, String) {
-    let Some(rest) = target.strip_prefix("xds:") else {
+    let Some(uri) = target.strip_prefix("xds:") else {
         return (String::new(), target.to_owned());
     };
-    let (authority, path) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
-        None => ("", rest.strip_prefix('/').unwrap_or(rest)),
+    let (authority, path) = match uri.strip_prefix("//") {
+        Some(hierarchy) => hierarchy.split_once('/').unwrap_or((hierarchy, "")),
+        None => ("", uri.strip_prefix('/').unwrap_or(uri)),
     };
     (decode(authority), decode(path))
 }
@@ -106,15 +109,16 @@ fn split_target(target: &str) -> (String, String) {
 /// Puts a target into a template: percent-encoded if the name is structured,
 /// and as it is otherwise (C9).
 fn fill(template: &str, target: &str) -> String {
-    let target = match template.starts_with("xdstp:") {
-        true => percent_encode_path(target),
-        false => target.to_owned(),
+    let target = if template.starts_with("xdstp:") {
+        percent_encode_path(target)
+    } else {
+        target.to_owned()
     };
     template.replace(PLACEHOLDER, &target)
 }
 
-/// Percent-encodes what may not stand in the path of a URI (RFC 3986). Slashes
-/// may (C9).
+/// Percent-encodes the characters that may not stand in the path of a URI (RFC
+/// 3986). Slashes may, and stay (C9).
 fn percent_encode_path(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -127,24 +131,26 @@ fn percent_encode_path(text: &str) -> String {
     encoded
 }
 
-/// Replaces what is percent-encoded. A text that would not be UTF-8 stays.
+/// Replaces percent-encoded bytes. Returns the text unchanged if the result
+/// would not be UTF-8.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.first_chunk::<2>().and_then(|hex| {
+    let mut remaining = text.as_bytes();
+    while let [first, tail @ ..] = remaining {
+        let code = tail.first_chunk::<2>().and_then(|hex| {
             let hex = std::str::from_utf8(hex).ok()?;
-            let is_hex = hex.chars().all(|c| c.is_ascii_hexdigit());
+            let is_hex = hex.chars().all(|char| char.is_ascii_hexdigit());
             u8::from_str_radix(hex, 16).ok().filter(|_| is_hex)
         });
+
         match (first, code) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);
-                rest = &after[2..];
+                remaining = &tail[2..];
             }
             _ => {
                 bytes.push(*first);
-                rest = after;
+                remaining = tail;
             }
         }
     }
@@ -165,7 +171,7 @@ mod tests {
             ..Authority::default()
         };
         let authorities = [("a".into(), Authority::default()), ("b".into(), own)];
-        match of_target(target, &templates, &authorities.into()) {
+        match client_listener_name(target, &templates, &authorities.into()) {
             Ok(name) => name,
             Err(error) => error.to_string(),
         }
@@ -204,10 +210,10 @@ mod tests {
     #[test]
     fn c6_a_server_needs_a_template() {
         let mut templates = ListenerTemplates::default();
-        let error = of_server("127.0.0.1:80", &templates).unwrap_err();
+        let error = server_listener_name("127.0.0.1:80", &templates).unwrap_err();
         assert_eq!(error, TargetError::NoServerTemplate);
         templates.server = Some("grpc/server?xds.resource.listening_address=%s".into());
-        let name = of_server("[::1]:80", &templates).unwrap();
+        let name = server_listener_name("[::1]:80", &templates).unwrap();
         assert_eq!(name, "grpc/server?xds.resource.listening_address=[::1]:80");
     }
 }

@@ -55,7 +55,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|error| {
         let file = path.display().to_string();
         let reason = error.to_string();
-        Mistake::of_file(&file, Problem::Unreadable { reason }).into()
+        Mistake::about_file(&file, Problem::Unreadable { reason }).into()
     })
 }
 
@@ -68,10 +68,13 @@ fn format_of(file: &str, text: &str) -> Format {
     }
 }
 
-/// Whether a text is a bootstrap of gRPC, and not of Envoy.
+/// Checks whether a text is a bootstrap of gRPC rather than of Envoy: only
+/// gRPC's has `xds_servers`. A text that cannot be parsed counts as Envoy's.
 fn is_grpc(format: Format, file: &str, text: &str) -> bool {
     let documents = text::parse(format, file, text, &Limits::default());
-    let root = documents.ok().and_then(|all| all.into_iter().next());
+    let root = documents
+        .ok()
+        .and_then(|documents| documents.into_iter().next());
     match root.map(|root| root.value) {
         Some(Value::Map(entries)) => entries.iter().any(|entry| entry.key == grpc::SERVERS),
         _ => false,

@@ -19,13 +19,14 @@ const FEATURES: [&str; 4] = [
     "xds.config.supports-resource-ttl",
 ];
 
-/// Fills in what the client says of itself, whatever the bootstrap says (C3).
-pub(super) fn fill(node: &mut Node) {
+/// Sets the user agent, its version and the client's features in a node,
+/// whatever the bootstrap has there (C3).
+pub(super) fn add_client_fields(node: &mut Node) {
     USER_AGENT.clone_into(&mut node.user_agent_name);
     let version = env!("CARGO_PKG_VERSION").to_owned();
     node.user_agent_version_type = Some(UserAgentVersionType::UserAgentVersion(version));
     for feature in FEATURES {
-        if !node.client_features.iter().any(|own| own == feature) {
+        if !node.client_features.iter().any(|listed| listed == feature) {
             node.client_features.push(feature.to_owned());
         }
     }

@@ -33,9 +33,10 @@ pub struct DynamicParameters {
 }
 
 impl DynamicParameters {
-    /// The parameters for a name of a type. Those of its authority stand in the
-    /// place of those for all names, as an authority has a set of its own.
-    pub(super) fn of(
+    /// Returns the parameters for a name of a type: those of its authority, or
+    /// those for all names if the authority has no set of its own, with those
+    /// of the type.
+    pub(super) fn params_for_name(
         &self,
         type_url: &str,
         name: &Name,
@@ -43,14 +44,14 @@ impl DynamicParameters {
     ) -> Params {
         let xdstp = name.xdstp();
         let authority = xdstp.and_then(|name| authorities.get(name.authority()));
-        let own = authority.and_then(|authority| authority.parameters.as_ref());
-        let all = own.unwrap_or(&self.all);
-        let Some(of_type) = self.by_type.get(type_url) else {
-            return all.clone();
+        let authority_params = authority.and_then(|authority| authority.parameters.as_ref());
+        let base = authority_params.unwrap_or(&self.all);
+        let Some(type_params) = self.by_type.get(type_url) else {
+            return base.clone();
         };
-        let both = Params::new(all.iter().chain(of_type.iter()));
+        let merged = Params::new(base.iter().chain(type_params.iter()));
         // The sets are within the limits; together they may not be.
-        both.unwrap_or_else(|_| all.clone())
+        merged.unwrap_or_else(|_| base.clone())
     }
 }
 
@@ -64,7 +65,7 @@ pub(super) fn read_all(settings: &Part<'_, '_>, node: &Node) -> Params {
 
 /// Reads the parameters in the settings of an authority; `None` if there are
 /// none.
-pub(super) fn read_own(authority: &Part<'_, '_>) -> Option<Params> {
+pub(super) fn read_authority_params(authority: &Part<'_, '_>) -> Option<Params> {
     authority.get(KEY)?;
     let pairs = pairs_of(authority);
     Some(checked(pairs, &authority.scope.field(KEY)))

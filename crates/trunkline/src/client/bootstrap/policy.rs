@@ -42,17 +42,17 @@ impl DataSourcePolicy {
         self
     }
 
-    /// Whether a control plane may name this file. A path that goes upwards is
-    /// not followed.
+    /// Checks whether a control plane may name this file. A path with `..` is
+    /// never allowed, because it may lead out of the allowed ones.
     #[must_use]
-    pub fn allows_file(&self, path: &Path) -> bool {
-        let goes_up = path.components().any(|part| part == Component::ParentDir);
+    pub fn allows_file(&self, file: &Path) -> bool {
+        let goes_up = file.components().any(|part| part == Component::ParentDir);
         // Every path starts with the empty one.
-        let mut allowed = self
+        let mut allowed_paths = self
             .paths
             .iter()
             .filter(|path| !path.as_os_str().is_empty());
-        !goes_up && allowed.any(|allowed| path.starts_with(allowed))
+        !goes_up && allowed_paths.any(|allowed| file.starts_with(allowed))
     }
 
     /// Whether a control plane may name this environment variable.

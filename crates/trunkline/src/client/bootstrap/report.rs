@@ -29,55 +29,58 @@ impl Report {
         }
     }
 
-    /// Adds mistakes in the text, which have a place already, except those that
-    /// follow from earlier ones: they are about the same part of it.
-    pub(super) fn found(&self, errors: impl IntoIterator<Item = TextError>) {
+    /// Adds mistakes of the text, which have their places already. A mistake
+    /// follows from an earlier one, and is left out, if both are about the same
+    /// field.
+    pub(super) fn add_text_errors(&self, errors: impl IntoIterator<Item = TextError>) {
         let mistakes = &mut self.findings.borrow_mut().mistakes;
-        let known = mistakes.len();
+        let earlier_count = mistakes.len();
         for error in errors {
-            let mut before = mistakes[..known].iter();
-            if !before.any(|before| is_related(&before.path, &error.path)) {
+            let mut earlier_mistakes = mistakes[..earlier_count].iter();
+            if !earlier_mistakes.any(|mistake| is_related(&mistake.path, &error.path)) {
                 mistakes.push(error.into());
             }
         }
     }
 
     /// Adds warnings that have a place already.
-    pub(super) fn warned(&self, errors: impl IntoIterator<Item = TextError>) {
+    pub(super) fn add_text_warnings(&self, errors: impl IntoIterator<Item = TextError>) {
         let mut findings = self.findings.borrow_mut();
         findings
             .warnings
             .extend(errors.into_iter().map(Mistake::from));
     }
 
-    /// Ends the reading: the warnings if there is no mistake.
+    /// Returns the value with the warnings, or all mistakes in the order of
+    /// their places if there is any. `place` finds the place of a path.
     pub(super) fn finish<T>(
         self,
-        read: Option<T>,
+        value: Option<T>,
         place: impl Fn(&str) -> Option<Place>,
     ) -> Result<(T, Vec<Mistake>), ConfigError> {
         let Findings { mistakes, warnings } = self.findings.into_inner();
-        let mut mistakes = placed(mistakes, &place);
+        let mut mistakes = add_places(mistakes, &place);
         mistakes.sort_by(|a, b| a.place.cmp(&b.place));
-        match read {
-            Some(read) if mistakes.is_empty() => Ok((read, placed(warnings, &place))),
+        match value {
+            Some(value) if mistakes.is_empty() => Ok((value, add_places(warnings, &place))),
             _ => Err(ConfigError { mistakes }),
         }
     }
 }
 
-/// Findings with their places, each once: a cluster may be read twice.
-fn placed(findings: Vec<Mistake>, place: &impl Fn(&str) -> Option<Place>) -> Vec<Mistake> {
-    let mut placed: Vec<Mistake> = Vec::with_capacity(findings.len());
+/// Gives findings their places and drops duplicates: a cluster that two sources
+/// name is read twice.
+fn add_places(findings: Vec<Mistake>, place: &impl Fn(&str) -> Option<Place>) -> Vec<Mistake> {
+    let mut placed_findings: Vec<Mistake> = Vec::with_capacity(findings.len());
     for mut finding in findings {
         if finding.place.is_none() {
             finding.place = place(&finding.path);
         }
-        if !placed.contains(&finding) {
-            placed.push(finding);
+        if !placed_findings.contains(&finding) {
+            placed_findings.push(finding);
         }
     }
-    placed
+    placed_findings
 }
 
 /// A part of the message that is read: where its mistakes are reported.
@@ -117,17 +120,22 @@ impl<'r> Scope<'r> {
     }
 
     /// Reports a mistake, unless it follows from one in the text. Always
+    /// returns
     /// `None`, for the caller to return.
     pub(super) fn mistake<T>(&self, problem: Problem) -> Option<T> {
         let mut findings = self.report.findings.borrow_mut();
-        let follows = findings.mistakes.iter().any(|known| match &known.problem {
-            // A cluster with a mistake in its name has none.
-            Problem::Text(_) if matches!(problem, Problem::UnknownCluster { .. }) => {
-                is_related(&known.path, "static_resources")
-            }
-            Problem::Text(_) => is_related(&known.path, &self.path),
-            _ => false,
-        });
+        let follows = findings
+            .mistakes
+            .iter()
+            .any(|earlier| match &earlier.problem {
+                // A cluster with a mistake in its name has none.
+                Problem::Text(_) if matches!(problem, Problem::UnknownCluster { .. }) => {
+                    is_related(&earlier.path, "static_resources")
+                }
+                Problem::Text(_) => is_related(&earlier.path, &self.path),
+                _ => false,
+            });
+
         if !follows {
             findings.mistakes.push(self.finding(problem));
         }
@@ -145,7 +153,7 @@ impl<'r> Scope<'r> {
         self.mistake(Problem::Missing { field, remedy })
     }
 
-    /// Reports a field that is not supported. Always `None`.
+    /// Reports a field that is not supported. Always returns `None`.
     pub(super) fn unsupported<T>(
         &self,
         what: impl Into<String>,

@@ -36,11 +36,11 @@ impl fmt::Debug for StaticResource {
 }
 
 impl StaticResource {
-    /// Takes the resources that were read from a bootstrap. Two of one type with
-    /// one name are a mistake.
-    pub(super) fn take_all(read: Vec<text::Resource>, scope: &Scope<'_>) -> Vec<Self> {
+    /// Converts the resources that were parsed from a bootstrap. Two of one
+    /// type with one name are a mistake.
+    pub(super) fn convert_all(parsed: Vec<text::Resource>, scope: &Scope<'_>) -> Vec<Self> {
         let mut names = BTreeSet::new();
-        let resources = read.into_iter().map(|resource| {
+        let resources = parsed.into_iter().map(|resource| {
             let name = resource.message.get_field_by_name("name");
             let name = name.as_ref().and_then(|name| name.as_str());
             let name = name.unwrap_or_default().to_owned();

@@ -11,33 +11,34 @@ const DEFAULT_PORT: u16 = 443;
 
 const EXAMPLE: &str = "xds.example.com:443, dns:///host:port or unix:/run/xds.sock";
 
-/// Reads a target; several addresses where it is a list.
+/// Parses a target. Only an `ipv4` or `ipv6` target may list several addresses.
 pub(super) fn parse(text: &str) -> Result<Vec<Address>, Problem> {
-    let wrong = |reason| Problem::Address {
+    let address_problem = |reason| Problem::Address {
         text: without_user(text),
         reason,
         example: EXAMPLE,
     };
-    let (scheme, rest) = split_scheme(text);
+
+    let (scheme, endpoint) = split_scheme(text);
     let addresses: Option<Vec<Address>> = match scheme {
         "unix" => {
-            let path = rest.strip_prefix("//").unwrap_or(rest);
+            let path = endpoint.strip_prefix("//").unwrap_or(endpoint);
             let address = Address::Unix(PathBuf::from(path));
             (!path.is_empty()).then(|| vec![address])
         }
-        "ipv4" | "ipv6" => rest.split(',').map(host_and_port).collect(),
+        "ipv4" | "ipv6" => endpoint.split(',').map(host_and_port).collect(),
         // An authority between the slashes is a name server; the system's is
         // used.
         "dns" | "passthrough" | "" => {
-            let name = rest.strip_prefix("//").map_or(rest, |rest| {
-                rest.split_once('/').map_or("", |(_, name)| name)
+            let name = endpoint.strip_prefix("//").map_or(endpoint, |hierarchy| {
+                hierarchy.split_once('/').map_or("", |(_, name)| name)
             });
             host_and_port(name).map(|address| vec![address])
         }
-        "xds" => return Err(wrong("it would be found by xDS itself")),
-        _ => return Err(wrong("the scheme is not known")),
+        "xds" => return Err(address_problem("it would be found by xDS itself")),
+        _ => return Err(address_problem("the scheme is not known")),
     };
-    addresses.ok_or_else(|| wrong("it has no host, or no number as its port"))
+    addresses.ok_or_else(|| address_problem("it has no host, or no number as its port"))
 }
 
 /// Splits the scheme off. A host before a port is none.
@@ -51,14 +52,15 @@ fn split_scheme(text: &str) -> (&str, &str) {
 
 const SCHEMES: [&str; 6] = ["dns", "ipv4", "ipv6", "unix", "passthrough", "xds"];
 
-/// Reads `host:port`, `host`, `[ip]:port` or a bare IP of version 6.
+/// Parses `host:port`, `host`, `[ip]:port` or a bare IPv6 address. Returns
+/// `None` for an empty host, or a port that is no number.
 fn host_and_port(text: &str) -> Option<Address> {
     let (host, port) = match text.strip_prefix('[') {
-        Some(inner) => {
-            let (host, after) = inner.split_once(']')?;
+        Some(bracketed) => {
+            let (host, suffix) = bracketed.split_once(']')?;
             (
                 host,
-                after.strip_prefix(':').or(after.is_empty().then_some("")),
+                suffix.strip_prefix(':').or(suffix.is_empty().then_some("")),
             )
         }
         None => match text.split_once(':') {
@@ -66,11 +68,13 @@ fn host_and_port(text: &str) -> Option<Address> {
             _ => (text, Some("")),
         },
     };
+
     let port = match port? {
         "" if text.ends_with(':') => return None,
         "" => DEFAULT_PORT,
         port => port.parse().ok()?,
     };
+
     let is_host = !host.is_empty() && !host.contains(['/', '@', ' ']);
     is_host.then(|| Address::Tcp {
         host: host.to_owned(),

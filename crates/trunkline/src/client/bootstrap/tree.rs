@@ -20,7 +20,7 @@ impl<'t, 'r> Part<'t, 'r> {
         Self { node, scope }
     }
 
-    /// The value of a field; `None` if it is not set, or null.
+    /// Returns the value of a field; `None` if the field is not set, or null.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let Value::Map(entries) = &self.node.value else {
             return None;
@@ -45,7 +45,8 @@ impl<'t, 'r> Part<'t, 'r> {
             .map_or(Some(None), |part| part.text().map(Some))
     }
 
-    /// The items of a list; anything else is a mistake, and has none.
+    /// Returns the items of a list. A field that is no list is a mistake, and
+    /// has no items.
     pub(super) fn items(&self, key: &str) -> Vec<Self> {
         let Some(list) = self.get(key) else {
             return Vec::new();
@@ -65,7 +66,8 @@ impl<'t, 'r> Part<'t, 'r> {
         matches!(value, None | Some(Value::List(_))).then_some(())
     }
 
-    /// The entries of a map; anything else is a mistake, and has none.
+    /// Returns the entries of a map. A field that is no map is a mistake, and
+    /// has no entries.
     pub(super) fn entries(&self, key: &str) -> Vec<(&'t str, Self)> {
         let Some(map) = self.get(key) else {
             return Vec::new();
@@ -93,26 +95,25 @@ impl<'t, 'r> Part<'t, 'r> {
     }
 }
 
-/// Makes a tree of a message that has the shape of JSON. Lists and numbers in it
-/// are of no use here, except lists of texts.
-pub(super) fn of_struct(message: &Struct) -> Node {
+/// Converts a message that has the shape of JSON into a tree.
+pub(super) fn from_struct(message: &Struct) -> Node {
     let entries = message.fields.iter().map(|(key, value)| Entry {
         at: Position::default(),
         key: key.clone(),
-        node: of_kind(value.kind.as_ref()),
+        node: from_kind(value.kind.as_ref()),
     });
     node(Value::Map(entries.collect()))
 }
 
-fn of_kind(kind: Option<&Kind>) -> Node {
+fn from_kind(kind: Option<&Kind>) -> Node {
     match kind {
         None | Some(Kind::NullValue(_)) => node(Value::Null),
         Some(Kind::BoolValue(value)) => node(Value::Bool(*value)),
         Some(Kind::NumberValue(value)) => node(Value::Number(value.to_string())),
         Some(Kind::StringValue(value)) => node(Value::String(value.clone())),
-        Some(Kind::StructValue(value)) => of_struct(value),
+        Some(Kind::StructValue(value)) => from_struct(value),
         Some(Kind::ListValue(list)) => {
-            let items = list.values.iter().map(|item| of_kind(item.kind.as_ref()));
+            let items = list.values.iter().map(|item| from_kind(item.kind.as_ref()));
             node(Value::List(items.collect()))
         }
     }

@@ -151,18 +151,21 @@ impl Bootstrap {
         grpc::read_environment(|name| std::env::var_os(name))
     }
 
-    /// Reads a file. One with `xds_servers` is gRPC's, another one Envoy's.
+    /// Reads a bootstrap from a file. A file with `xds_servers` is parsed as
+    /// gRPC's bootstrap, any other as Envoy's.
     ///
     /// # Errors
-    /// All mistakes, each with its place; the file cannot be read.
+    /// The file cannot be read, or has mistakes: the error lists all, each with
+    /// its place.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text = read_file(path)?;
         let file = path.display().to_string();
         let format = format_of(&file, &text);
-        match is_grpc(format, &file, &text) {
-            true => grpc::read(format, &file, &text),
-            false => envoy::read(format, &file, &text),
+        if is_grpc(format, &file, &text) {
+            grpc::read(format, &file, &text)
+        } else {
+            envoy::read(format, &file, &text)
         }
     }
 
@@ -172,10 +175,11 @@ impl Bootstrap {
         node::on_the_wire(&self.node)
     }
 
-    /// The source of the names of an authority: its own servers (C10), with
-    /// gRPC's bootstraps else those of the bootstrap (A47), the first of the
-    /// sources that list the authority, or the default source (E13). `None` if
-    /// there is no default: its names have no source then.
+    /// Returns the source of the names of an authority. An authority's own
+    /// servers come first (C10); without them, gRPC's bootstraps use the
+    /// bootstrap's servers (A47). Then comes the first config source that lists
+    /// the authority, and last the default source (E13). `None` means that the
+    /// names have no source.
     #[must_use]
     pub fn source_of_authority(&self, authority: &str) -> Option<ConfigSource> {
         if let Some(entry) = self.authorities.get(authority) {
@@ -188,14 +192,14 @@ impl Bootstrap {
         }
 
         let lists_authority =
-            |source: &&AuthoritySource| source.authorities.iter().any(|a| a == authority);
-        let listed = self.config_sources.iter().find(lists_authority);
-        let source = listed.map(|listed| &listed.source);
+            |source: &&AuthoritySource| source.authorities.iter().any(|name| name == authority);
+        let authority_source = self.config_sources.iter().find(lists_authority);
+        let source = authority_source.map(|listing| &listing.source);
         source.or(self.default_config_source.as_ref()).cloned()
     }
 
-    /// Whether any authority has a source of its own. If none has, names with an
-    /// authority come from where others do.
+    /// Whether any authority has a source of its own. If none has, names with
+    /// an authority come from where others do.
     pub(crate) fn has_authorities(&self) -> bool {
         !self.authorities.is_empty() || !self.config_sources.is_empty()
     }
@@ -204,7 +208,8 @@ impl Bootstrap {
     /// (TP2).
     #[must_use]
     pub fn params_of(&self, type_url: &str, name: &Name) -> Params {
-        self.parameters.of(type_url, name, &self.authorities)
+        self.parameters
+            .params_for_name(type_url, name, &self.authorities)
     }
 
     /// The name of the listener of a target such as `xds:///backend:8080` or
@@ -213,7 +218,7 @@ impl Bootstrap {
     /// # Errors
     /// The target has an authority that is not known, or no host.
     pub fn listener_name(&self, target: &str) -> Result<String, TargetError> {
-        listener_name::of_target(target, &self.templates, &self.authorities)
+        listener_name::client_listener_name(target, &self.templates, &self.authorities)
     }
 
     /// The name of the listener of a server, by the address that it listens on
@@ -222,10 +227,11 @@ impl Bootstrap {
     /// # Errors
     /// The bootstrap has no template for servers.
     pub fn server_listener_name(&self, address: &str) -> Result<String, TargetError> {
-        listener_name::of_server(address, &self.templates)
+        listener_name::server_listener_name(address, &self.templates)
     }
 
-    /// All control planes of all sources. One may be there several times.
+    /// Iterates over the control planes of all sources. A control plane of
+    /// several sources appears several times.
     pub fn servers(&self) -> impl Iterator<Item = &Arc<ControlPlane>> {
         let sources = [&self.ads, &self.lds, &self.cds, &self.default_config_source];
         let sources = sources.into_iter().flatten();
@@ -234,9 +240,12 @@ impl Bootstrap {
             Specifier::Api(api) => Some(api),
             _ => None,
         });
-        let own = self.authorities.values();
-        let own = own.filter_map(|authority| authority.servers.as_ref());
-        sources.chain(own).flat_map(|api| &api.servers)
+        let authority_sources = self.authorities.values();
+        let authority_sources =
+            authority_sources.filter_map(|authority| authority.servers.as_ref());
+        sources
+            .chain(authority_sources)
+            .flat_map(|api| &api.servers)
     }
 
     /// Whether a control plane is one of the bootstrap (C15).
@@ -247,8 +256,8 @@ impl Bootstrap {
 }
 
 impl ConfigSource {
-    /// Resolves a config source that a resource names, by the static clusters of
-    /// the bootstrap. A control plane may name files and variables that the
+    /// Resolves a config source that a resource names, by the static clusters
+    /// of the bootstrap. A control plane may name files and variables that the
     /// policy allows, and control planes that the bootstrap has.
     ///
     /// # Errors
@@ -259,8 +268,10 @@ impl ConfigSource {
         policy: &DataSourcePolicy,
     ) -> Result<Self, ConfigError> {
         let addresses = |server: &Arc<ControlPlane>| {
-            let first = std::iter::once(server.address.clone());
-            first.chain(server.alternatives.clone()).collect::<Vec<_>>()
+            let main_address = std::iter::once(server.address.clone());
+            main_address
+                .chain(server.alternatives.clone())
+                .collect::<Vec<_>>()
         };
         let known_addresses: Vec<Address> = bootstrap.servers().flat_map(addresses).collect();
         let remedy = "an aggregated stream to the bootstrap";
@@ -273,8 +284,9 @@ impl ConfigSource {
             },
             missing_ads: bootstrap.ads.is_none().then_some(remedy),
         };
+
         let report = Report::default();
-        let resolved = resolver.source(source, &report.root());
+        let resolved = resolver.resolve_source(source, &report.root());
         // Its warnings concern whoever wrote the resource, and no file here has
         // the lines of it.
         let no_lines = |_: &str| None;

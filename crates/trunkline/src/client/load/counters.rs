@@ -35,17 +35,20 @@ impl Counters {
         self.in_progress.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts the end of a call.
+    /// Counts the end of a call as a success or an error, and the call as no
+    /// longer in progress.
     pub(super) fn end(&self, succeeded: bool) {
-        let outcome = match succeeded {
-            true => &self.succeeded,
-            false => &self.failed,
+        let outcome = if succeeded {
+            &self.succeeded
+        } else {
+            &self.failed
         };
         outcome.fetch_add(1, Ordering::Relaxed);
         self.in_progress.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Adds a value to a named metric. A name beyond the bound is not counted.
+    /// Adds a value to a named metric. A new name beyond the limit of names is
+    /// not counted.
     pub(super) fn add_metric(&self, name: &str, value: f64) {
         let mut metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(metric) = metrics.get_mut(name) {
@@ -60,16 +63,16 @@ impl Counters {
         }
     }
 
-    /// Takes what was counted since the last report (C63). Calls in progress are
-    /// a level, and stay. Returns nothing if there is nothing to say.
+    /// Takes the counts since the last report (C63). Calls in progress are a
+    /// level and stay. Returns `None` if all counts are zero.
     pub(super) fn take(&self) -> Option<UpstreamLocalityStats> {
-        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+        let take_count = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         let metrics = self.metrics.lock();
         let metrics = std::mem::take(&mut *metrics.unwrap_or_else(PoisonError::into_inner));
         let stats = UpstreamLocalityStats {
-            total_successful_requests: take(&self.succeeded),
-            total_error_requests: take(&self.failed),
-            total_issued_requests: take(&self.issued),
+            total_successful_requests: take_count(&self.succeeded),
+            total_error_requests: take_count(&self.failed),
+            total_issued_requests: take_count(&self.issued),
             total_requests_in_progress: self.in_progress.load(Ordering::Relaxed),
             load_metric_stats: metrics.into_iter().map(metric_stats).collect(),
             ..UpstreamLocalityStats::default()

@@ -25,8 +25,8 @@ pub(in crate::client) struct Opened {
 }
 
 impl Reporting {
-    /// The reporter for a control plane. With the first one comes what a new
-    /// stream needs.
+    /// Returns the reporter for a control plane. The first reporter of a
+    /// control plane comes with the store and the signal that its stream needs.
     pub(in crate::client) fn reporter(
         &self,
         server: &Arc<ControlPlane>,
@@ -36,12 +36,14 @@ impl Reporting {
         if let Some(shared) = open.get(server).and_then(Weak::upgrade) {
             return (LoadReporter { shared }, None);
         }
+
         let store = Arc::new(Store::default());
         let (keep_open, closed) = oneshot::channel();
         let shared = Arc::new(Shared {
             store: Arc::clone(&store),
             _keep_open: keep_open,
         });
+
         open.insert(Arc::clone(server), Arc::downgrade(&shared));
         (LoadReporter { shared }, Some(Opened { store, closed }))
     }
@@ -79,8 +81,8 @@ pub struct LoadReporter {
 }
 
 impl LoadReporter {
-    /// Counts for a cluster. `service` is the name of its endpoints at the
-    /// control plane, where that is another one, and empty otherwise.
+    /// Returns the counters of a cluster. `service` is the EDS service name of
+    /// the cluster, or empty if that is the cluster's own name.
     #[must_use]
     pub fn cluster(&self, cluster: &str, service: &str) -> ClusterReporter {
         let key = ClusterKey {
@@ -102,7 +104,7 @@ pub struct ClusterReporter {
 }
 
 impl ClusterReporter {
-    /// Counts for a locality in one of the cluster's priorities.
+    /// Returns the counters of a locality in one of the cluster's priorities.
     #[must_use]
     pub fn locality(&self, locality: &Locality, priority: u32) -> LocalityReporter {
         LocalityReporter {

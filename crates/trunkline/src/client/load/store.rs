@@ -47,7 +47,8 @@ impl ClusterCounters {
         }
     }
 
-    /// The counters of a locality, which all calls to it share.
+    /// Returns the counters of a locality, which all calls to that locality
+    /// share.
     pub(super) fn locality(&self, locality: &Locality, priority: u32) -> Arc<Counters> {
         let key = (
             locality.region.clone(),
@@ -68,7 +69,8 @@ impl ClusterCounters {
         }
     }
 
-    /// Takes what was counted since the last report.
+    /// Takes the counts of the cluster since the last report. Localities that
+    /// nobody counts for any more are dropped.
     fn take(&self, key: &ClusterKey, now: Instant) -> ClusterStats {
         let mut inner = lock(&self.inner);
         let elapsed = now.saturating_duration_since(std::mem::replace(&mut inner.since, now));
@@ -76,9 +78,11 @@ impl ClusterCounters {
         let mut localities = Vec::new();
         inner.localities.retain(|key, counters| {
             localities.extend(counters.take().map(|stats| named(key, stats)));
-            // Nobody counts here any more, and all of it is told.
+            // With the map's own reference alone, nobody can count here any
+            // more.
             Arc::strong_count(counters) > 1
         });
+
         ClusterStats {
             cluster_name: key.cluster.clone(),
             cluster_service_name: key.service.clone(),
@@ -120,22 +124,23 @@ impl Store {
         Arc::clone(clusters.entry(key.clone()).or_insert_with(new))
     }
 
-    /// Takes the report of all clusters that the server asks for. A cluster of
-    /// which nothing was counted is in it, too, as long as it has a reporter.
+    /// Takes the report of all clusters that the server asks for. A cluster
+    /// without counts is in the report as long as it has a reporter; a cluster
+    /// without a reporter is dropped afterwards.
     pub(super) fn take(&self, wanted: &Wanted, now: Instant) -> Vec<ClusterStats> {
         let mut clusters = lock(&self.clusters);
-        let mut all = Vec::new();
+        let mut report = Vec::new();
         clusters.retain(|key, counters| {
             let has_reporter = Arc::strong_count(counters) > 1;
             if wanted.includes(&key.cluster) {
                 let stats = counters.take(key, now);
                 let is_empty =
                     stats.upstream_locality_stats.is_empty() && stats.total_dropped_requests == 0;
-                all.extend(Some(stats).filter(|_| has_reporter || !is_empty));
+                report.extend(Some(stats).filter(|_| has_reporter || !is_empty));
             }
             has_reporter
         });
-        all
+        report
     }
 }
 

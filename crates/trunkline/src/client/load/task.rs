@@ -47,7 +47,7 @@ pub(in crate::client) struct LoadTask {
 
 /// What the server asks for.
 #[derive(Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct Instructions {
     pub(super) wanted: Wanted,
     pub(super) interval: Duration,
 }
@@ -65,7 +65,7 @@ enum End {
 
 /// What happens next on a stream.
 enum Next {
-    Answer(Asked),
+    Answer(Instructions),
     Report,
     LastReporterGone,
 }
@@ -88,57 +88,64 @@ impl LoadTask {
         }
     }
 
-    /// Keeps a stream open until the last reporter is gone.
+    /// Keeps a stream open until the last reporter is dropped, and reconnects
+    /// with back-off.
     pub(in crate::client) async fn run(mut self) {
         loop {
             let mut was_answered = false;
-            match self.carry(&mut was_answered).await {
+            match self.open_and_report(&mut was_answered).await {
                 Ok(()) => return,
                 Err(end) => {
                     let server = &self.server.address;
                     tracing::debug!(%server, %end, "the stream of load reports ended");
                 }
             }
-            let wait = self.backoff.after_stream(was_answered);
+            let delay = self.backoff.after_stream(was_answered);
             tokio::select! {
                 _ = &mut self.closed => return,
-                () = sleep(wait) => {}
+                () = sleep(delay) => {}
             }
         }
     }
 
-    /// Opens a stream and reports, until the last reporter is gone.
-    async fn carry(&mut self, was_answered: &mut bool) -> Result<(), End> {
+    /// Opens a stream and reports until the last reporter is dropped. Sets
+    /// `was_answered` when the server has sent its first response.
+    async fn open_and_report(&mut self, was_answered: &mut bool) -> Result<(), End> {
         let mut stream = tokio::select! {
             _ = &mut self.closed => return Ok(()),
             stream = self.connector.open(&self.server, PATH) => stream?,
         };
         stream.ready().await?;
         stream.send(self.introduction());
-        let mut asked: Option<Asked> = None;
-        let mut due = Instant::now();
+
+        let mut instructions: Option<Instructions> = None;
+        let mut next_report = Instant::now();
         loop {
-            let next = tokio::select! {
+            let event = tokio::select! {
                 biased;
                 _ = &mut self.closed => Next::LastReporterGone,
-                message = stream.next() => Next::Answer(read(&message?.ok_or(End::Closed)?)?),
-                () = sleep_until(due), if asked.is_some() => Next::Report,
+                message = stream.next() => {
+                    let message = message?.ok_or(End::Closed)?;
+                    Next::Answer(parse_instructions(&message)?)
+                }
+                () = sleep_until(next_report), if instructions.is_some() => Next::Report,
             };
-            match next {
+
+            match event {
                 Next::Answer(answer) => {
                     *was_answered = true;
-                    due = Instant::now() + answer.interval;
-                    asked = Some(answer);
+                    next_report = Instant::now() + answer.interval;
+                    instructions = Some(answer);
                 }
                 Next::Report => {
-                    if let Some(asked) = &asked {
-                        self.report(&mut stream, &asked.wanted).await?;
-                        due = Instant::now() + asked.interval;
+                    if let Some(instructions) = &instructions {
+                        self.report(&mut stream, &instructions.wanted).await?;
+                        next_report = Instant::now() + instructions.interval;
                     }
                 }
                 Next::LastReporterGone => {
-                    // It is an attempt; a server that takes nothing loses it.
-                    let _ = timeout(LAST, self.finish(&mut stream, asked)).await;
+                    // The last report is best effort: its loss is no failure.
+                    let _ = timeout(LAST, self.finish(&mut stream, instructions)).await;
                     return Ok(());
                 }
             }
@@ -154,8 +161,8 @@ impl LoadTask {
         request.encode_to_vec().into()
     }
 
-    /// Sends a report. It is taken from the counters when the stream can have
-    /// it: one that ends before that loses nothing.
+    /// Sends a report. The counters are read when the stream has room: a stream
+    /// that ends before that loses no counts.
     async fn report(&self, stream: &mut Stream, wanted: &Wanted) -> Result<(), StreamError> {
         stream.ready().await?;
         let request = LoadStatsRequest {
@@ -166,32 +173,37 @@ impl LoadTask {
         Ok(())
     }
 
-    /// Sends the last report, when the server has said what it asks for, and
-    /// waits until the server has it.
-    async fn finish(&self, stream: &mut Stream, asked: Option<Asked>) -> Result<(), End> {
-        let asked = match asked {
-            Some(asked) => asked,
-            None => read(&stream.next().await?.ok_or(End::Closed)?)?,
+    /// Sends the last report, after the server has said which clusters it
+    /// wants, and waits until the server ends the stream.
+    async fn finish(
+        &self,
+        stream: &mut Stream,
+        instructions: Option<Instructions>,
+    ) -> Result<(), End> {
+        let instructions = match instructions {
+            Some(instructions) => instructions,
+            None => parse_instructions(&stream.next().await?.ok_or(End::Closed)?)?,
         };
-        self.report(stream, &asked.wanted).await?;
+        self.report(stream, &instructions.wanted).await?;
         stream.finish();
         while stream.next().await?.is_some() {}
         Ok(())
     }
 }
 
-/// Reads what the server asks for. No cluster at all is none, unless it asks
-/// for all.
-pub(super) fn read(message: &[u8]) -> Result<Asked, prost::DecodeError> {
-    let answer = LoadStatsResponse::decode(message)?;
-    let interval = answer.load_reporting_interval.unwrap_or_default();
+/// Parses the instructions of the server. An empty list of clusters means no
+/// cluster, unless the server asks for all.
+pub(super) fn parse_instructions(message: &[u8]) -> Result<Instructions, prost::DecodeError> {
+    let response = LoadStatsResponse::decode(message)?;
+    let interval = response.load_reporting_interval.unwrap_or_default();
     let seconds = u64::try_from(interval.seconds).unwrap_or(0);
     let nanos = u32::try_from(interval.nanos).unwrap_or(0).min(999_999_999);
     let interval = Duration::new(seconds, nanos);
-    Ok(Asked {
-        wanted: match answer.send_all_clusters {
-            true => Wanted::All,
-            false => Wanted::Named(answer.clusters),
+    Ok(Instructions {
+        wanted: if response.send_all_clusters {
+            Wanted::All
+        } else {
+            Wanted::Named(response.clusters)
         },
         interval: interval.max(SHORTEST),
     })

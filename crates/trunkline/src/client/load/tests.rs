@@ -10,7 +10,7 @@ use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats;
 
 use super::reporter::Reporting;
 use super::store::Wanted;
-use super::task::{Asked, read};
+use super::task::{Instructions, parse_instructions};
 use crate::client::control_plane::ControlPlane;
 
 fn zone(zone: &str) -> Locality {
@@ -153,13 +153,13 @@ async fn c64_named_metrics_are_sums_and_their_names_are_bounded() {
 #[test]
 fn c62_an_answer_says_which_clusters_and_how_often() {
     // clusters: ["c"], load_reporting_interval: 2 s
-    let named = read(b"\x0a\x01c\x12\x02\x08\x02").unwrap();
+    let named = parse_instructions(b"\x0a\x01c\x12\x02\x08\x02").unwrap();
     let wanted = Wanted::Named(vec!["c".into()]);
     let interval = Duration::from_secs(2);
-    assert_eq!(named, Asked { wanted, interval });
+    assert_eq!(named, Instructions { wanted, interval });
     // send_all_clusters, and no interval
-    let all = read(b"\x20\x01").unwrap();
+    let all = parse_instructions(b"\x20\x01").unwrap();
     assert_eq!(all.wanted, Wanted::All);
     assert!(!all.interval.is_zero());
-    assert!(read(b"\xff").is_err());
+    assert!(parse_instructions(b"\xff").is_err());
 }

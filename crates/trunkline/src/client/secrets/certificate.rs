@@ -43,7 +43,7 @@ impl SecretCertificate {
     #[must_use]
     pub fn follow(secret: Watch<Secret>, policy: DataSourcePolicy) -> Self {
         Self(Followed::start(secret, move |secret| {
-            material::certified_key(secret, &policy)
+            material::read_certified_key(secret, &policy)
         }))
     }
 

@@ -1,6 +1,6 @@
 //! Follows a secret, and keeps the newest material that is good.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -21,24 +21,30 @@ pub(super) struct Followed<M> {
 }
 
 impl<M: Send + Sync + 'static> Followed<M> {
-    /// Follows a watch, in a task of the present runtime.
+    /// Starts a task in the present runtime that converts every secret of a
+    /// watch by
+    /// `read`. A secret that cannot be read leaves the last good one in use.
     pub(super) fn start(
-        mut watched: Watch<Secret>,
-        read: impl Fn(&Secret) -> Result<M, SecretError> + Send + 'static,
+        mut watch: Watch<Secret>,
+        convert: impl Fn(&Secret) -> Result<M, SecretError> + Send + 'static,
     ) -> Self {
         let current: Arc<RwLock<Option<Arc<M>>>> = Arc::default();
-        let (told, problem) = watch::channel(None);
-        let newest = Arc::clone(&current);
+        let (problem_sender, problem) = watch::channel(None);
+        let shared_material = Arc::clone(&current);
+
         let task = tokio::spawn(async move {
             loop {
-                let read = match watched.changed().await {
+                let converted = match watch.changed().await {
                     State::Pending => continue,
-                    State::Ready(secret) | State::Stale(secret, _) => read(&secret),
+                    State::Ready(secret) | State::Stale(secret, _) => convert(&secret),
                     State::Failed(error) => Err(SecretError::Missing(error)),
                 };
-                let problem = match read {
+                let problem = match converted {
                     Ok(material) => {
-                        *newest.write().unwrap_or_else(|e| e.into_inner()) = Some(material.into());
+                        let mut current = shared_material
+                            .write()
+                            .unwrap_or_else(PoisonError::into_inner);
+                        *current = Some(material.into());
                         None
                     }
                     Err(error) => {
@@ -46,9 +52,10 @@ impl<M: Send + Sync + 'static> Followed<M> {
                         Some(error)
                     }
                 };
-                told.send_replace(problem);
+                problem_sender.send_replace(problem);
             }
         });
+
         Self {
             current,
             problem,
@@ -80,7 +87,8 @@ impl<M: Send + Sync + 'static> Followed<M> {
         self.problem.borrow().clone()
     }
 
-    /// Waits until there is material.
+    /// Waits until there is material to use. Returns the error of the secret if
+    /// the first one cannot be used.
     pub(super) async fn ready(&self) -> Result<(), SecretError> {
         let mut problem = self.problem.clone();
         loop {

@@ -23,8 +23,9 @@ pub(crate) struct Trust {
     pub(super) names: Names,
 }
 
-/// Reads a certificate with its key.
-pub(super) fn certified_key(
+/// Reads a certificate with its key. A secret of another kind, or one with a
+/// private key provider, is an error.
+pub(super) fn read_certified_key(
     secret: &Secret,
     policy: &DataSourcePolicy,
 ) -> Result<CertifiedKey, SecretError> {
@@ -43,21 +44,20 @@ pub(crate) fn key_pair(
     if certificate.private_key_provider.is_some() {
         return Err(SecretError::Unsupported("a private key provider"));
     }
+
     let chain = certificate.certificate_chain.as_ref();
-    let chain = read(chain, "certificate_chain", policy)?;
-    let key = read(certificate.private_key.as_ref(), "private_key", policy)?;
+    let (chain_path, chain) = read_data_source(chain, "certificate_chain", policy)?;
+    let key = certificate.private_key.as_ref();
+    let (key_path, key) = read_data_source(key, "private_key", policy)?;
     let provider = aws_lc_rs::default_provider();
-    Ok(pem::certified_key(
-        (&chain.0, &chain.1),
-        (&key.0, &key.1),
-        &provider,
-    )?)
+    let key = pem::read_certified_key((&chain_path, &chain), (&key_path, &key), &provider)?;
+    Ok(key)
 }
 
-/// Reads authorities, and the names that they may vouch for. A check that is
-/// not made here is refused: without it, more peers would be trusted than the
-/// secret says.
-pub(super) fn trust(secret: &Secret, policy: &DataSourcePolicy) -> Result<Trust, SecretError> {
+/// Reads the certificate authorities of a secret, and the names that a peer may
+/// have. A check that is not implemented is an error: without that check, more
+/// peers would be trusted than the secret says.
+pub(super) fn read_trust(secret: &Secret, policy: &DataSourcePolicy) -> Result<Trust, SecretError> {
     let Some(Type::ValidationContext(context)) = &secret.r#type else {
         let wanted = "validation_context";
         return Err(SecretError::Other { wanted });
@@ -71,9 +71,9 @@ pub(crate) fn validation(
     policy: &DataSourcePolicy,
 ) -> Result<Trust, SecretError> {
     refuse_unsupported(context)?;
-    let (path, bytes) = read(context.trusted_ca.as_ref(), "trusted_ca", policy)?;
+    let (path, bytes) = read_data_source(context.trusted_ca.as_ref(), "trusted_ca", policy)?;
     Ok(Trust {
-        roots: pem::roots((&path, &bytes))?,
+        roots: pem::read_roots((&path, &bytes))?,
         names: names(context)?,
     })
 }
@@ -112,27 +112,33 @@ fn refuse_unsupported(context: &CertificateValidationContext) -> Result<(), Secr
     }
 }
 
-/// Reads a data source: where it is, for errors, and what is there.
-fn read(
+/// Reads a data source. Returns its path, which is the field for inline data,
+/// for errors to name, with the bytes.
+fn read_data_source(
     source: Option<&DataSource>,
     field: &'static str,
     policy: &DataSourcePolicy,
 ) -> Result<(PathBuf, Vec<u8>), SecretError> {
     let specifier = source.and_then(|source| source.specifier.as_ref());
-    let here = PathBuf::from(field);
+    let field_path = PathBuf::from(field);
     match specifier.ok_or(SecretError::Lacks(field))? {
-        Specifier::InlineBytes(bytes) => Ok((here, bytes.clone())),
-        Specifier::InlineString(text) => Ok((here, text.clone().into_bytes())),
+        Specifier::InlineBytes(bytes) => Ok((field_path, bytes.clone())),
+        Specifier::InlineString(text) => Ok((field_path, text.clone().into_bytes())),
         Specifier::Filename(name) => {
             let path = Path::new(name);
-            match policy.allows_file(path) {
-                true => Ok((path.to_owned(), pem::read_file(path)?)),
-                false => Err(SecretError::NotAllowed(name.clone())),
+            if !policy.allows_file(path) {
+                return Err(SecretError::NotAllowed(name.clone()));
             }
+            Ok((path.to_owned(), pem::read_file(path)?))
         }
-        Specifier::EnvironmentVariable(name) => match policy.allows_variable(name) {
-            true => Ok((here, std::env::var(name).unwrap_or_default().into_bytes())),
-            false => Err(SecretError::NotAllowed(name.clone())),
-        },
+        Specifier::EnvironmentVariable(name) => {
+            if !policy.allows_variable(name) {
+                return Err(SecretError::NotAllowed(name.clone()));
+            }
+            Ok((
+                field_path,
+                std::env::var(name).unwrap_or_default().into_bytes(),
+            ))
+        }
     }
 }

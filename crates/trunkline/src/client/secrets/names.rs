@@ -52,7 +52,7 @@ impl Names {
         self.0.is_empty()
     }
 
-    /// Whether a certificate has a name that is accepted.
+    /// Checks whether one of the certificate's DNS names or URIs matches.
     pub(super) fn accept(&self, certificate: &EndEntityCert<'_>) -> bool {
         self.0.iter().any(|matcher| {
             let by_dns = || certificate.valid_dns_names().any(|of| matcher.matches(of));
@@ -82,24 +82,24 @@ impl Matcher {
 
     fn new(kind: Kind, text: &StringMatcher) -> Result<Self, SecretError> {
         let pattern = Pattern::read(text)?;
-        Ok(match text.ignore_case {
-            true => Self {
-                kind,
-                pattern: pattern.lowercase(),
-                ignore_case: true,
+
+        let ignore_case = text.ignore_case;
+        Ok(Self {
+            kind,
+            pattern: if ignore_case {
+                pattern.lowercase()
+            } else {
+                pattern
             },
-            false => Self {
-                kind,
-                pattern,
-                ignore_case: false,
-            },
+            ignore_case,
         })
     }
 
     fn matches(&self, name: &str) -> bool {
-        match self.ignore_case {
-            true => self.pattern.matches(&name.to_ascii_lowercase()),
-            false => self.pattern.matches(name),
+        if self.ignore_case {
+            self.pattern.matches(&name.to_ascii_lowercase())
+        } else {
+            self.pattern.matches(name)
         }
     }
 }

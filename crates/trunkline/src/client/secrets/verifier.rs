@@ -46,7 +46,7 @@ impl SecretVerifier {
     #[must_use]
     pub fn follow(secret: Watch<Secret>, policy: DataSourcePolicy) -> Self {
         Self {
-            trust: Followed::start(secret, move |secret| material::trust(secret, &policy)),
+            trust: Followed::start(secret, move |secret| material::read_trust(secret, &policy)),
             algorithms: aws_lc_rs::default_provider().signature_verification_algorithms,
             checks_dialled: true,
         }
@@ -78,8 +78,9 @@ impl SecretVerifier {
         self.trust.problem()
     }
 
-    /// Checks that authorities vouch for a certificate, for one use, and that
-    /// its names are accepted. Returns whether names were matched.
+    /// Checks that a certificate authority of the secret vouches for a
+    /// certificate, for one use, and that a name of the certificate matches.
+    /// Returns `false` if the secret lists no names, so that none was checked.
     fn verify(
         &self,
         certificate: &CertificateDer<'_>,
@@ -91,6 +92,7 @@ impl SecretVerifier {
         let trust: Arc<Trust> = trust.ok_or(CertificateError::UnknownIssuer)?;
         let parsed = EndEntityCert::try_from(certificate);
         let parsed = parsed.map_err(|_| CertificateError::BadEncoding)?;
+
         let verified = parsed.verify_for_usage(
             self.algorithms.all,
             &trust.roots.roots,
@@ -101,17 +103,20 @@ impl SecretVerifier {
             None,
         );
         verified.map_err(chain_error)?;
+
         if trust.names.is_empty() {
             return Ok(false);
         }
-        match trust.names.accept(&parsed) {
-            true => Ok(true),
-            false => Err(CertificateError::NotValidForName.into()),
+        if trust.names.accept(&parsed) {
+            Ok(true)
+        } else {
+            Err(CertificateError::NotValidForName.into())
         }
     }
 }
 
-/// What is wrong with a chain, as rustls says it to the peer.
+/// Translates an error of webpki about a chain into the error of rustls, which
+/// tells the peer.
 fn chain_error(error: webpki::Error) -> Error {
     let error = match error {
         webpki::Error::CertExpired { .. } => CertificateError::Expired,

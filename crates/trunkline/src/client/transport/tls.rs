@@ -161,7 +161,7 @@ fn build(options: &TlsOptions) -> Result<ClientConfig, ConnectError> {
         None => system_roots()?,
         Some(ca) => {
             let (path, contents) = read("certificates of authorities", ca).map_err(wrong)?;
-            pem::roots((&path, &contents)).map_err(wrong)?
+            pem::read_roots((&path, &contents)).map_err(wrong)?
         }
     };
     let certified = match &options.certificate {
@@ -170,7 +170,7 @@ fn build(options: &TlsOptions) -> Result<ClientConfig, ConnectError> {
             let (cert_path, cert) = read("certificate of the client", cert).map_err(wrong)?;
             let (key_path, key) = read("key of the client", key).map_err(wrong)?;
             let pair = ((&*cert_path, &*cert), (&*key_path, &*key));
-            Some(pem::certified_key(pair.0, pair.1, &provider).map_err(wrong)?)
+            Some(pem::read_certified_key(pair.0, pair.1, &provider).map_err(wrong)?)
         }
     };
     let builder = ClientConfig::builder_with_provider(provider)

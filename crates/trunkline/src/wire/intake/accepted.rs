@@ -56,8 +56,8 @@ pub struct Hosted {
 }
 
 impl Accepted {
-    /// The changes that bring it to a server: the resource, or its variants,
-    /// and then its virtual hosts.
+    /// Returns the changes that bring the resource to a server: the resource or
+    /// its variants, and then its virtual hosts.
     pub fn changes(self) -> impl Iterator<Item = Change> {
         let url = self.type_url;
         let variants = self.variants.into_iter();

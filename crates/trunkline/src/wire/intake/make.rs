@@ -29,8 +29,8 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads the constraints in the wrapper. Refuses a condition in its
-    /// metadata: those belong in the body.
+    /// Parses the constraints in the wrapper. A condition in its metadata is an
+    /// error, because conditions belong in the body.
     pub(super) fn new(
         type_url: &'a str,
         wrapper: &'a discovery::Resource,
@@ -46,8 +46,8 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Whether some metadata has a condition. It is decoded only if its bytes
-/// contain the key of one.
+/// Checks whether the metadata of a wrapper has a condition. Metadata without
+/// the bytes of that key is not decoded.
 fn has_condition(metadata: &Bytes) -> bool {
     if !conditions::mentions(metadata) {
         return false;
@@ -56,7 +56,7 @@ fn has_condition(metadata: &Bytes) -> bool {
         return false;
     };
     let annotations = metadata.filter_metadata.get(facts::NAMESPACE);
-    annotations.is_some_and(|of_server| of_server.fields.contains_key(conditions::WHEN))
+    annotations.is_some_and(|annotations| annotations.fields.contains_key(conditions::WHEN))
 }
 
 /// The resources that a virtual host becomes.
@@ -68,33 +68,41 @@ pub(super) struct HostVariants {
 }
 
 impl Intake {
-    /// Takes in a body in which no part has a condition: it becomes one
-    /// resource, for the clients that match the constraints of its wrapper.
+    /// Accepts a body without conditions as one resource, for the clients that
+    /// match the constraints of its wrapper.
     pub(super) fn take_in_unconditional(
         &mut self,
         envelope: &Envelope<'_>,
         facts: Facts,
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
-        let written = envelope.written.clone();
-        let is_for_nobody = written.as_ref().is_some_and(Constraints::is_never);
+        let wrapper_constraints = envelope.written.clone();
+        let is_for_nobody = wrapper_constraints
+            .as_ref()
+            .is_some_and(Constraints::is_never);
         let doubt = is_for_nobody.then(|| (Path::default(), Doubt::Nobody));
 
         let url = envelope.type_url;
-        let resource = self.make_resource(url, facts, body, envelope.wrapper, written.clone())?;
+        let resource = self.make_resource(
+            url,
+            facts,
+            body,
+            envelope.wrapper,
+            wrapper_constraints.clone(),
+        )?;
         Ok(Accepted {
             type_url: self.shared.canonical_url(url),
             name: resource.name.clone(),
-            clients: written.clone(),
-            written,
+            clients: wrapper_constraints.clone(),
+            written: wrapper_constraints,
             variants: vec![resource],
             hosts: Vec::new(),
             doubts: doubt.into_iter().collect(),
         })
     }
 
-    /// Takes in a body that is already decoded: as it is, or as the variants
-    /// that its conditions make of it.
+    /// Accepts a decoded body: as it is, or as the variants that its conditions
+    /// make of it.
     pub(super) fn take_in_decoded(
         &mut self,
         envelope: &Envelope<'_>,
@@ -102,8 +110,8 @@ impl Intake {
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         let facts = facts::of_message(message)?;
-        let written = envelope.written.as_ref();
-        let Some(variants) = variants_if_any(message, &body, written)? else {
+        let wrapper_constraints = envelope.written.as_ref();
+        let Some(variants) = variants_if_any(message, &body, wrapper_constraints)? else {
             return self.take_in_unconditional(envelope, facts, body);
         };
 
@@ -127,8 +135,8 @@ impl Intake {
         Ok(accepted)
     }
 
-    /// Takes in a body that is canonical and valid. It is decoded only if a
-    /// look at its bytes does not tell all its facts.
+    /// Accepts a body that is canonical and valid. The body is decoded only if
+    /// a scan of its bytes does not give all its facts.
     pub(super) fn take_in_encoded(
         &mut self,
         envelope: &Envelope<'_>,
@@ -140,8 +148,8 @@ impl Intake {
         }
     }
 
-    /// Takes a virtual host out of a route configuration, for the clients of
-    /// that one. Its body has to be canonical and valid.
+    /// Accepts a virtual host of a route configuration, for the clients of that
+    /// route configuration. Its body has to be canonical and valid.
     pub(super) fn take_in_host(
         &mut self,
         route: &Name,
@@ -156,9 +164,8 @@ impl Intake {
         }
     }
 
-    /// Takes a virtual host that is already decoded out of a route
-    /// configuration, for the clients of that one: as it is, or as its
-    /// variants.
+    /// Accepts a decoded virtual host of a route configuration, for the clients
+    /// of that route configuration: as it is, or as its variants.
     pub(super) fn take_in_decoded_host(
         &mut self,
         route: &Name,
@@ -187,8 +194,8 @@ impl Intake {
         })
     }
 
-    /// Takes a virtual host in which no part has a condition out of a route
-    /// configuration, for the clients of that one: it becomes one resource.
+    /// Accepts a virtual host without conditions as one resource, for the
+    /// clients of its route configuration.
     pub(super) fn take_in_unconditional_host(
         &mut self,
         route: &Name,
@@ -203,8 +210,8 @@ impl Intake {
         })
     }
 
-    /// Makes a resource of a virtual host. It is named after its route
-    /// configuration, and so is its body.
+    /// Makes a resource of a virtual host. Its own name and the name in its
+    /// body get that of the route configuration as a prefix.
     fn make_host(
         &mut self,
         route: &Name,
@@ -227,22 +234,24 @@ impl Intake {
     }
 }
 
-/// Makes the variants of a body for these clients; `None` if no part of it has
-/// a condition, which is cheap to find out.
+/// Makes the variants of a body for these clients. Returns `None` if no part of
+/// the body has a condition.
 fn variants_if_any(
     message: &DynamicMessage,
     body: &[u8],
     clients: Option<&Constraints>,
 ) -> Result<Option<Variants>, AcceptError> {
+    // Most bodies have none, and a search for the key costs little.
     if !conditions::mentions(body) {
         return Ok(None);
     }
-    let found = conditions::find(message)?;
-    if found.is_empty() {
+
+    let conditions_found = conditions::find(message)?;
+    if conditions_found.is_empty() {
         return Ok(None);
     }
     let clients = clients.cloned().unwrap_or_else(Constraints::always);
-    compact::make_variants(message, &found, &clients).map(Some)
+    compact::make_variants(message, &conditions_found, &clients).map(Some)
 }
 
 /// Returns constraints, unless they match all clients, which is as good as
@@ -251,8 +260,8 @@ fn unless_always(clients: Constraints) -> Option<Constraints> {
     Some(clients).filter(|clients| !clients.is_always())
 }
 
-/// Decodes a body. One of an unknown type becomes an empty message, in which
-/// there is nothing to find.
+/// Decodes a body. A body of an unknown type becomes an empty message, which
+/// has no facts and no conditions.
 fn decode(type_url: &str, body: &Bytes) -> Result<DynamicMessage, AcceptError> {
     let malformed = |source| FactsError::Malformed {
         type_url: type_url.to_owned(),

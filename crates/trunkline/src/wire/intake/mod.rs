@@ -58,27 +58,28 @@ impl Intake {
         self.shared.canonical_url(types::VIRTUAL_HOST)
     }
 
-    /// Takes in a resource of a text, and the virtual hosts of a route
-    /// configuration with `vhds`, each as a resource of its own. Fields are not
-    /// checked against Envoy's rules.
+    /// Accepts a resource of a text. The virtual hosts of a route configuration
+    /// with `vhds` become resources of their own. Fields are not checked
+    /// against Envoy's rules.
     ///
     /// # Errors
     /// If the wrapper does not fit the resource, or it has no name.
-    pub fn accept_text(&mut self, read: &text::Resource) -> Result<Accepted, AcceptError> {
-        let envelope = Envelope::new(&read.type_url, &read.wrapper)?;
-        let split = match is_route(&read.type_url) {
-            true => vhosts::split(&read.body).map_err(malformed(types::ROUTE_CONFIGURATION))?,
-            false => None,
+    pub fn accept_text(&mut self, parsed: &text::Resource) -> Result<Accepted, AcceptError> {
+        let envelope = Envelope::new(&parsed.type_url, &parsed.wrapper)?;
+        let split = if is_route(&parsed.type_url) {
+            vhosts::split(&parsed.body).map_err(malformed(types::ROUTE_CONFIGURATION))?
+        } else {
+            None
         };
         let Some(split) = split else {
-            return self.take_in_decoded(&envelope, &read.message, read.body.clone());
+            return self.take_in_decoded(&envelope, &parsed.message, parsed.body.clone());
         };
 
         let mut accepted = self.take_in_encoded(&envelope, split.rest)?;
         for (index, body) in split.hosts.iter().enumerate() {
-            let path = read.item("virtual_hosts", index);
-            let added = self.add_host(&mut accepted, index, &path, body);
-            added.map_err(|source| AcceptError::At {
+            let path = parsed.item("virtual_hosts", index);
+            let outcome = self.add_host(&mut accepted, index, &path, body);
+            outcome.map_err(|source| AcceptError::At {
                 path,
                 source: Box::new(source),
             })?;
@@ -106,9 +107,9 @@ impl Intake {
         Ok(())
     }
 
-    /// Takes in a route configuration of a binary file without its virtual
-    /// hosts. These follow one by one, and [`Self::host_of`] takes them in with
-    /// the parent that is returned.
+    /// Accepts a route configuration of a binary file without its virtual
+    /// hosts. These follow one by one, and [`Self::host_of`] accepts them with
+    /// the returned parent.
     ///
     /// # Errors
     /// All its errors.
@@ -131,7 +132,7 @@ impl Intake {
         Ok((accepted, parent))
     }
 
-    /// Takes in a resource of a binary file, and returns its place.
+    /// Accepts a resource of a binary file, and returns it with its place.
     ///
     /// # Errors
     /// All its errors.
@@ -151,20 +152,21 @@ impl Intake {
         Ok((self.accept_raw(file, raw)?, spot))
     }
 
-    /// Takes in a resource of a binary file that is decoded, and returns its
-    /// place. It is validated here.
+    /// Validates and accepts a decoded resource of a binary file, and returns
+    /// it with its place.
     pub(crate) fn decoded(
         &mut self,
         spot: Spot,
-        read: &text::Resource,
+        resource: &text::Resource,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        check_valid(read)?;
-        let accepted = self.accept_text(read);
+        check_valid(resource)?;
+        let accepted = self.accept_text(resource);
         Ok((accepted.map_err(|error| refused_at(spot, error))?, spot))
     }
 
-    /// Takes in a virtual host of a route configuration of a binary file: in
-    /// one pass over its bytes if it is plain, or else decoded and validated.
+    /// Accepts a virtual host of a route configuration of a binary file. A host
+    /// without conditions takes one pass over its bytes; others are decoded and
+    /// validated.
     ///
     /// # Errors
     /// All its errors.
@@ -190,8 +192,8 @@ impl Intake {
                     body,
                     wrapper: None,
                 };
-                let read = decode_valid(file, raw)?;
-                self.take_in_decoded_host(route, clients, &read.message, &read.body)
+                let resource = decode_valid(file, raw)?;
+                self.take_in_decoded_host(route, clients, &resource.message, &resource.body)
             }
         };
 
@@ -203,9 +205,9 @@ impl Intake {
         })
     }
 
-    /// Accepts a resource of a binary file. One without conditions is checked
-    /// in one pass over its bytes; any other is decoded, and then accepted like
-    /// a resource of a text file.
+    /// Accepts a resource of a binary file. A resource without conditions takes
+    /// one pass over its bytes; any other is decoded, and then accepted like a
+    /// resource of a text file.
     fn accept_raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
         let spot = raw.spot;
         let plain_facts = quick::look(&raw.type_url, &raw.body);
@@ -214,7 +216,7 @@ impl Intake {
 
         let accepted = match plain_facts {
             Some(facts) => {
-                // Copied, so that the file's bytes can be freed.
+                // A slice would keep the bytes of the whole file in memory.
                 let body = Bytes::copy_from_slice(&raw.body);
                 let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
                 let envelope = Envelope::new(&raw.type_url, wrapper);
@@ -234,14 +236,14 @@ fn decode_valid(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     Ok(read)
 }
 
-/// Validates a resource. The errors are all the rules of Envoy that it breaks.
-fn check_valid(read: &text::Resource) -> Result<(), Vec<Mistake>> {
-    let broken = read.validate();
-    if broken.is_empty() {
+/// Checks a resource against Envoy's rules. The error has all broken rules.
+fn check_valid(resource: &text::Resource) -> Result<(), Vec<Mistake>> {
+    let broken_rules = resource.validate();
+    if broken_rules.is_empty() {
         return Ok(());
     }
     let mistake = |error| Mistake::Text(Box::new(error));
-    Err(broken.into_iter().map(mistake).collect())
+    Err(broken_rules.into_iter().map(mistake).collect())
 }
 
 /// Whether virtual hosts have to be taken out of a route configuration. True

@@ -35,32 +35,32 @@ pub struct KeptResource {
 }
 
 impl Intake {
-    /// Makes the resource that was kept. It was checked before it was kept, and
-    /// is not checked again.
+    /// Makes a resource of its stored form. Only checked resources are stored,
+    /// so the resource is not checked again.
     ///
     /// # Errors
     /// The body is not of its type.
     pub fn restore(
         &mut self,
         type_url: &TypeUrl,
-        kept: KeptResource,
+        stored: KeptResource,
     ) -> Result<Resource, AcceptError> {
-        let facts = match quick::look(type_url.as_str(), &kept.body) {
+        let facts = match quick::look(type_url.as_str(), &stored.body) {
             Some(facts) => facts,
-            None => facts::of(type_url.as_str(), &kept.body)?,
+            None => facts::of(type_url.as_str(), &stored.body)?,
         };
         let rare = RareFacts {
-            metadata: kept.metadata,
-            do_not_cache: kept.do_not_cache,
+            metadata: stored.metadata,
+            do_not_cache: stored.do_not_cache,
             ..RareFacts::default()
         };
         Ok(Resource {
-            name: kept.name,
-            aliases: kept.aliases.into(),
-            constraints: kept.constraints,
-            version: kept.version,
-            ttl: kept.ttl,
-            body: Some(kept.body),
+            name: stored.name,
+            aliases: stored.aliases.into(),
+            constraints: stored.constraints,
+            version: stored.version,
+            ttl: stored.ttl,
+            body: Some(stored.body),
             facts: self.shared.convert_facts(facts, Some(rare)),
         })
     }

@@ -31,11 +31,10 @@ pub struct ReceivedResponse {
     pub unreadable: Vec<Rejection>,
 }
 
-/// Reads one response.
+/// Parses one response.
 ///
 /// # Errors
-/// If the bytes are no response at all: then nothing that follows on the stream
-/// can be trusted either.
+/// If the bytes are no response: the stream cannot be trusted any more.
 pub fn read_response(
     mode: Mode,
     raw: Bytes,
@@ -47,7 +46,7 @@ pub fn read_response(
     }
 }
 
-/// Reads a state-of-the-world response.
+/// Parses a state-of-the-world response.
 fn read_sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let message = DiscoveryResponse::decode_checked(raw, limits)?.message;
     let mut reader = Reader::new(&message.type_url, limits);
@@ -69,8 +68,8 @@ fn read_sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeErro
     })
 }
 
-/// Reads a delta response. Names that are refused because of a limit are a
-/// reason to NACK it, too.
+/// Parses a delta response. Names beyond a limit are a reason to NACK the
+/// response, too.
 fn read_delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let checked = DeltaDiscoveryResponse::decode_checked(raw, limits)?;
     let message = checked.message;
@@ -117,8 +116,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a resource of a state-of-the-world response: its body, or a
-    /// wrapper around it (S58). `None` if it is rejected.
+    /// Parses a resource of a state-of-the-world response: a body, or a wrapper
+    /// around one (S58). Rejects a malformed wrapper, and returns `None` for a
+    /// rejected resource.
     fn read_any(&mut self, any: Any) -> Option<WireResource> {
         if any.type_url != Resource::TYPE_URL {
             return self.read_bare(any);
@@ -132,21 +132,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a resource without a wrapper, whose name is in its body. `None` if
-    /// it is rejected.
+    /// Parses a resource without a wrapper, whose name is in its body. A
+    /// resource without a name is rejected, and gives `None`.
     fn read_bare(&mut self, any: Any) -> Option<WireResource> {
         let Some(name) = name_of(&any.value).map(Name::new) else {
             self.reject_nameless("a resource without a name".to_owned());
             return None;
         };
-        let body = self.checked_body(&name, any)?;
+        let body = self.check_body(&name, any)?;
         let resource = resource::Resource::new(name, body);
         Some(WireResource::full(Arc::new(resource)))
     }
 
-    /// Reads a resource in its wrapper. Without a body and with a TTL it is a
-    /// heartbeat (S59); without either, the resource does not exist (S35).
-    /// `None` if it is rejected.
+    /// Parses a resource in its wrapper. A wrapper with a TTL and no body is a
+    /// heartbeat (S59); one with neither means that the resource does not exist
+    /// (S35). Returns `None` if the resource is rejected.
     fn read_wrapped(&mut self, wrapper: Resource) -> Option<WireResource> {
         let Some(name) = find_name(&wrapper) else {
             self.reject_nameless("a resource without a name".to_owned());
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             _ => Form::Full,
         };
         let body = match wrapper.resource {
-            Some(any) => Some(self.checked_body(&name, any)?),
+            Some(any) => Some(self.check_body(&name, any)?),
             None => None,
         };
 
@@ -186,9 +186,9 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns the body of a resource. One that is not of the type of the
-    /// response is rejected.
-    fn checked_body(&mut self, name: &Name, any: Any) -> Option<Bytes> {
+    /// Returns the body of a resource. A body that is not of the type of the
+    /// response is rejected, and gives `None`.
+    fn check_body(&mut self, name: &Name, any: Any) -> Option<Bytes> {
         if any.type_url == self.type_url.as_str() {
             return Some(any.value);
         }
@@ -197,17 +197,17 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Reads the variants that a response removes (TP2). A name without
-    /// constraints is removed as a whole and added to `removed`, unless the
-    /// response also has resources of that name: these are variants with
-    /// constraints that replace the one without.
+    /// Parses the variants that a response removes (TP2). A name without
+    /// constraints is removed as a whole and added to `removed`. The exception
+    /// is a name of which the response also has resources: its variants with
+    /// constraints replace the one without.
     fn read_removed_variants(
         &mut self,
         names: &[ResourceName],
         resources: &[WireResource],
         removed: &mut Vec<Name>,
     ) -> Vec<(Name, Option<Constraints>)> {
-        let is_sent = |name: &Name| resources.iter().any(|sent| sent.resource.name == *name);
+        let is_sent = |name: &Name| resources.iter().any(|wire| wire.resource.name == *name);
         let mut variants = Vec::new();
         for message in names {
             let name = Name::new(&message.name);
@@ -233,15 +233,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Finds the name of a resource: in the wrapper, plain or with constraints, or
-/// else in the body. `None` if all are empty or missing.
+/// Returns the name of a resource: that in the wrapper, plain or with
+/// constraints, or else that in the body. `None` means that all are empty or
+/// missing.
 fn find_name(wrapper: &Resource) -> Option<Name> {
-    let plain = Some(wrapper.name.as_str());
-    let of_variant = wrapper.resource_name.as_ref().map(|name| &*name.name);
+    let plain_name = Some(wrapper.name.as_str());
+    let variant_name = wrapper.resource_name.as_ref().map(|name| &*name.name);
     let body = wrapper.resource.as_ref();
-    let inside = body.and_then(|any| name_of(&any.value));
+    let body_name = body.and_then(|any| name_of(&any.value));
 
-    let names = [plain, of_variant, inside].into_iter().flatten();
+    let names = [plain_name, variant_name, body_name].into_iter().flatten();
     let mut names = names.filter(|name| !name.is_empty());
     names.next().map(Name::new)
 }

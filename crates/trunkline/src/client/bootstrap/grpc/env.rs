@@ -12,25 +12,26 @@ use super::super::{Bootstrap, read_file};
 const FILE: &str = "GRPC_XDS_BOOTSTRAP";
 const CONFIG: &str = "GRPC_XDS_BOOTSTRAP_CONFIG";
 
-/// Reads the bootstrap that the environment names: by a file first, and then
-/// as a text (C1). A file that cannot be read is a mistake, and not a reason to
-/// take the other.
+/// Reads the bootstrap that the environment names: from the file, and without
+/// the variable of a file from the text (C1). A file that cannot be read is a
+/// mistake, and no reason to fall back on the text.
 pub(in super::super) fn read_environment(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Bootstrap, ConfigError> {
-    let set = |name| variable(name).filter(|value| !value.is_empty());
-    if let Some(path) = set(FILE) {
+    let non_empty = |name| variable(name).filter(|value| !value.is_empty());
+    if let Some(path) = non_empty(FILE) {
         let path = Path::new(&path);
         let text = read_file(path)?;
         return super::read(Format::Json, &path.display().to_string(), &text);
     }
-    let Some(text) = set(CONFIG) else {
-        let mistake = Mistake::of_file(FILE, Problem::NoVariable);
+
+    let Some(text) = non_empty(CONFIG) else {
+        let mistake = Mistake::about_file(FILE, Problem::NoVariable);
         return Err(mistake.into());
     };
     let text = text.into_string().map_err(|_| {
         let name = CONFIG.to_owned();
-        Mistake::of_file(CONFIG, Problem::Variable { name })
+        Mistake::about_file(CONFIG, Problem::Variable { name })
     })?;
     super::read(Format::Json, CONFIG, &text)
 }

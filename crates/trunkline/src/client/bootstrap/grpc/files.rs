@@ -11,12 +11,14 @@ use crate::client::{FileWatcher, Pem};
 /// The time between two looks at the files, if nothing else is said (C5).
 const REFRESH: Duration = Duration::from_secs(600);
 
-/// Reads the names of files. A certificate goes with its key.
+/// Reads the paths of a certificate, its key and the certificate authorities. A
+/// certificate without its key, or a key without its certificate, is a mistake.
 pub(super) fn read(config: &Part<'_, '_>) -> Option<FileWatcher> {
     let chain = config.text_of("certificate_file");
     let key = config.text_of("private_key_file");
     let ca = config.text_of("ca_certificate_file");
-    let refresh = refresh(config);
+    let refresh = read_refresh(config);
+
     let certificate = match (chain?, key?) {
         (Some(chain), Some(key)) => Some((PathBuf::from(chain), PathBuf::from(key))),
         (None, None) => None,
@@ -26,6 +28,7 @@ pub(super) fn read(config: &Part<'_, '_>) -> Option<FileWatcher> {
             return scope.missing("certificate_file or private_key_file", remedy);
         }
     };
+
     Some(FileWatcher {
         certificate,
         ca: ca?.map(PathBuf::from),
@@ -33,7 +36,7 @@ pub(super) fn read(config: &Part<'_, '_>) -> Option<FileWatcher> {
     })
 }
 
-fn refresh(config: &Part<'_, '_>) -> Option<Duration> {
+fn read_refresh(config: &Part<'_, '_>) -> Option<Duration> {
     let Some(part) = config.get("refresh_interval") else {
         return Some(REFRESH);
     };

@@ -32,30 +32,33 @@ const NODE: &str = "envoy.config.core.v3.Node";
 /// The key that a bootstrap of gRPC has, and one of Envoy has not.
 pub(super) const SERVERS: &str = "xds_servers";
 
-/// Reads a bootstrap. All mistakes are reported.
+/// Parses and resolves gRPC's bootstrap. The error lists all mistakes.
 pub(super) fn read(format: Format, file: &str, text: &str) -> Result<Bootstrap, ConfigError> {
     let options = Options {
         unknown: Unknown::Warn,
         ..Options::default()
     };
-    let written = text::read_message(NODE, format, file, text, Some("node"), &options);
-    let written = written.map_err(|errors| ConfigError {
+    let document = text::read_message(NODE, format, file, text, Some("node"), &options);
+    let document = document.map_err(|errors| ConfigError {
         mistakes: errors.into_iter().map(Mistake::from).collect(),
     })?;
+
     let report = Report::default();
-    report.found(written.errors.iter().cloned());
-    let root = Part::new(written.root(), report.root());
-    let bootstrap = match written.message.transcode_to::<Node>() {
+    report.add_text_errors(document.errors.iter().cloned());
+    let root = Part::new(document.root(), report.root());
+    let bootstrap = match document.message.transcode_to::<Node>() {
         Ok(node) => resolve(&root, node),
         Err(error) => {
             let problem = Problem::Text(text::Problem::Encoding(error.to_string()));
             root.scope.field("node").mistake(problem)
         }
     };
+
+    // The root borrows the report, which `finish` consumes.
     drop(root);
     let place = |path: &str| {
         let file = file.to_owned();
-        let at = written.position(path);
+        let at = document.position(path);
         Some(Place { file, at })
     };
     let (mut bootstrap, warnings) = report.finish(bootstrap, place)?;
@@ -73,11 +76,11 @@ fn resolve(root: &Part<'_, '_>, mut node: Node) -> Option<Bootstrap> {
         all: params::read_all(root, &node),
         by_type: params::read_by_type(&node, &root.scope),
     };
-    let authorities = authorities(root);
+    let authorities = read_authorities(root);
     let client = root.text_of("client_default_listener_resource_name_template");
     let server = root.text_of("server_listener_resource_name_template");
     let certificate_providers = providers::read(root);
-    node::fill(&mut node);
+    node::add_client_fields(&mut node);
 
     let templates = ListenerTemplates::default();
     let ads = ConfigSource::from(Specifier::Api(Arc::new(servers??)));
@@ -105,12 +108,12 @@ fn resolve(root: &Part<'_, '_>, mut node: Node) -> Option<Bootstrap> {
     })
 }
 
-/// Reads the authorities (C8).
-fn authorities(root: &Part<'_, '_>) -> Option<BTreeMap<String, Authority>> {
-    let read = root.entries("authorities").into_iter().map(|(name, part)| {
+/// Reads the authorities by name (C8). Returns `None` if one has a mistake.
+fn read_authorities(root: &Part<'_, '_>) -> Option<BTreeMap<String, Authority>> {
+    let authorities = root.entries("authorities").into_iter().map(|(name, part)| {
         let servers = servers::read(&part, SERVERS);
         let template = part.text_of(TEMPLATE);
-        let parameters = params::read_own(&part);
+        let parameters = params::read_authority_params(&part);
         let template = template?;
         check_template(name, template, &part.scope)?;
         let authority = Authority {
@@ -120,13 +123,14 @@ fn authorities(root: &Part<'_, '_>) -> Option<BTreeMap<String, Authority>> {
         };
         Some((name.to_owned(), authority))
     });
-    let read: Vec<_> = read.collect();
-    read.into_iter().collect()
+    let authorities: Vec<_> = authorities.collect();
+    authorities.into_iter().collect()
 }
 
 const TEMPLATE: &str = "client_listener_resource_name_template";
 
-/// Refuses the template of an authority that leads to another one (C8).
+/// Reports the listener template of an authority if it leads to another
+/// authority (C8).
 fn check_template(name: &str, template: Option<&str>, scope: &Scope<'_>) -> Option<()> {
     let start = needed_start(name);
     match template {

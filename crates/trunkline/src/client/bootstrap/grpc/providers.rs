@@ -13,20 +13,21 @@ const FILE_WATCHER: &str = "file_watcher";
 /// that a resource which names it is refused.
 pub(super) fn read(root: &Part<'_, '_>) -> BTreeMap<String, FileWatcher> {
     let providers = root.entries("certificate_providers").into_iter();
-    let read = providers.filter_map(|(name, part)| Some((name.to_owned(), provider(&part)?)));
+    let read = providers.filter_map(|(name, part)| Some((name.to_owned(), read_provider(&part)?)));
     read.collect()
 }
 
-fn provider(part: &Part<'_, '_>) -> Option<FileWatcher> {
+fn read_provider(part: &Part<'_, '_>) -> Option<FileWatcher> {
     match part.text_of("plugin_name")? {
         Some(FILE_WATCHER) => {}
-        Some(other) => {
-            let what = format!("the plugin {other:?}");
+        Some(plugin) => {
+            let what = format!("the plugin {plugin:?}");
             part.scope.ignored(what, "there is file_watcher");
             return None;
         }
         None => return part.scope.missing("plugin_name", "write file_watcher"),
     }
+
     let needed = "name certificate_file and private_key_file, ca_certificate_file, or all three";
     let Some(config) = part.get("config") else {
         return part.scope.missing("config", needed);

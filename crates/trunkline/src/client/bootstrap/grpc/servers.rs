@@ -12,10 +12,10 @@ use super::super::tree::Part;
 use super::creds;
 use crate::client::{ApiSource, ControlPlane, Features, Transport};
 
-/// Reads a list of servers; `Some(None)` if there are none, `None` after a
-/// mistake.
+/// Reads a list of servers. Returns `Some(None)` if the list is empty or not
+/// set, and `None` after a mistake.
 pub(super) fn read(part: &Part<'_, '_>, key: &str) -> Option<Option<ApiSource>> {
-    let servers: Vec<_> = part.items(key).iter().map(server).collect();
+    let servers: Vec<_> = part.items(key).iter().map(read_server).collect();
     let servers = servers.into_iter().collect::<Option<Vec<_>>>()?;
     let source = (!servers.is_empty()).then(|| ApiSource {
         transport: Transport::Grpc {
@@ -31,7 +31,7 @@ pub(super) fn read(part: &Part<'_, '_>, key: &str) -> Option<Option<ApiSource>> 
     Some(source)
 }
 
-fn server(part: &Part<'_, '_>) -> Option<Arc<ControlPlane>> {
+fn read_server(part: &Part<'_, '_>) -> Option<Arc<ControlPlane>> {
     let addresses = match part.get("server_uri") {
         None => part
             .scope
@@ -41,9 +41,11 @@ fn server(part: &Part<'_, '_>) -> Option<Arc<ControlPlane>> {
             Err(problem) => uri.scope.mistake(problem),
         }),
     };
-    let security = creds::channel(part);
-    let token_file = creds::call(part);
-    let features = features(part);
+
+    let security = creds::read_channel(part);
+    let token_file = creds::read_token_file(part);
+    let features = read_features(part);
+
     let mut addresses = addresses?.into_iter();
     let mut server = ControlPlane {
         security: security?,
@@ -62,8 +64,8 @@ fn server(part: &Part<'_, '_>) -> Option<Arc<ControlPlane>> {
 const FAILURE: &str = "resource_timer_is_transient_failure";
 const ERROR: &str = "resource_timer_is_transient_error";
 
-/// Reads what is known of a server. A feature that is not known is ignored (C4).
-fn features(part: &Part<'_, '_>) -> Features {
+/// Reads the features of a server. Unknown ones are ignored (C4).
+fn read_features(part: &Part<'_, '_>) -> Features {
     let mut features = Features::default();
     for item in part.items("server_features") {
         match item.text() {

@@ -61,8 +61,9 @@ impl From<Upstream> for ControlPlane {
 }
 
 impl Resolver<'_> {
-    /// Resolves the static cluster of a name, which stands at `reference`.
-    pub(super) fn cluster(self, name: &str, reference: &Scope<'_>) -> Option<Upstream> {
+    /// Resolves the static cluster of a name. An unknown name is a mistake at
+    /// `reference`, the field that has the name.
+    pub(super) fn resolve_cluster(self, name: &str, reference: &Scope<'_>) -> Option<Upstream> {
         let Some((index, cluster)) = self.statics.cluster(name) else {
             return reference.mistake(Problem::UnknownCluster {
                 name: name.to_owned(),
@@ -72,18 +73,18 @@ impl Resolver<'_> {
         let path = format!("static_resources.clusters[{index}]");
         let scope = &reference.elsewhere(&path);
 
-        let addresses =
-            discovery(cluster, scope).and_then(|kind| endpoints::addresses(cluster, kind, scope));
-        let security = self.security(cluster, scope);
-        let features = features::of_metadata(cluster.metadata.as_ref(), scope);
+        let addresses = read_discovery(cluster, scope)
+            .and_then(|kind| endpoints::read_addresses(cluster, kind, scope));
+        let security = self.resolve_security(cluster, scope);
+        let features = features::from_metadata(cluster.metadata.as_ref(), scope);
         let connect_timeout = duration::read_or(
             cluster.connect_timeout.as_ref(),
             ControlPlane::CONNECT_TIMEOUT,
             &scope.field("connect_timeout"),
         );
-        let http2 = http2(cluster);
+        let http2 = read_http2(cluster);
         let keepalive = http2.as_ref().map_or(Some(None), |http2| {
-            keepalive(http2, &scope.field("typed_extension_protocol_options"))
+            read_keepalive(http2, &scope.field("typed_extension_protocol_options"))
         });
 
         let mut addresses = addresses?.into_iter();
@@ -100,16 +101,15 @@ impl Resolver<'_> {
     }
 }
 
-/// Reads how the endpoints of a cluster are found. A cluster whose endpoints
-/// come from elsewhere is a mistake.
-fn discovery(cluster: &Cluster, scope: &Scope<'_>) -> Option<DiscoveryType> {
+/// Returns how the endpoints of a cluster are discovered. A cluster whose
+/// endpoints come from a control plane is a mistake.
+fn read_discovery(cluster: &Cluster, scope: &Scope<'_>) -> Option<DiscoveryType> {
     let kind = match cluster.cluster_discovery_type.as_ref() {
         None => return Some(DiscoveryType::Static),
         Some(ClusterDiscoveryType::Type(number)) => DiscoveryType::try_from(*number).ok(),
         Some(ClusterDiscoveryType::ClusterType(custom)) => {
-            let mut known = EXTENSIONS.iter();
-            let known = known.find(|(name, _)| *name == custom.name);
-            match known {
+            let mut extensions = EXTENSIONS.iter();
+            match extensions.find(|(name, _)| *name == custom.name) {
                 Some((_, kind)) => Some(*kind),
                 None => {
                     let kind = custom.name.clone();
@@ -121,22 +121,23 @@ fn discovery(cluster: &Cluster, scope: &Scope<'_>) -> Option<DiscoveryType> {
     };
     match kind {
         Some(DiscoveryType::Static | DiscoveryType::StrictDns | DiscoveryType::LogicalDns) => kind,
-        other => {
-            let kind = other.map_or("unknown", |kind| kind.as_str_name());
+        unsupported => {
+            let kind = unsupported.map_or("unknown", |kind| kind.as_str_name());
             let kind = kind.to_owned();
             scope.field("type").mistake(Problem::Discovered { kind })
         }
     }
 }
 
-/// The options of HTTP/2, in either of their places; `None` for a cluster that
-/// speaks HTTP/1.
-fn http2(cluster: &Cluster) -> Option<Http2ProtocolOptions> {
+/// Returns the options of HTTP/2, from the older field or the newer one. `None`
+/// means a cluster that speaks HTTP/1.
+fn read_http2(cluster: &Cluster) -> Option<Http2ProtocolOptions> {
     #[expect(deprecated, reason = "older bootstraps have them there")]
-    let old = cluster.http2_protocol_options.clone();
-    if old.is_some() {
-        return old;
+    let older_options = cluster.http2_protocol_options.clone();
+    if older_options.is_some() {
+        return older_options;
     }
+
     let options = cluster.typed_extension_protocol_options.get(HTTP_OPTIONS)?;
     if full_name(&options.type_url) != HTTP_OPTIONS {
         return None;
@@ -154,8 +155,10 @@ fn http2(cluster: &Cluster) -> Option<Http2ProtocolOptions> {
     }
 }
 
-/// Reads the pings of HTTP/2; `Some(None)` if there are none.
-fn keepalive(options: &Http2ProtocolOptions, scope: &Scope<'_>) -> Option<Option<Keepalive>> {
+/// Reads the pings of HTTP/2. Returns `Some(None)` if the cluster sends none,
+/// and
+/// `None` after a mistake.
+fn read_keepalive(options: &Http2ProtocolOptions, scope: &Scope<'_>) -> Option<Option<Keepalive>> {
     let Some(settings) = options.connection_keepalive.as_ref() else {
         return Some(None);
     };

@@ -15,8 +15,9 @@ use super::super::problem::Problem;
 use super::super::report::Scope;
 use crate::client::Address;
 
-/// Reads the addresses of a cluster, those of the first priority first.
-pub(super) fn addresses(
+/// Returns the addresses of a cluster, those of the first priority first. A
+/// cluster without addresses is a mistake.
+pub(super) fn read_addresses(
     cluster: &Cluster,
     kind: DiscoveryType,
     scope: &Scope<'_>,
@@ -25,28 +26,28 @@ pub(super) fn addresses(
     let localities = cluster
         .load_assignment
         .iter()
-        .flat_map(|all| &all.endpoints);
+        .flat_map(|assignment| &assignment.endpoints);
     let mut localities: Vec<_> = localities.enumerate().collect();
     localities.sort_by_key(|(_, locality)| locality.priority);
 
-    let mut read = Vec::new();
+    let mut addresses = Vec::new();
     for (index, locality) in localities {
         let scope = scope.index("endpoints", index);
         for (index, endpoint) in locality.lb_endpoints.iter().enumerate() {
             let scope = scope.index("lb_endpoints", index);
-            read.push(endpoint_address(endpoint, kind, &scope));
+            addresses.push(read_endpoint_address(endpoint, kind, &scope));
         }
     }
-    if read.is_empty() {
+    if addresses.is_empty() {
         return scope.missing(
             "the address of the control plane",
             "add endpoints: [{lb_endpoints: [{endpoint: {address: ...}}]}]",
         );
     }
-    read.into_iter().collect()
+    addresses.into_iter().collect()
 }
 
-fn endpoint_address(
+fn read_endpoint_address(
     endpoint: &LbEndpoint,
     kind: DiscoveryType,
     scope: &Scope<'_>,
@@ -59,7 +60,7 @@ fn endpoint_address(
     match endpoint.address.as_ref() {
         Some(AddressMessage {
             address: Some(address::Address::SocketAddress(socket)),
-        }) => socket_address(socket, kind, &scope.field("socket_address")),
+        }) => read_socket_address(socket, kind, &scope.field("socket_address")),
         Some(AddressMessage {
             address: Some(address::Address::Pipe(pipe)),
         }) => Some(Address::Unix(PathBuf::from(&pipe.path))),
@@ -70,7 +71,7 @@ fn endpoint_address(
     }
 }
 
-fn socket_address(
+fn read_socket_address(
     socket: &SocketAddress,
     kind: DiscoveryType,
     scope: &Scope<'_>,
@@ -84,6 +85,7 @@ fn socket_address(
             example: "10.0.0.1, or make the cluster STRICT_DNS",
         });
     }
+
     let port = match socket.port_specifier.as_ref() {
         Some(PortSpecifier::PortValue(port)) => u16::try_from(*port).ok().filter(|port| *port > 0),
         _ => None,

@@ -10,7 +10,7 @@ use crate::client::Features;
 /// The key of the metadata that is read.
 const KEY: &str = "trunkline";
 
-/// Sets a feature by its name. Returns whether there is one.
+/// Sets a feature by its name. Returns whether a feature has that name.
 pub(in super::super) fn set_feature(features: &mut Features, name: &str, is_set: bool) -> bool {
     let feature = match name {
         "fail_on_data_errors" => &mut features.fail_on_data_errors,
@@ -27,11 +27,11 @@ pub(in super::super) fn set_feature(features: &mut Features, name: &str, is_set:
 /// Reads the features in the metadata of a cluster: a boolean for each, such as
 /// `metadata: {filter_metadata: {trunkline: {dynamic_parameters: true}}}` for a
 /// server that takes locators (TP2).
-pub(super) fn of_metadata(metadata: Option<&Metadata>, scope: &Scope<'_>) -> Features {
+pub(super) fn from_metadata(metadata: Option<&Metadata>, scope: &Scope<'_>) -> Features {
     let mut features = Features::default();
-    let own = metadata.and_then(|metadata| metadata.filter_metadata.get(KEY));
+    let feature_values = metadata.and_then(|metadata| metadata.filter_metadata.get(KEY));
     let scope = scope.field("metadata.filter_metadata").key(KEY);
-    for (name, value) in own.into_iter().flat_map(|own| &own.fields) {
+    for (name, value) in feature_values.into_iter().flat_map(|values| &values.fields) {
         match value.kind {
             Some(Kind::BoolValue(is_set)) if set_feature(&mut features, name, is_set) => {}
             Some(Kind::BoolValue(_)) => scope.ignored(format!("the feature {name:?}"), KNOWN),

@@ -24,32 +24,35 @@ const TOKEN: &str = "use access_token, or a file with a token by \
 const SSL: &str = "use ssl_credentials";
 
 impl Resolver<'_> {
-    /// Resolves a control plane by its target.
-    pub(super) fn google_grpc(
+    /// Resolves a control plane that a `google_grpc` service names by its
+    /// target.
+    pub(super) fn resolve_google_grpc(
         self,
         service: &GoogleGrpc,
         scope: &Scope<'_>,
     ) -> Option<ControlPlane> {
         refuse_plugins(service, scope);
-        let addresses = self.target(&service.target_uri, &scope.field("target_uri"));
+        let addresses = self.parse_target(&service.target_uri, &scope.field("target_uri"));
         let credentials = service.channel_credentials.as_ref();
-        let credentials = credentials.and_then(|all| all.credential_specifier.as_ref());
+        let credentials =
+            credentials.and_then(|credentials| credentials.credential_specifier.as_ref());
         let security = match credentials {
             None | Some(Channel::LocalCredentials(_)) => Some(Security::Plaintext),
             Some(Channel::SslCredentials(ssl)) => {
                 let scope = scope.field("channel_credentials.ssl_credentials");
-                self.ssl(ssl, &scope).map(Security::Tls)
+                self.resolve_ssl(ssl, &scope).map(Security::Tls)
             }
             Some(Channel::GoogleDefault(_)) => {
                 let scope = scope.field("channel_credentials");
                 scope.unsupported("google_default", SSL)
             }
         };
-        let calls = service.call_credentials.iter().enumerate();
-        let tokens: Vec<_> = calls
+
+        let call_credentials = service.call_credentials.iter().enumerate();
+        let tokens: Vec<_> = call_credentials
             .map(|(index, call)| {
                 let scope = scope.index("call_credentials", index);
-                self.token(call.credential_specifier.as_ref(), &scope)
+                self.read_token(call.credential_specifier.as_ref(), &scope)
             })
             .collect();
 
@@ -68,15 +71,18 @@ impl Resolver<'_> {
         Some(server)
     }
 
-    /// Reads a target. In a resource it must be one that the bootstrap has.
-    fn target(self, uri: &str, scope: &Scope<'_>) -> Option<Vec<crate::client::Address>> {
+    /// Parses a target. A target in a resource has to be one of the
+    /// bootstrap's: another one is a mistake.
+    fn parse_target(self, uri: &str, scope: &Scope<'_>) -> Option<Vec<crate::client::Address>> {
         let addresses = match target::parse(uri) {
             Ok(addresses) => addresses,
             Err(problem) => return scope.mistake(problem),
         };
         match self.referrer {
             // C15: a control plane sends nobody elsewhere.
-            Referrer::Resource { known, .. } if !addresses.iter().all(|a| known.contains(a)) => {
+            Referrer::Resource { known, .. }
+                if !addresses.iter().all(|address| known.contains(address)) =>
+            {
                 let target = uri.to_owned();
                 scope.mistake(Problem::UnknownServer { target })
             }
@@ -84,15 +90,16 @@ impl Resolver<'_> {
         }
     }
 
-    fn ssl(self, ssl: &SslCredentials, scope: &Scope<'_>) -> Option<TlsOptions> {
+    fn resolve_ssl(self, ssl: &SslCredentials, scope: &Scope<'_>) -> Option<TlsOptions> {
         let author = self.referrer.author();
-        let read = |source: Option<&_>, field| match source {
+        let read_pem = |source: Option<&_>, field| match source {
             None => Some(None),
-            Some(source) => data_source::pem(source, author, &scope.field(field)).map(Some),
+            Some(source) => data_source::read_pem(source, author, &scope.field(field)).map(Some),
         };
-        let ca = read(ssl.root_certs.as_ref(), "root_certs");
-        let chain = read(ssl.cert_chain.as_ref(), "cert_chain");
-        let key = read(ssl.private_key.as_ref(), "private_key");
+        let ca = read_pem(ssl.root_certs.as_ref(), "root_certs");
+        let chain = read_pem(ssl.cert_chain.as_ref(), "cert_chain");
+        let key = read_pem(ssl.private_key.as_ref(), "private_key");
+
         let certificate = match (chain?, key?) {
             (Some(chain), Some(key)) => Some((chain, key)),
             (None, None) => None,
@@ -108,19 +115,21 @@ impl Resolver<'_> {
         })
     }
 
-    fn token(self, call: Option<&Call>, scope: &Scope<'_>) -> Option<Token> {
+    fn read_token(self, call: Option<&Call>, scope: &Scope<'_>) -> Option<Token> {
         match call {
             Some(Call::AccessToken(token)) => Some(Token::Value(Secret(format!("Bearer {token}")))),
             Some(Call::FromPlugin(plugin)) => {
-                let path = self.token_file(plugin, &scope.field("from_plugin"))?;
+                let path = self.read_token_path(plugin, &scope.field("from_plugin"))?;
                 Some(Token::File(path))
             }
             _ => scope.unsupported("this kind of call_credentials", TOKEN),
         }
     }
 
-    /// A token in a file, which is read anew for every stream.
-    fn token_file(
+    /// Returns the path of the file with a token, which every stream reads
+    /// anew. Plugins other than the file-based one, and tokens that are no
+    /// bearer tokens, are unsupported.
+    fn read_token_path(
         self,
         plugin: &MetadataCredentialsFromPlugin,
         scope: &Scope<'_>,
@@ -137,17 +146,18 @@ impl Resolver<'_> {
         let Some(config) = config.filter(is_bearer) else {
             return scope.unsupported(plugin.name.as_str(), TOKEN);
         };
+
         let scope = scope.field("typed_config.secret_data");
         let specifier = config.secret_data.and_then(|source| source.specifier);
         let Some(Specifier::Filename(name)) = specifier else {
             return scope.missing("filename", "name the file with the token");
         };
-        data_source::file(&name, self.referrer.author(), &scope.field("filename"))
+        data_source::check_file(&name, self.referrer.author(), &scope.field("filename"))
     }
 }
 
-/// Refuses credentials that are not read: without them, a connection would be
-/// less secure than it is meant to be.
+/// Reports credentials that are not implemented as unsupported: a connection
+/// without them would be less secure than the bootstrap wants.
 fn refuse_plugins(service: &GoogleGrpc, scope: &Scope<'_>) {
     let factory = service.credentials_factory_name.as_str();
     let plugins = [

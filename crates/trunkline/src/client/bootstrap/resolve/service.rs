@@ -10,14 +10,15 @@ use super::{Resolver, duration};
 use crate::client::{ControlPlane, Secret};
 
 impl Resolver<'_> {
-    /// Resolves a control plane, and when to connect to it again.
-    pub(super) fn service(
+    /// Resolves the control plane of a gRPC service, and its back-off.
+    pub(super) fn resolve_service(
         self,
         service: &GrpcService,
         scope: &Scope<'_>,
     ) -> Option<(ControlPlane, BackoffConfig)> {
-        let metadata = headers(&service.initial_metadata, scope);
-        let mut retry = (service.retry_policy.as_ref(), scope.field("retry_policy"));
+        let metadata = read_headers(&service.initial_metadata, scope);
+        let mut retry_policy = service.retry_policy.as_ref();
+        let mut retry_scope = scope.field("retry_policy");
         let server = match service.target_specifier.as_ref() {
             None => scope.missing(
                 "the control plane",
@@ -26,15 +27,17 @@ impl Resolver<'_> {
             Some(TargetSpecifier::EnvoyGrpc(envoy)) => {
                 let scope = scope.field("envoy_grpc");
                 if envoy.retry_policy.is_some() {
-                    retry = (envoy.retry_policy.as_ref(), scope.field("retry_policy"));
+                    retry_policy = envoy.retry_policy.as_ref();
+                    retry_scope = scope.field("retry_policy");
                 }
-                self.envoy_grpc(envoy, &scope)
+                self.resolve_envoy_grpc(envoy, &scope)
             }
             Some(TargetSpecifier::GoogleGrpc(google)) => {
-                self.google_grpc(google, &scope.field("google_grpc"))
+                self.resolve_google_grpc(google, &scope.field("google_grpc"))
             }
         };
-        let backoff = read_backoff(retry.0, &retry.1);
+
+        let backoff = read_backoff(retry_policy, &retry_scope);
         let mut server = server?;
         server.metadata.extend(metadata?);
         if server.sends_token_in_plaintext() {
@@ -43,8 +46,8 @@ impl Resolver<'_> {
         Some((server, backoff?))
     }
 
-    fn envoy_grpc(self, service: &EnvoyGrpc, scope: &Scope<'_>) -> Option<ControlPlane> {
-        let upstream = self.cluster(&service.cluster_name, &scope.field("cluster_name"))?;
+    fn resolve_envoy_grpc(self, service: &EnvoyGrpc, scope: &Scope<'_>) -> Option<ControlPlane> {
+        let upstream = self.resolve_cluster(&service.cluster_name, &scope.field("cluster_name"))?;
         if !upstream.speaks_http2 {
             let scope = scope.elsewhere(&upstream.path);
             let what = "a cluster without http2_protocol_options";
@@ -57,35 +60,38 @@ impl Resolver<'_> {
     }
 }
 
-/// Reads the headers of every stream. Their values may be tokens, and are in no
-/// mistake.
-fn headers(headers: &[HeaderValue], scope: &Scope<'_>) -> Option<Vec<(String, Secret)>> {
-    let read = headers.iter().enumerate().map(|(index, header)| {
+/// Reads the headers of every stream. A mistake does not show their values,
+/// which may be tokens.
+fn read_headers(headers: &[HeaderValue], scope: &Scope<'_>) -> Option<Vec<(String, Secret)>> {
+    let pairs = headers.iter().enumerate().map(|(index, header)| {
         let scope = scope.index("initial_metadata", index);
-        let is_key = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let is_key = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         let key = header.key.to_ascii_lowercase();
         if key.is_empty() || !key.chars().all(is_key) {
             let reason = "a key of metadata has letters, digits, and the signs - _ . only";
             return scope.field("key").mistake(Problem::Invalid { reason });
         }
-        let raw = String::from_utf8(header.raw_value.clone()).ok();
-        let value = match header.value.is_empty() {
-            true => raw.unwrap_or_default(),
-            false => header.value.clone(),
+
+        let raw_text = String::from_utf8(header.raw_value.clone()).ok();
+        let value = if header.value.is_empty() {
+            raw_text.unwrap_or_default()
+        } else {
+            header.value.clone()
         };
-        let is_text = |c: char| (' '..='~').contains(&c);
+
+        let is_text = |char: char| (' '..='~').contains(&char);
         if value.is_empty() || !value.chars().all(is_text) {
             let reason = "a value of metadata is printable ASCII; write it as `value`";
             return scope.mistake(Problem::Invalid { reason });
         }
         Some((key, Secret(value)))
     });
-    let read: Vec<_> = read.collect();
-    read.into_iter().collect()
+    let pairs: Vec<_> = pairs.collect();
+    pairs.into_iter().collect()
 }
 
-/// Reads the back-off between two connections: `max_interval` is ten times
-/// `base_interval` unless the policy has one (E7).
+/// Reads the back-off between two connections. Without a `max_interval`, the
+/// longest wait is ten times `base_interval` (E7).
 fn read_backoff(policy: Option<&RetryPolicy>, scope: &Scope<'_>) -> Option<BackoffConfig> {
     let Some(retry_back_off) = policy.and_then(|policy| policy.retry_back_off.as_ref()) else {
         return Some(BackoffConfig::default());

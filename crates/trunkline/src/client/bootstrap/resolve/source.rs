@@ -12,8 +12,8 @@ use super::{Referrer, Resolver, data_source, duration};
 use crate::client::{ConfigSource, PathSource, Specifier};
 
 impl Resolver<'_> {
-    /// Resolves a config source.
-    pub(in super::super) fn source(
+    /// Resolves a config source. Returns `None` after a mistake.
+    pub(in super::super) fn resolve_source(
         self,
         source: &message::ConfigSource,
         scope: &Scope<'_>,
@@ -22,12 +22,13 @@ impl Resolver<'_> {
             let scope = scope.field("resource_api_version");
             scope.unsupported::<()>("V2", "write V3");
         }
+
         let timeout = duration::read_or(
             source.initial_fetch_timeout.as_ref(),
             ConfigSource::INITIAL_FETCH_TIMEOUT,
             &scope.field("initial_fetch_timeout"),
         );
-        let specifier = self.specifier(source, scope)?;
+        let specifier = self.resolve_specifier(source, scope)?;
         Some(ConfigSource {
             specifier,
             // E2: zero is no time-out.
@@ -36,24 +37,29 @@ impl Resolver<'_> {
     }
 
     #[expect(deprecated, reason = "older bootstraps have `path`")]
-    fn specifier(self, source: &message::ConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
+    fn resolve_specifier(
+        self,
+        source: &message::ConfigSource,
+        scope: &Scope<'_>,
+    ) -> Option<Specifier> {
         use ConfigSourceSpecifier as Kind;
         match source.config_source_specifier.as_ref() {
             None => scope.missing(
                 "the kind of source",
                 "set one of ads, api_config_source, path_config_source",
             ),
-            Some(Kind::Ads(_)) => self.ads(&scope.field("ads")),
-            Some(Kind::Self_(_)) => self.self_source(&scope.field("self")),
+            Some(Kind::Ads(_)) => self.resolve_ads(&scope.field("ads")),
+            Some(Kind::Self_(_)) => self.resolve_self(&scope.field("self")),
             Some(Kind::ApiConfigSource(api)) => {
-                let api = self.api(api, false, &scope.field("api_config_source"))?;
+                let api = self.resolve_api(api, false, &scope.field("api_config_source"))?;
                 Some(Specifier::Api(Arc::new(api)))
             }
             Some(Kind::PathConfigSource(path)) => {
-                self.path(path, &scope.field("path_config_source"))
+                self.resolve_path(path, &scope.field("path_config_source"))
             }
             Some(Kind::Path(path)) => {
-                let path = data_source::file(path, self.referrer.author(), &scope.field("path"))?;
+                let path =
+                    data_source::check_file(path, self.referrer.author(), &scope.field("path"))?;
                 let watched_directory = None;
                 Some(Specifier::Path(PathSource {
                     path,
@@ -63,16 +69,17 @@ impl Resolver<'_> {
         }
     }
 
-    fn ads(self, scope: &Scope<'_>) -> Option<Specifier> {
+    fn resolve_ads(self, scope: &Scope<'_>) -> Option<Specifier> {
         match self.missing_ads {
             Some(field) => scope.mistake(Problem::NoAds { field }),
             None => Some(Specifier::Ads),
         }
     }
 
-    /// With gRPC's bootstrap, `self` means what `ads` means: the name of a
-    /// resource decides which server is asked (C14).
-    fn self_source(self, scope: &Scope<'_>) -> Option<Specifier> {
+    /// Resolves `self`, which has no meaning in the bootstrap itself. Under
+    /// gRPC's bootstrap `self` means `ads`, because the name of a resource
+    /// decides which server is asked (C14).
+    fn resolve_self(self, scope: &Scope<'_>) -> Option<Specifier> {
         match self.referrer {
             Referrer::Bootstrap => scope.unsupported(
                 "self, the source of the resource around it,",
@@ -80,22 +87,23 @@ impl Resolver<'_> {
             ),
             Referrer::Resource {
                 self_is_ads: true, ..
-            } => self.ads(scope),
+            } => self.resolve_ads(scope),
             Referrer::Resource { .. } => Some(Specifier::SelfSource),
         }
     }
 
-    fn path(self, source: &PathConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
-        let path = data_source::file(&source.path, self.referrer.author(), &scope.field("path"));
-        let watched = source.watched_directory.as_ref().map(|watched| {
+    fn resolve_path(self, source: &PathConfigSource, scope: &Scope<'_>) -> Option<Specifier> {
+        let path =
+            data_source::check_file(&source.path, self.referrer.author(), &scope.field("path"));
+        let watched_directory = source.watched_directory.as_ref().map(|watched_directory| {
             let scope = scope.field("watched_directory.path");
-            data_source::file(&watched.path, self.referrer.author(), &scope)
+            data_source::check_file(&watched_directory.path, self.referrer.author(), &scope)
         });
         Some(Specifier::Path(PathSource {
             path: path?,
-            watched_directory: match watched {
+            watched_directory: match watched_directory {
                 None => None,
-                Some(watched) => Some(watched?),
+                Some(watched_directory) => Some(watched_directory?),
             },
         }))
     }

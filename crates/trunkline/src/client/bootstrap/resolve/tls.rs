@@ -25,12 +25,14 @@ const RAW: &str = "envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer";
 const FILES: &str = "name files, which are read again when they change";
 
 impl Resolver<'_> {
-    /// Resolves how connections to a cluster are made secure.
-    pub(super) fn security(self, cluster: &Cluster, scope: &Scope<'_>) -> Option<Security> {
+    /// Resolves how connections to a cluster are made secure. A cluster without
+    /// a transport socket gets plaintext.
+    pub(super) fn resolve_security(self, cluster: &Cluster, scope: &Scope<'_>) -> Option<Security> {
         if !cluster.transport_socket_matches.is_empty() {
             let scope = scope.field("transport_socket_matches");
             scope.unsupported::<()>("transport_socket_matches", "use transport_socket");
         }
+
         let Some(socket) = cluster.transport_socket.as_ref() else {
             return Some(Security::Plaintext);
         };
@@ -38,22 +40,22 @@ impl Resolver<'_> {
         let Some(ConfigType::TypedConfig(config)) = socket.config_type.as_ref() else {
             return scope.missing("typed_config", "add that of the transport socket");
         };
+
         match full_name(&config.type_url) {
             RAW => Some(Security::Plaintext),
             TLS => {
                 let scope = scope.field("typed_config");
-                match UpstreamTlsContext::decode(config.value.as_slice()) {
-                    Ok(context) => self.tls(&context, &scope).map(Security::Tls),
-                    Err(_) => scope.mistake(Problem::Invalid {
-                        reason: "it cannot be decoded",
-                    }),
-                }
+                let Ok(context) = UpstreamTlsContext::decode(config.value.as_slice()) else {
+                    let reason = "it cannot be decoded";
+                    return scope.mistake(Problem::Invalid { reason });
+                };
+                self.resolve_tls(&context, &scope).map(Security::Tls)
             }
-            other => scope.unsupported(other, "use UpstreamTlsContext, or none"),
+            type_url => scope.unsupported(type_url, "use UpstreamTlsContext, or none"),
         }
     }
 
-    fn tls(self, context: &UpstreamTlsContext, scope: &Scope<'_>) -> Option<TlsOptions> {
+    fn resolve_tls(self, context: &UpstreamTlsContext, scope: &Scope<'_>) -> Option<TlsOptions> {
         let empty = CommonTlsContext::default();
         let common = context.common_tls_context.as_ref().unwrap_or(&empty);
         let common_scope = scope.field("common_tls_context");
@@ -61,12 +63,14 @@ impl Resolver<'_> {
             let scope = common_scope.field("tls_params");
             scope.ignored("tls_params", "TLS 1.2 and 1.3 are spoken with safe ciphers");
         }
+
         refuse_providers(common, &common_scope);
-        let certificate = self.certificate(common, &common_scope);
-        let (ca, name) = self.validation(common, &common_scope)?;
+        let certificate = self.read_certificate(common, &common_scope);
+        let (ca, san) = self.read_validation(common, &common_scope)?;
+
         let sni = Some(context.sni.clone()).filter(|sni| !sni.is_empty());
-        if let (Some(sni), Some(name)) = (&sni, &name)
-            && sni != name
+        if let (Some(sni), Some(san)) = (&sni, &san)
+            && sni != san
         {
             let what = "a name in match_typed_subject_alt_names that is not the sni";
             return common_scope.unsupported(what, "write the same name in both, or one of them");
@@ -74,54 +78,50 @@ impl Resolver<'_> {
         Some(TlsOptions {
             ca,
             certificate: certificate?,
-            server_name: sni.or(name),
+            server_name: sni.or(san),
         })
     }
 
-    /// The client's own certificate and key; `Some(None)` if it has none.
-    fn certificate(self, common: &CommonTlsContext, scope: &Scope<'_>) -> Option<Own> {
-        let own = common.tls_certificates.first();
-        if let Some(own) = own {
-            return key_pair(own, &scope.index("tls_certificates", 0)).map(Some);
+    /// Returns the client's certificate and key. `Some(None)` means a client
+    /// without one, and `None` a mistake.
+    fn read_certificate(self, common: &CommonTlsContext, scope: &Scope<'_>) -> Option<Own> {
+        let client_certificate = common.tls_certificates.first();
+        if let Some(client_certificate) = client_certificate {
+            return read_key_pair(client_certificate, &scope.index("tls_certificates", 0))
+                .map(Some);
         }
         let Some(config) = common.tls_certificate_sds_secret_configs.first() else {
             return Some(None);
         };
         let scope = scope.index("tls_certificate_sds_secret_configs", 0);
-        match self.static_secret(config, "tls_certificate", &scope)? {
-            (scope, secret::Type::TlsCertificate(own)) => {
-                key_pair(own, &scope.field("tls_certificate")).map(Some)
+        match self.find_static_secret(config, "tls_certificate", &scope)? {
+            (scope, secret::Type::TlsCertificate(client_certificate)) => {
+                read_key_pair(client_certificate, &scope.field("tls_certificate")).map(Some)
             }
             _ => unknown_secret(config, "tls_certificate", &scope),
         }
     }
 
-    /// The authorities that are trusted, and the name that is verified.
-    fn validation(self, common: &CommonTlsContext, scope: &Scope<'_>) -> Option<Trust> {
+    /// Returns the certificate authorities that are trusted, and the name that
+    /// the server's certificate has to have.
+    fn read_validation(self, common: &CommonTlsContext, scope: &Scope<'_>) -> Option<Trust> {
         use ValidationContextType as Kind;
         match common.validation_context_type.as_ref() {
             None => scope.mistake(Problem::NoCa),
             Some(Kind::ValidationContext(context)) => {
-                trust(context, &scope.field("validation_context"))
+                read_trust(context, &scope.field("validation_context"))
             }
             Some(Kind::ValidationContextSdsSecretConfig(config)) => {
-                self.secret_trust(config, &scope.field("validation_context_sds_secret_config"))
+                self.read_secret_trust(config, &scope.field("validation_context_sds_secret_config"))
             }
             Some(Kind::CombinedValidationContext(both)) => {
                 let scope = scope.field("combined_validation_context");
                 let config = both.validation_context_sds_secret_config.as_ref();
                 let default = both.default_validation_context.as_ref();
                 match (config, default) {
-                    (Some(config), default) => {
-                        let scope_of = scope.field("validation_context_sds_secret_config");
-                        let (ca, name) = self.secret_trust(config, &scope_of)?;
-                        let scope = scope.field("default_validation_context");
-                        let own = default.map(|default| names(default, &scope));
-                        let own = own.unwrap_or(Some(None))?;
-                        Some((ca, name.or(own)))
-                    }
+                    (Some(config), default) => self.read_combined_trust(config, default, &scope),
                     (None, Some(default)) => {
-                        trust(default, &scope.field("default_validation_context"))
+                        read_trust(default, &scope.field("default_validation_context"))
                     }
                     (None, None) => scope.mistake(Problem::NoCa),
                 }
@@ -130,17 +130,36 @@ impl Resolver<'_> {
         }
     }
 
-    fn secret_trust(self, config: &SdsSecretConfig, scope: &Scope<'_>) -> Option<Trust> {
-        match self.static_secret(config, "validation_context", scope)? {
+    /// Returns the trust of a secret. The secret's own name for the server goes
+    /// before that of the default context.
+    fn read_combined_trust(
+        self,
+        config: &SdsSecretConfig,
+        default: Option<&CertificateValidationContext>,
+        scope: &Scope<'_>,
+    ) -> Option<Trust> {
+        let secret_scope = scope.field("validation_context_sds_secret_config");
+        let (ca, secret_name) = self.read_secret_trust(config, &secret_scope)?;
+        let default_scope = scope.field("default_validation_context");
+        let default_name = match default {
+            Some(default) => read_server_name(default, &default_scope)?,
+            None => None,
+        };
+        Some((ca, secret_name.or(default_name)))
+    }
+
+    fn read_secret_trust(self, config: &SdsSecretConfig, scope: &Scope<'_>) -> Option<Trust> {
+        match self.find_static_secret(config, "validation_context", scope)? {
             (scope, secret::Type::ValidationContext(context)) => {
-                trust(context, &scope.field("validation_context"))
+                read_trust(context, &scope.field("validation_context"))
             }
             _ => unknown_secret(config, "validation_context", scope),
         }
     }
 
-    /// Finds a static secret, and the scope of it.
-    fn static_secret<'s>(
+    /// Returns a static secret and its scope. A secret that SDS would have to
+    /// fetch is unsupported, and an unknown name a mistake.
+    fn find_static_secret<'s>(
         &self,
         config: &SdsSecretConfig,
         kind: &'static str,
@@ -169,11 +188,11 @@ fn unknown_secret<T>(config: &SdsSecretConfig, kind: &'static str, scope: &Scope
     scope.mistake(Problem::UnknownSecret { name, kind })
 }
 
-/// Refuses certificates that come from elsewhere than files and secrets of the
-/// bootstrap.
+/// Reports certificates that come neither from files nor from secrets of the
+/// bootstrap as unsupported.
 fn refuse_providers(common: &CommonTlsContext, scope: &Scope<'_>) {
     #[expect(deprecated, reason = "older bootstraps have them there")]
-    let old = [
+    let deprecated_fields = [
         (
             common.tls_certificate_certificate_provider.is_some(),
             "tls_certificate_certificate_provider",
@@ -185,7 +204,7 @@ fn refuse_providers(common: &CommonTlsContext, scope: &Scope<'_>) {
             "tls_certificate_certificate_provider_instance",
         ),
     ];
-    let new = [
+    let fields = [
         (
             common.tls_certificate_provider_instance.is_some(),
             "tls_certificate_provider_instance",
@@ -196,23 +215,29 @@ fn refuse_providers(common: &CommonTlsContext, scope: &Scope<'_>) {
         ),
         (common.custom_handshaker.is_some(), "custom_handshaker"),
     ];
-    let all = old.iter().chain(&new);
-    for (_, field) in all.filter(|(is_set, _)| *is_set) {
+
+    let all_fields = deprecated_fields.iter().chain(&fields);
+    for (_, field) in all_fields.filter(|(is_set, _)| *is_set) {
         scope.field(field).unsupported::<()>(*field, FILES);
     }
 }
 
-fn key_pair(own: &TlsCertificate, scope: &Scope<'_>) -> Option<(Pem, Pem)> {
+fn read_key_pair(certificate: &TlsCertificate, scope: &Scope<'_>) -> Option<(Pem, Pem)> {
     let unsupported = [
-        (own.pkcs12.is_some(), "pkcs12"),
-        (own.password.is_some(), "password"),
-        (own.private_key_provider.is_some(), "private_key_provider"),
+        (certificate.pkcs12.is_some(), "pkcs12"),
+        (certificate.password.is_some(), "password"),
+        (
+            certificate.private_key_provider.is_some(),
+            "private_key_provider",
+        ),
     ];
     for (_, field) in unsupported.iter().filter(|(is_set, _)| *is_set) {
         let remedy = "use certificate_chain and private_key in PEM, without a password";
         scope.field(field).unsupported::<()>(*field, remedy);
     }
-    let (Some(chain), Some(key)) = (&own.certificate_chain, &own.private_key) else {
+
+    let (Some(chain), Some(key)) = (&certificate.certificate_chain, &certificate.private_key)
+    else {
         return scope.missing(
             "certificate_chain or private_key",
             "a certificate and its key go together",
@@ -220,15 +245,15 @@ fn key_pair(own: &TlsCertificate, scope: &Scope<'_>) -> Option<(Pem, Pem)> {
     };
     // The clusters and secrets of a bootstrap are its author's, whoever refers
     // to them.
-    let chain = data_source::pem(chain, Author::Bootstrap, &scope.field("certificate_chain"));
-    let key = data_source::pem(key, Author::Bootstrap, &scope.field("private_key"));
+    let chain = data_source::read_pem(chain, Author::Bootstrap, &scope.field("certificate_chain"));
+    let key = data_source::read_pem(key, Author::Bootstrap, &scope.field("private_key"));
     Some((chain?, key?))
 }
 
-/// Reads which servers are trusted. What would weaken the check, or is stricter
-/// than it can be made, is a mistake.
-fn trust(context: &CertificateValidationContext, scope: &Scope<'_>) -> Option<Trust> {
-    let name = names(context, scope);
+/// Reads which servers are trusted. A setting that would weaken the check is a
+/// mistake, and so is one that asks for a stricter check than there is here.
+fn read_trust(context: &CertificateValidationContext, scope: &Scope<'_>) -> Option<Trust> {
+    let name = read_server_name(context, scope);
     let accepts_all = context.trust_chain_verification() == TrustChainVerification::AcceptUntrusted;
     if accepts_all || context.allow_expired_certificate {
         let what = "trust in certificates that cannot be verified";
@@ -237,7 +262,7 @@ fn trust(context: &CertificateValidationContext, scope: &Scope<'_>) -> Option<Tr
     let ca = match (&context.trusted_ca, &context.system_root_certs) {
         (Some(ca), _) => {
             let scope = scope.field("trusted_ca");
-            Some(data_source::pem(ca, Author::Bootstrap, &scope)?)
+            Some(data_source::read_pem(ca, Author::Bootstrap, &scope)?)
         }
         (None, Some(_)) => None,
         (None, None) => return scope.mistake(Problem::NoCa),
@@ -245,9 +270,13 @@ fn trust(context: &CertificateValidationContext, scope: &Scope<'_>) -> Option<Tr
     Some((ca, name?))
 }
 
-/// The name that the certificate of the server must have: the one exact name of
-/// a DNS host among the alternative names, if there are any.
-fn names(context: &CertificateValidationContext, scope: &Scope<'_>) -> Option<Option<String>> {
+/// Returns the name that the server's certificate has to have: the one exact
+/// DNS name among the subject alternative names, or `Some(None)` if none is
+/// listed.
+fn read_server_name(
+    context: &CertificateValidationContext,
+    scope: &Scope<'_>,
+) -> Option<Option<String>> {
     let unsupported = [
         (context.crl.is_some(), "crl"),
         (
@@ -267,10 +296,13 @@ fn names(context: &CertificateValidationContext, scope: &Scope<'_>) -> Option<Op
         let remedy = "name an authority of the control plane alone in trusted_ca";
         scope.field(field).unsupported::<()>(*field, remedy);
     }
+
     #[expect(deprecated, reason = "older bootstraps have them there")]
-    let old = context.match_subject_alt_names.iter();
-    let typed = context.match_typed_subject_alt_names.iter();
-    let matchers = typed.filter_map(|typed| typed.matcher.as_ref()).chain(old);
+    let older_matchers = context.match_subject_alt_names.iter();
+    let typed_matchers = context.match_typed_subject_alt_names.iter();
+    let matchers = typed_matchers
+        .filter_map(|typed| typed.matcher.as_ref())
+        .chain(older_matchers);
     let patterns: Vec<_> = matchers
         .map(|matcher| matcher.match_pattern.as_ref())
         .collect();

@@ -67,14 +67,14 @@ impl Authority {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let path = Path::new("test");
         let (cert, key) = (pair.0.as_bytes(), pair.1.as_bytes());
-        let certified = pem::certified_key((path, cert), (path, key), &provider).unwrap();
+        let certified = pem::read_certified_key((path, cert), (path, key), &provider).unwrap();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .unwrap();
         let builder = match mutual {
             false => builder.with_no_client_auth(),
             true => {
-                let roots = Arc::new(pem::roots((path, self.pem.as_bytes())).unwrap());
+                let roots = Arc::new(pem::read_roots((path, self.pem.as_bytes())).unwrap());
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
                 builder.with_client_cert_verifier(verifier.build().unwrap())
             }
