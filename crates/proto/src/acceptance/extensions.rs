@@ -80,8 +80,8 @@ pub struct HttpFilter {
 }
 
 impl HttpFilter {
-    /// A filter on both sides that is not terminal, and that may be written as
-    /// a `TypedStruct`.
+    /// Makes a filter for both sides that is not terminal, and may be
+    /// configured by a `TypedStruct`.
     #[must_use]
     pub fn new(usage: Usage) -> Self {
         Self {
@@ -170,8 +170,8 @@ pub struct HttpFilters {
 }
 
 impl HttpFilters {
-    /// gRPC's own: router (A39), fault (A33), RBAC (A41), stateful sessions
-    /// (A55), authentication of GCP (A83).
+    /// Returns gRPC's own filters: router (A39), fault (A33), RBAC (A41),
+    /// stateful sessions (A55), and authentication of GCP (A83).
     #[must_use]
     pub fn grpc() -> Self {
         use Side::{Client, Server};

@@ -66,8 +66,8 @@ pub(super) fn is_operator(text: &str) -> bool {
     inner.is_some_and(|inner| !inner.is_empty() && !inner.contains('%'))
 }
 
-/// Whether a text is a JSON web token: three parts in base64, of which the
-/// first begins an object.
+/// Returns whether a text is a JSON web token: three parts in base64, the first
+/// of which begins with an encoded brace.
 fn is_web_token(text: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut parts = text.trim().split('.');
