@@ -49,11 +49,11 @@ mod tests {
     fn a_host_is_new_once_until_it_is_forgotten() {
         let log = PlaintextLog::default();
         let host = |n: u32| IpAddr::from(n.to_be_bytes());
-        assert!(log.insert(host(0)));
-        assert!(!log.insert(host(0)));
+        assert!(log.insert_new(host(0)));
+        assert!(!log.insert_new(host(0)));
         for n in 1..=1000 {
-            assert!(log.insert(host(n)));
+            assert!(log.insert_new(host(n)));
         }
-        assert!(log.insert(host(0)));
+        assert!(log.insert_new(host(0)));
     }
 }

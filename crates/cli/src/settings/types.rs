@@ -161,7 +161,7 @@ pub(crate) enum MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// The limit in bytes; `None` if there is no limit.
+    /// Returns the limit in bytes. Returns `None` if there is no limit.
     pub(crate) fn bytes(self) -> Option<u64> {
         match self {
             Self::Cgroup => trunkline::memory::cgroup_limit(),

@@ -107,8 +107,8 @@ impl HttpFilter {
         self
     }
 
-    /// The filter with a check of its message. One that is written as a
-    /// `TypedStruct` is not given to it.
+    /// Returns the filter with a check of its message. A message inside a
+    /// `TypedStruct` is not checked.
     #[must_use]
     pub fn with_check(
         mut self,

@@ -3,7 +3,7 @@
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage as _, Value};
 
-use super::{FILTER_METADATA, METADATA, WHEN, annotations, has_metadata, mentions, text};
+use super::{FILTER_METADATA, METADATA, WHEN, annotations, has_metadata, mentions, string_value};
 use crate::canonical::{self, CanonicalError, MAX_DEPTH, any_parts};
 use crate::descriptor;
 use crate::facts::NAMESPACE;
@@ -74,7 +74,7 @@ fn prune_each<'a>(
 fn is_kept(part: &DynamicMessage, holds: &dyn Fn(&str) -> bool) -> bool {
     let annotations = annotations(part).unwrap_or_default();
     let annotation = annotations.iter().find(|(key, _)| key == WHEN);
-    let condition = annotation.and_then(|(_, value)| text(value));
+    let condition = annotation.and_then(|(_, value)| string_value(value));
     condition.is_none_or(|condition| holds(&condition))
 }
 

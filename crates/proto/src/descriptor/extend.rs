@@ -97,7 +97,7 @@ pub(super) fn build_extended_pool(files: &[DescriptorFile]) -> Result<Descriptor
 
         if set.file.is_empty() {
             let (file, reason) = (file_name(), "it is empty".to_owned());
-            return Err(ExtendError::NotASet { file_name, reason });
+            return Err(ExtendError::NotASet { file, reason });
         }
 
         if let Some((type_name, difference)) = find_contradiction(&pool, &set) {

@@ -253,8 +253,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records the name of a cluster. `None` once there may be too many
-    /// references: then the descriptors count them.
+    /// Records the name of a cluster. Returns `None` if there may be too many
+    /// references, so that the descriptors have to count them.
     fn record_cluster(&mut self, name: &'a str) -> Plain {
         // Routes of one host mostly lead to one cluster.
         if self.clusters.last() != Some(&name) {

@@ -108,7 +108,7 @@ pub(super) fn is_secret_value(value: &Value, is_named: bool) -> bool {
     }
 }
 
-/// Whether a text, or bytes that are one, are a secret by their form.
+/// Returns whether a text, or bytes that are a text, have the form of a secret.
 pub(super) fn is_secret_form(value: &Value) -> bool {
     match value {
         Value::String(text) => words::is_secret_text(text),

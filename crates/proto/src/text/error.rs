@@ -173,7 +173,7 @@ pub enum Problem {
     #[error("a type has a slash before its name; write type.googleapis.com/{0}")]
     NoSlash(String),
     /// An unknown type.
-    #[error("unknown type {name:?}{}", other_type(.near.as_deref()))]
+    #[error("unknown type {name:?}{}", propose_other_type(.near.as_deref()))]
     UnknownType {
         /// The type as written.
         name: String,
@@ -300,8 +300,8 @@ fn propose_type(name: Option<&str>) -> String {
     }
 }
 
-/// Proposes another type, or what to do if there is none.
-fn other_type(near: Option<&str>) -> String {
+/// Returns the proposal of another type, or of what to do if no type is near.
+fn propose_other_type(near: Option<&str>) -> String {
     match near {
         Some(_) => did_you_mean(near),
         None => "; give its descriptors by --descriptors FILE, or its bytes in base64 as `value:`"

@@ -100,8 +100,8 @@ impl Trust {
     }
 
     /// Judges the sender, and changes the headers that say who it is. With
-    /// `use_remote_address`, the address of the connection is appended to
-    /// `x-forwarded-for`; otherwise the header is trusted as it is.
+    /// `use_remote_address`, the sender is the peer of the connection, which is
+    /// appended to `x-forwarded-for`; otherwise the header names the sender.
     pub(super) fn apply(&self, headers: &mut Headers, connection: &Connection) -> Sender {
         let is_single;
         let sender_address;

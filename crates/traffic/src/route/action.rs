@@ -160,8 +160,8 @@ impl Forwarding {
         &self.retry
     }
 
-    /// Whether an attempt that takes too long goes on beside the next one (45).
-    /// A client inside the mesh may say so itself.
+    /// Returns whether an attempt that times out continues beside the next one
+    /// (45). A client inside the mesh may say so itself.
     #[must_use]
     pub fn hedges(&self, request: &Request<'_>) -> bool {
         match request.headers.get("x-envoy-hedge-on-per-try-timeout") {

@@ -38,7 +38,7 @@ pub(super) fn check_retry_policy(
     };
     let max_place = place.field("max_interval");
     let max_nanos = check_interval(max, &max_place, findings);
-    if let (Some(base), Some(max_nanos)) = (base_nanos, max_nanos)
+    if let (Some(base_nanos), Some(max_nanos)) = (base_nanos, max_nanos)
         && max_nanos < base_nanos
     {
         let found = print_duration(max.seconds, max.nanos);

@@ -28,7 +28,7 @@ const LIMITS: [(&str, &str); 3] = [
 ];
 
 impl State {
-    /// The words for people.
+    /// Returns the words for the state in a text.
     fn words(self) -> &'static str {
         match self {
             Self::Rejected => "rejected",
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// The word for programs.
+    /// Returns the word for the state in JSON.
     fn key(self) -> &'static str {
         match self {
             Self::OnlyInProxy => "only_in_proxy",

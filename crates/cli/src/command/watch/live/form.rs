@@ -54,7 +54,7 @@ pub(super) fn write_event(
     })
 }
 
-/// Returns the version of the resource, or the error that there is none.
+/// Describes the version of the resource, or the error if there is none.
 fn event_details(event: &What, state: &State<Raw>) -> String {
     let version = state.value().map(|value| value.version().as_str());
     let version = version.unwrap_or_default();

@@ -196,7 +196,7 @@ impl Live<'_> {
             match end {
                 None => {}
                 Some(End::Stopped) => return Ok(()),
-                Some(End::Answered) => return self.outcome(),
+                Some(End::Answered) => return self.check_missing(),
             }
         }
     }
@@ -244,8 +244,11 @@ impl Live<'_> {
         Ok(true)
     }
 
-    /// What `--once` has found.
-    fn outcome(&self) -> Result<()> {
+    /// Checks what `--once` has printed.
+    ///
+    /// # Errors
+    /// A name has no resource.
+    fn check_missing(&self) -> Result<()> {
         let missing: Vec<String> = self.known.iter().flat_map(Known::missing).collect();
         match missing.is_empty() {
             true => Ok(()),
@@ -270,7 +273,7 @@ impl Live<'_> {
     }
 }
 
-/// The failure of a recording that cannot be written on.
+/// Makes the failure of a recording that cannot be continued.
 fn record_failure(args: &cli::Watch, error: &io::Error) -> Failure {
     let path = args.plane.record.as_deref().unwrap_or("".as_ref());
     Failure::wrong(format!(

@@ -79,7 +79,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Of the servers that were given, none is connected to.
+    /// Makes the record of the servers before the first connection.
     pub(super) fn new(given: Servers, once: bool) -> Self {
         Self {
             given,

@@ -214,20 +214,20 @@ mod tests {
     #[test]
     fn a_resource_is_told_when_it_comes_changes_and_goes() {
         let mut told = Told::default();
-        assert_eq!(told.take(resource("1"), None, false), [What::Added]);
-        assert_eq!(told.take(resource("1"), None, false), []);
-        assert_eq!(told.take(resource("2"), None, false), [What::Changed]);
-        let gone = told.take(None, error(Cause::Deleted), false);
+        assert_eq!(told.record(resource("1"), None, false), [What::Added]);
+        assert_eq!(told.record(resource("1"), None, false), []);
+        assert_eq!(told.record(resource("2"), None, false), [What::Changed]);
+        let gone = told.record(None, error(Cause::Deleted), false);
         assert_eq!(gone, [What::Removed]);
-        assert_eq!(told.take(resource("2"), None, false), [What::Added]);
+        assert_eq!(told.record(resource("2"), None, false), [What::Added]);
     }
 
     #[test]
     fn a_rejection_is_told_once_and_ends() {
         let mut told = Told::default();
-        told.take(resource("1"), None, false);
+        told.record(resource("1"), None, false);
         let rejected = What::Failed(Cause::Rejected, InUse::Yes);
-        let mut take = |error| told.take(resource("1"), error, false);
+        let mut take = |error| told.record(resource("1"), error, false);
         assert_eq!(take(error(Cause::Rejected)), [rejected]);
         assert_eq!(take(error(Cause::Rejected)), []);
         assert_eq!(take(error(Cause::Unreachable)), []);
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_comes_together_is_told_together() {
         let mut told = Told::default();
-        let happened = told.take(resource("1"), error(Cause::Rejected), false);
+        let happened = told.record(resource("1"), error(Cause::Rejected), false);
         let rejected = What::Failed(Cause::Rejected, InUse::Yes);
         assert_eq!(happened, [What::Added, rejected]);
     }
@@ -249,8 +249,8 @@ mod tests {
         for cause in [Cause::Silent, Cause::Deleted, Cause::Unreachable] {
             let failed = What::Failed(cause, InUse::No);
             let (mut asked, mut other) = (Told::default(), Told::default());
-            assert_eq!(asked.take(None, error(cause), true), [failed]);
-            assert_eq!(other.take(None, error(cause), false), []);
+            assert_eq!(asked.record(None, error(cause), true), [failed]);
+            assert_eq!(other.record(None, error(cause), false), []);
         }
     }
 }
