@@ -4,7 +4,7 @@
 use crate::failure::Result;
 use crate::workspace::{Workspace, run};
 
-/// Measures, and prints the table of `docs/mcp.md`.
+/// Measures, and prints a table.
 pub(crate) fn command(workspace: &Workspace) -> Result<()> {
     let example = [
         "run",
