@@ -70,6 +70,7 @@ mod services;
 mod set;
 mod settle;
 mod shared;
+mod shares;
 mod status;
 mod store;
 mod stream;
