@@ -64,7 +64,7 @@ async fn drive(admin: Door, ledger: Arc<Ledger>, stopped: Arc<AtomicBool>) {
             ledger.send(revision);
             match contents::change_cluster(&admin, index, revision).await {
                 Ok(()) => ledger.accept(index, revision),
-                Err(_) => ledger.blame(|faults| faults.refused += 1),
+                Err(error) => ledger.fail(&error),
             }
             busy[index].store(false, Ordering::Relaxed);
         });

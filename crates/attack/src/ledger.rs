@@ -7,6 +7,7 @@ use std::time::Instant;
 use hdrhistogram::Histogram;
 
 use crate::contents::CLUSTERS;
+use crate::error::Error;
 
 /// The longest latency that is told from others, in microseconds.
 const SLOWEST: u64 = 120_000_000;
@@ -26,6 +27,8 @@ struct Entries {
     /// Microseconds from a change being sent until the victim had it.
     latencies: Option<Histogram<u64>>,
     faults: Faults,
+    /// Why the last change that failed did.
+    reason: Option<String>,
 }
 
 /// What may not happen to the victim or the driver.
@@ -37,8 +40,11 @@ pub(crate) struct Faults {
     pub(crate) ended: u64,
     /// Clusters that went back to an earlier revision.
     pub(crate) reverted: u64,
-    /// Changes that the server did not accept.
+    /// Changes that the server refused.
     pub(crate) refused: u64,
+    /// Changes that the server did not answer: it was late, or its connection
+    /// broke.
+    pub(crate) unanswered: u64,
     /// Changes that were not made because that of the same cluster before was
     /// not answered.
     pub(crate) skipped: u64,
@@ -52,6 +58,7 @@ impl Faults {
             ended: self.ended - earlier.ended,
             reverted: self.reverted - earlier.reverted,
             refused: self.refused - earlier.refused,
+            unanswered: self.unanswered - earlier.unanswered,
             skipped: self.skipped - earlier.skipped,
         }
     }
@@ -68,6 +75,21 @@ impl Ledger {
         let mut entries = self.lock();
         let applied = &mut entries.applied[index];
         *applied = revision.max(*applied);
+    }
+
+    /// Notes a change that the server did not accept.
+    pub(crate) fn fail(&self, error: &Error) {
+        let mut entries = self.lock();
+        match error {
+            Error::Ended(_) => entries.faults.refused += 1,
+            _ => entries.faults.unanswered += 1,
+        }
+        entries.reason = Some(error.to_string());
+    }
+
+    /// Takes the reason for which the last change that failed did.
+    pub(crate) fn take_reason(&self) -> Option<String> {
+        self.lock().reason.take()
     }
 
     /// Notes a cluster that the victim received.
@@ -145,5 +167,19 @@ mod tests {
         ledger.see(1, 3);
         assert_eq!(ledger.faults().reverted, 1);
         assert!(ledger.end().1 >= 0.0);
+    }
+
+    #[test]
+    fn a_change_that_is_refused_is_told_from_one_without_an_answer() {
+        let ledger = Ledger::default();
+        ledger.fail(&Error::Ended("503".into()));
+        ledger.fail(&Error::Late(30));
+        let faults = ledger.faults();
+        assert_eq!((faults.refused, faults.unanswered), (1, 1));
+        assert_eq!(
+            ledger.take_reason().as_deref(),
+            Some("no answer within 30 s")
+        );
+        assert_eq!(ledger.take_reason(), None);
     }
 }

@@ -170,7 +170,8 @@ pub(crate) fn broken(faults: Faults) -> Vec<String> {
         (faults.removed, "removals at the victim"),
         (faults.ended, "ends of the victim's stream"),
         (faults.reverted, "earlier versions at the victim"),
-        (faults.refused, "changes not accepted"),
+        (faults.refused, "changes refused"),
+        (faults.unanswered, "changes without an answer"),
     ];
     let broken = rows.into_iter().filter(|(count, _)| *count > 0);
     broken

@@ -32,6 +32,19 @@ impl Process {
         stat.ok().and_then(|text| cpu_seconds(&text)).unwrap_or(0.0)
     }
 
+    /// Seconds that its threads were ready to run and had no core, of those that
+    /// it has now; 0 if the system does not tell. Much of it says that the
+    /// machine is busy, not that the program is slow.
+    pub(crate) fn waited(self) -> f64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.0));
+        let files = threads.into_iter().flatten().flatten();
+        let waits = files.filter_map(|thread| {
+            let told = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            wait_seconds(&told)
+        });
+        waits.sum()
+    }
+
     /// Whether it runs, and is not a corpse that waits for its parent.
     pub(crate) fn is_alive(self) -> bool {
         self.memory() > 0
@@ -51,6 +64,12 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = rest.split_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<f64>().ok();
     Some((next()? + next()?) / TICKS)
+}
+
+/// The second number is nanoseconds in the line for a core.
+fn wait_seconds(schedstat: &str) -> Option<f64> {
+    let nanos: f64 = schedstat.split_whitespace().nth(1)?.parse().ok()?;
+    Some(nanos / 1e9)
 }
 
 /// The most memory that a process had while this was held.
@@ -94,6 +113,7 @@ mod tests {
     fn the_files_of_the_system_are_read() {
         let stat = "12 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 25 0 0 20";
         assert_eq!(cpu_seconds(stat), Some(1.75));
+        assert_eq!(wait_seconds("9 2500000000 7\n"), Some(2.5));
         assert_eq!(resident("Name:\tx\nVmRSS:\t 1024 kB\n"), Some(1 << 20));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Phase {
     pub(crate) seen: Latency,
     pub(crate) peak: u64,
     pub(crate) cpu: f64,
+    /// Seconds that the server's threads waited for a core.
+    pub(crate) waited: f64,
     /// Refusals that the server counted.
     pub(crate) refusals: BTreeMap<String, u64>,
 }
@@ -92,7 +94,8 @@ impl Scene {
     /// Measures while something goes on.
     pub(crate) async fn measure<T>(&self, action: impl Future<Output = T>) -> (Phase, T) {
         let before = self.sample().await;
-        let (peak, cpu) = (Peak::watch(self.server.process), self.server.process.cpu());
+        let process = self.server.process;
+        let (peak, cpu, waited) = (Peak::watch(process), process.cpu(), process.waited());
         self.ledger.begin();
         let done = action.await;
 
@@ -100,7 +103,9 @@ impl Scene {
         let mut phase = Phase {
             seen: Latency { p50, p99 },
             peak: peak.most(),
-            cpu: self.server.process.cpu() - cpu,
+            cpu: process.cpu() - cpu,
+            // Threads that have ended meanwhile are not counted.
+            waited: (process.waited() - waited).max(0.0),
             ..Phase::default()
         };
         if let (Ok(before), Ok(after)) = (before, self.sample().await) {
@@ -120,6 +125,11 @@ impl Scene {
     /// What went wrong with the victim and the driver so far.
     pub(crate) fn faults(&self) -> Faults {
         self.ledger.faults()
+    }
+
+    /// Takes the reason for which the last change that failed did.
+    pub(crate) fn take_reason(&self) -> Option<String> {
+        self.ledger.take_reason()
     }
 
     /// Waits until the victim has all that was applied while changes go on, and

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use crate::attacks::Attack;
 use crate::error::Result;
 use crate::field::Scale;
+use crate::ledger::Faults;
 use crate::options::Options;
 use crate::outcome::{broken, judge_victim, may_stay};
 use crate::scene::Scene;
-use crate::server::Setup;
+use crate::server::{CEILING, Setup};
 
 /// How long nobody attacks at the beginning, and how long memory may take to
 /// come back at the end.
@@ -39,6 +40,7 @@ pub(crate) async fn run(
     let before = scene.server.process.memory();
     crate::say(format!("begins with {} MiB", before >> 20));
 
+    let mut most = 0;
     while begun.elapsed() < Duration::from_secs(60 * minutes) && scene.server.is_alive() {
         let count = random.usize(1..=AT_ONCE).min(plain.len());
         let chosen = random.choose_multiple(plain.iter(), count);
@@ -46,16 +48,20 @@ pub(crate) async fn run(
         let all = chosen
             .iter()
             .map(|attack| scene.attack(attack, Scale::Full(time)));
+        let earlier = scene.faults();
         let (phase, _) = scene.measure(at_once(all.collect())).await;
+        most = phase.peak.max(most);
         let names: Vec<&str> = chosen.iter().map(|attack| attack.name).collect();
+        let (cpu, waited) = (phase.cpu, phase.waited);
         crate::say(format!(
-            "{:>5} s  {:>5} MiB, peak {:>5}, p99 {:>6} ms  {}  {}",
+            "{:>5} s  {:>5} MiB, peak {:>5}, p99 {:>6} ms, \
+             {cpu:>4.1} s of CPU, {waited:>4.1} s in line for it  {}  {}",
             begun.elapsed().as_secs(),
             scene.server.process.memory() >> 20,
             phase.peak >> 20,
             phase.in_server.unwrap_or_default().p99,
             names.join(" + "),
-            broken(scene.faults()).join("; "),
+            words(&scene, earlier),
         ));
         tokio::time::sleep(Duration::from_secs(random.u64(0..=3))).await;
     }
@@ -67,8 +73,18 @@ pub(crate) async fn run(
         let (before, after) = (before >> 20, after >> 20);
         failed.push(format!("{after} MiB stay, of {before} at the beginning"));
     }
+    if most > CEILING {
+        failed.push(format!("peak {} MiB", most >> 20));
+    }
     judge_victim(&mut scene, &mut failed).await;
     Ok(failed)
+}
+
+/// What went wrong since an earlier look, and why.
+fn words(scene: &Scene, earlier: Faults) -> String {
+    let mut faults = broken(scene.faults().since(earlier));
+    faults.extend(scene.take_reason());
+    faults.join("; ")
 }
 
 /// Runs futures at once, until all are done.

@@ -140,10 +140,10 @@ fn bounds_table(settings: &Settings) -> Vec<Bound> {
         row(Address, "connections", "half of all".to_owned(), "one more is closed", "max_connections_per_address", Counted(Limit::ConnectionsPerAddress)),
         row(Address, "streams, also of one identity", "half of all".to_owned(), "one more is refused with `RESOURCE_EXHAUSTED`, after `--refusal-delay`", "max_streams_per_peer", Counted(Limit::StreamsPerPeer)),
         row(Address, "work at once; in each second after that", format!("{}; {}", format_time(bounds::EFFORT_AT_ONCE), format_time(bounds::EFFORT_PER_SECOND)), "it is served behind the others", "", uncounted),
-        row(Address, "bytes of requests that are not complete", format_bytes(server.unfinished_bytes / 2), "they are not read until others are complete", "", Counted(Limit::UnfinishedRequests)),
+        row(Address, "bytes of requests that are not complete", share(server.unfinished_bytes / 2, 2 * bounds::UNFINISHED_PART), "they are not read until others are complete", "", Counted(Limit::UnfinishedRequests)),
         row(Address, "questions that are worked on", "half of all".to_owned(), "they wait", "", uncounted),
         row(Address, "questions that wait, and how long", format!("{}, {}", questions.peer_waiting, format_time(questions.patience)), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::Questions)),
-        row(Address, "bytes of answers that are not read", format_bytes(questions.peer_bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
+        row(Address, "bytes of answers that are not read", share(questions.peer_bytes, 2 * bounds::ANSWERS_PART), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
 
         row(Process, "memory", "that of the cgroup".to_owned(), "at nine tenths of it new streams, large answers and names that do not exist are refused; what is served stays", "memory_limit", Counted(Limit::Memory)),
         row(Process, "connections to the addresses of xDS", format_number(limits.connections), "one more is closed, or one without a request of the address that has the most", "max_connections", Counted(Limit::Connections)),
@@ -154,15 +154,15 @@ fn bounds_table(settings: &Settings) -> Vec<Bound> {
         row(Process, "refused streams that are held", format_number(bounds::HELD_STREAMS), "one more ends at once", "", uncounted),
         row(Process, "streams of load reports", format_number(load.streams), "`RESOURCE_EXHAUSTED`", "", Counted(Limit::LoadStreams)),
         row(Process, "memory of load reports; of those of one node", format!("{}; a third of it", format_bytes(load.bytes)), "the rest is refused", "load_memory", Other("`refused` of `/api/v1/loads`")),
-        row(Process, "bytes of names that do not exist", format_bytes(stream.missing_bytes), "they are answered as if they did not exist; a stream gets half of what is left", "", Names("missing_bytes")),
+        row(Process, "bytes of names that do not exist", share(stream.missing_bytes, bounds::MISSING_PART), "they are answered as if they did not exist; a stream gets half of what is left", "", Names("missing_bytes")),
         row(Process, "types without contents", format_number(stream.all_types), "the same", "", Names("type")),
         row(Process, "sets of parameters; one of more than 512 bytes is several", format_number(limits.all_params), "the same", "max_all_params", Names("params")),
-        row(Process, "bytes of requests that are not complete", format_bytes(server.unfinished_bytes), "they are not read until others are complete; up to 64 KiB of a connection never wait", "", Counted(Limit::UnfinishedRequests)),
-        row(Process, "bytes of requests that are decoded aside, those of more than 256 KiB", format_bytes(bounds::LONG_REQUESTS), "they wait in order", "", Counted(Limit::LongRequests)),
+        row(Process, "bytes of requests that are not complete", share(server.unfinished_bytes, bounds::UNFINISHED_PART), "they are not read until others are complete; up to 64 KiB of a connection never wait", "", Counted(Limit::UnfinishedRequests)),
+        row(Process, "bytes of requests that are decoded aside, those of more than 256 KiB", share(bounds::LONG_REQUESTS, bounds::LONG_REQUESTS_PART), "they wait in order", "", Counted(Limit::LongRequests)),
         row(Process, "questions that are worked on", "as many as processors, 2 at least".to_owned(), "they wait; `status`, `types` and `explain` have a line of their own", "", uncounted),
-        row(Process, "bytes of answers that are not read", format_bytes(questions.bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
+        row(Process, "bytes of answers that are not read", share(questions.bytes, bounds::ANSWERS_PART), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
         row(Process, "the time in which nothing of an answer is taken", format_time(questions.stall), "it is given up, and breaks off", "", Counted(Limit::UnreadAnswers)),
-        row(Process, "bytes of bodies of the admin API that arrive", format_bytes(admin::ALL_BODIES), "503", "", Counted(Limit::Bodies)),
+        row(Process, "bytes of bodies of the admin API that arrive", share(admin::ALL_BODIES, bounds::BODIES_PART), "503", "", Counted(Limit::Bodies)),
         row(Process, "changes of several requests that are not complete", format_number(admin::MOST_OPEN), "the oldest is given up", "", uncounted),
         row(Process, "requests that wait for clients", format_number(admin::MOST_WAITS), "503", "", uncounted),
         row(Process, "events that are kept; readers of them", format!("{}, {}; {}", format_number(events.events), format_bytes(events.bytes), events.readers), "the oldest go; 503", "", uncounted),
@@ -230,6 +230,11 @@ fn format_bytes(bytes: usize) -> String {
         (number, "") => format!("{number} bytes"),
         (number, unit) => format!("{number} {unit}"),
     }
+}
+
+/// Bytes, of which there may be no more than a part of the memory limit.
+fn share(bytes: usize, part: usize) -> String {
+    format!("{}, and 1/{part} of `memory`", format_bytes(bytes))
 }
 
 fn bytes_of(bytes: u64) -> String {

@@ -59,7 +59,7 @@ pub(crate) fn open_store(settings: &Settings) -> Result<Opened> {
     let store = Arc::new(store);
     Ok(Opened {
         store: Arc::<EmbeddedStore>::clone(&store),
-        kept,
+        kept: contents,
         of_files: Some(store),
     })
 }

@@ -132,6 +132,23 @@ pub const EFFORT_PER_SECOND: Duration = Duration::from_millis(50);
 
 // The process.
 
+/// The part of the memory limit that names which do not exist may weigh. They
+/// take up to twice their weight while they are asked for.
+pub const MISSING_PART: usize = 6;
+
+/// The part of the memory limit for requests that are not complete.
+pub const UNFINISHED_PART: usize = 8;
+
+/// The part of the memory limit for long requests that are decoded and not
+/// applied yet, as they arrived.
+pub const LONG_REQUESTS_PART: usize = 24;
+
+/// The part of the memory limit for answers that are not read.
+pub const ANSWERS_PART: usize = 8;
+
+/// The part of the memory limit for bodies of an admin API.
+pub const BODIES_PART: usize = 8;
+
 /// Connections to an address of the Mesh Configuration Protocol. Its peers are
 /// control planes, of which there are few.
 pub const MCP_CONNECTIONS: usize = 64;
@@ -144,3 +161,25 @@ pub const HELD_STREAMS: usize = 10_000;
 /// streams together. Decoded names take several times as much. Two of the
 /// largest requests, or a fleet's of the usual size.
 pub const LONG_REQUESTS: usize = 128 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many times as much as they count with, the things of a share take at
+    /// most: names while they are asked for, and requests once they are decoded.
+    const SHARES: [(usize, f64); 5] = [
+        (MISSING_PART, 2.0),
+        (UNFINISHED_PART, 1.0),
+        (LONG_REQUESTS_PART, 4.0),
+        (ANSWERS_PART, 1.0),
+        (BODIES_PART, 1.0),
+    ];
+
+    #[test]
+    fn all_shares_together_are_below_the_limit() {
+        let shares = SHARES.map(|(part, times)| times / part as f64);
+        let all: f64 = shares.iter().sum();
+        assert!(all < 0.9, "{all} of the limit");
+    }
+}

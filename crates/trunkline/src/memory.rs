@@ -1,8 +1,9 @@
 //! The memory of the process, and whether it is near its limit.
 //!
-//! Near the limit, new streams, large answers and names that do not exist are
-//! refused; contents are never dropped for memory. A system that runs out of memory ends a process without a
-//! word, and with it every stream.
+//! What clients can make the process keep at once takes shares of the limit.
+//! Near it, new streams, large answers and names that do not exist are refused;
+//! contents are never dropped for memory. A system that runs out of memory ends
+//! a process without a word, and with it every stream.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,21 @@ impl Memory {
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.limit
+    }
+
+    /// A bound of this many bytes, which takes at most one part of so many of
+    /// the limit.
+    ///
+    /// ```
+    /// let memory = trunkline::memory::Memory::new(Some(800));
+    /// assert_eq!(memory.share(1000, 8), 100);
+    /// assert_eq!(memory.share(10, 8), 10);
+    /// ```
+    #[must_use]
+    pub fn share(&self, bytes: usize, parts: usize) -> usize {
+        let part = self.limit.map(|limit| limit / parts as u64);
+        let part = part.and_then(|part| usize::try_from(part).ok());
+        part.map_or(bytes, |part| part.min(bytes))
     }
 
     /// Whether more than nine tenths of the limit are resident.

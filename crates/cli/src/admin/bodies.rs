@@ -7,6 +7,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trunkline::Limit;
+use trunkline::bounds;
+use trunkline::memory::Memory;
 use trunkline::questions::{ArriveError, BodyLimits, read_body};
 
 use super::Admin;
@@ -23,9 +25,11 @@ const UNIT: usize = 4 << 10;
 pub(crate) struct Bodies(Arc<Semaphore>);
 
 impl Bodies {
-    /// Room for bodies of at most so many bytes each.
-    pub(crate) fn new(body_limit: usize) -> Self {
-        let bytes = ALL_BODIES.max(body_limit.saturating_add(UNIT));
+    /// Room for bodies of at most so many bytes each: a share of the memory of
+    /// the process.
+    pub(crate) fn new(body_limit: usize, memory: &Memory) -> Self {
+        let share = memory.share(ALL_BODIES, bounds::BODIES_PART);
+        let bytes = share.max(body_limit.saturating_add(UNIT));
         let units = (bytes / UNIT).min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Semaphore::new(units)))
     }
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn all_bodies_have_so_much_room_and_give_it_back() {
-        let Bodies(all) = Bodies::new(1 << 20);
+        let Bodies(all) = Bodies::new(1 << 20, &Memory::new(None));
         let room = || Room {
             all: Arc::clone(&all),
             held: None,

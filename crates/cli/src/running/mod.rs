@@ -14,6 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use trunkline::checked;
 use trunkline::events::EventLog;
 use trunkline::listen::{self, Lanes};
+use trunkline::memory::Memory;
 use trunkline::tls::{Tls, TlsError, TlsFiles};
 use trunkline::{Builder, Server};
 use trunkline_store::FilesStatus;
@@ -231,7 +232,10 @@ pub(crate) fn build(
         dangling: settings.dangling,
         hold_removals: settings.hold_removals,
         body_limit: settings.limits.admin_body.0,
-        bodies: admin::Bodies::new(settings.limits.admin_body.0),
+        bodies: admin::Bodies::new(
+            settings.limits.admin_body.0,
+            &Memory::new(settings.limits.memory.bytes()),
+        ),
         stage: Arc::default(),
         waits: Semaphore::new(admin::MOST_WAITS),
     };

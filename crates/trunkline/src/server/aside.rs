@@ -22,7 +22,6 @@ use super::hooks::Limit;
 use super::report::Report;
 use super::request_outcome::{RequestOutcome, take_demand_changes};
 use super::stream::{Fault, NextPoll, Stream};
-use crate::bounds::LONG_REQUESTS;
 
 /// The unit in which room is taken: a semaphore counts in 32 bits.
 const UNIT: usize = 1 << 10;
@@ -36,18 +35,10 @@ const DECODERS: usize = 2;
 #[derive(Debug)]
 pub(super) struct Aside {
     room: Semaphore,
+    /// All of the room.
+    units: usize,
     decoders: Semaphore,
     turn: Semaphore,
-}
-
-impl Default for Aside {
-    fn default() -> Self {
-        Self {
-            room: Semaphore::new(LONG_REQUESTS / UNIT),
-            decoders: Semaphore::new(processors().min(DECODERS)),
-            turn: Semaphore::new(1),
-        }
-    }
 }
 
 fn processors() -> usize {
@@ -55,10 +46,22 @@ fn processors() -> usize {
 }
 
 impl Aside {
-    /// Waits for room for a request, which the permit keeps. Returns also
+    /// Room for so many bytes of long requests.
+    pub(super) fn new(bytes: usize) -> Self {
+        let units = (bytes / UNIT).max(1);
+        Self {
+            room: Semaphore::new(units),
+            units,
+            decoders: Semaphore::new(processors().min(DECODERS)),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    /// Waits for room for a request, which the permit keeps; all of it, for one
+    /// that needs more. Returns also
     /// whether it had to wait. `None` never: no semaphore here is closed.
     async fn room(&self, bytes: usize) -> (Option<SemaphorePermit<'_>>, bool) {
-        let units = bytes.div_ceil(UNIT).min(LONG_REQUESTS / UNIT) as u32;
+        let units = bytes.div_ceil(UNIT).min(self.units) as u32;
         match self.room.try_acquire_many(units) {
             Ok(permit) => (Some(permit), false),
             Err(_) => (self.room.acquire_many(units).await.ok(), true),

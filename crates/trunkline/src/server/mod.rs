@@ -71,6 +71,7 @@ mod services;
 mod set;
 mod settle;
 mod shared;
+mod shares;
 mod status;
 mod store;
 mod stream;

@@ -28,16 +28,18 @@ use super::queue::Queue;
 use super::quotas::Quotas;
 use super::request_bounds::RequestBounds;
 use super::services;
+use super::shares;
 use super::store::Store;
 use super::stream::Stream;
 use super::unfinished::Unfinished;
+use crate::bounds;
 use crate::checked::ContentSet;
 use crate::health::Health;
 use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
 use crate::memory::Memory;
 use crate::node::{BaseRules, NodeRules};
-use crate::questions::{QuestionLimits, Questions};
+use crate::questions::Questions;
 use crate::wire::KnownVersions;
 
 /// See the module's documentation.
@@ -97,7 +99,7 @@ impl Shared {
     /// at once. `this` will be the result, which its load service asks for the
     /// names of clusters.
     pub(super) fn new(
-        options: Options,
+        mut options: Options,
         hooks: HookSet,
         contents: Vec<Arc<dyn Contents>>,
         store: Option<Arc<dyn Store>>,
@@ -114,6 +116,7 @@ impl Shared {
 
         let hooks = Arc::new(hooks);
         let memory = Arc::new(Memory::new(options.memory_limit));
+        let answers = shares::take(&memory, &mut options);
         Self {
             hub: Hub::new(new_database(is_ready)),
             loading: Mutex::new(Loading {
@@ -131,7 +134,7 @@ impl Shared {
             stopped: CancellationToken::new(),
             ready: watch::Sender::new(is_ready),
             known_versions: Arc::default(),
-            aside: Aside::default(),
+            aside: Aside::new(memory.share(bounds::LONG_REQUESTS, bounds::LONG_REQUESTS_PART)),
             rules: node_rules(&options),
             unfinished: Arc::new(Unfinished::new(
                 options.request_bytes,
@@ -142,7 +145,7 @@ impl Shared {
                 LoadLimits::of(options.load_bytes),
                 clusters,
             ),
-            questions: Questions::within(Arc::clone(&memory), QuestionLimits::default(), {
+            questions: Questions::within(Arc::clone(&memory), answers, {
                 let hooks = Arc::clone(&hooks);
                 move |limit| hooks.limited(limit)
             }),
