@@ -33,9 +33,10 @@ const EVENTS: [&[&str]; 3] = [
 ];
 
 /// Pages that are not for those who run the program.
-const NOT_PLAYED: [&str; 7] = [
+const NOT_PLAYED: [&str; 8] = [
     "README.md",
     "benchmarks.md",
+    "mutants-traffic.md",
     "mutants.md",
     "performance.md",
     "rules.md",
