@@ -8,7 +8,7 @@ use trunkline_bench::{EXAMPLES, Options, SHORT_EXAMPLES, run};
 
 /// The allocator: that of the program `trunkline`.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measures xDS servers, as many real clients would.
 #[derive(Debug, Parser)]

@@ -2,7 +2,7 @@
 //!
 //! Each command is a file in `command`. The others are parts that commands
 //! share: `report` and `color` (findings as people read them), `settings`, `running` (a server with its contents and APIs), `runtimes` (its threads),
-//! `allocator` (memory that goes back), `bounds` (what it bounds), `admin`
+//! `collector` (memory that goes back), `bounds` (what it bounds), `admin`
 //! (the HTTP API) and `client` (its user), `metrics`, `audit` and `journal`
 //! (hooks), `recording` (exchanges of `watch --record`), `demo`, `envoy`. Wiring only: the server is in the crate `trunkline`, the
 //! rules of the protocol in `trunkline-core`. Rule numbers such as S12 or TP2
@@ -21,6 +21,7 @@ mod audit;
 mod bounds;
 mod cli;
 mod client;
+mod collector;
 mod color;
 mod command;
 mod contents;

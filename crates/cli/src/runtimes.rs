@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use trunkline::listen::Lanes;
 
+use crate::collector::Rounds;
 use crate::failure::{Failure, Result};
 
 /// How much nicer the threads of the runtime behind are than the others.
@@ -18,10 +19,10 @@ const NICE: i32 = 5;
 /// clients leave at once waits for its turn.
 const MOST_BLOCKING: usize = 12;
 
-/// How long such a thread is kept without work. What the allocator keeps at hand
-/// for a thread goes back when the thread ends. Work that comes again and again
-/// goes to each thread in turn, so ten changes in a second keep all threads of a
-/// burst that are kept for a second.
+/// How long such a thread is kept without work. Memory that others have freed
+/// since it was allocated there goes back when the thread ends. Work that comes
+/// again and again goes to each thread in turn, so ten changes in a second keep
+/// all threads of a burst that are kept for a second.
 const KEPT: Duration = Duration::from_millis(50);
 
 /// See the module's documentation.
@@ -38,10 +39,18 @@ impl Runtimes {
         let nice = niceness() + NICE;
         let mut back = Builder::new_multi_thread();
         back.on_thread_start(move || give_way(nice));
-        Ok(Self {
-            front: start_runtime("trunkline-front", &mut Builder::new_multi_thread())?,
-            back: start_runtime("trunkline-back", &mut back)?,
-        })
+        let rounds = Rounds::default();
+        let runtimes = Self {
+            front: start_runtime(
+                "trunkline-front",
+                &mut Builder::new_multi_thread(),
+                rounds.clone(),
+            )?,
+            back: start_runtime("trunkline-back", &mut back, rounds.clone())?,
+        };
+        let Lanes { front, back } = runtimes.lanes();
+        rounds.start([front, back]);
+        Ok(runtimes)
     }
 
     pub(crate) fn lanes(&self) -> Lanes {
@@ -58,8 +67,10 @@ impl Runtimes {
     }
 }
 
-fn start_runtime(name: &str, builder: &mut Builder) -> Result<Runtime> {
+/// Starts a runtime, whose idle threads attend to the rounds of the collector.
+fn start_runtime(name: &str, builder: &mut Builder, rounds: Rounds) -> Result<Runtime> {
     builder.enable_all().thread_name(name);
+    builder.on_thread_park(move || rounds.attend());
     builder
         .max_blocking_threads(MOST_BLOCKING)
         .thread_keep_alive(KEPT);
