@@ -168,8 +168,8 @@ pub(crate) fn assemble<'a>(
     put: impl FnOnce(&mut Vec<u8>),
 ) -> Frames {
     let small_pieces = pieces.clone().filter(|piece| is_small(piece));
-    let copied_len = head_len + small_pieces.map(Bytes::len).sum::<usize>();
-    let len = head_len + pieces.clone().map(Bytes::len).sum::<usize>();
+    let copied_len = own_len + small_pieces.map(Bytes::len).sum::<usize>();
+    let len = own_len + pieces.clone().map(Bytes::len).sum::<usize>();
 
     let mut buf = Vec::with_capacity(PREFIX + copied_len);
     put_prefix(&mut buf, len);
