@@ -93,11 +93,11 @@ impl Patience {
 impl Activity {
     /// A connection without a request, of an address whose effort is not known.
     pub(crate) fn new(address: Option<ClientAddress>) -> Arc<Self> {
-        Self::of(address, Arc::default())
+        Self::with_address(address, Arc::default())
     }
 
     /// Returns the activity of a new connection, without requests.
-    pub(super) fn new(address: Option<ClientAddress>, effort: Arc<Effort>) -> Arc<Self> {
+    pub(super) fn with_address(address: Option<ClientAddress>, effort: Arc<Effort>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),

@@ -134,7 +134,7 @@ impl Table {
     fn add(&mut self, address: ClientAddress) -> Arc<Activity> {
         let host = self.addresses.entry(address).or_default();
         host.effort.charge(cost::CONNECTION);
-        let activity = Activity::new(Some(address), Arc::clone(&host.effort));
+        let activity = Activity::with_address(Some(address), Arc::clone(&host.effort));
         host.open.insert(activity.number, Arc::clone(&activity));
         self.count += 1;
         activity
