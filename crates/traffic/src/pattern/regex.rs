@@ -283,6 +283,8 @@ mod tests {
             (r"[]a]", "]", true),
             (r"[a&&b]", "&", true),
             (r"[[:alpha:]]+", "ab", true),
+            (r"[[a:]", "[", true),
+            (r"[[:a]", ":", true),
             (r"{x}", "{x}", true),
             (r"a{2}", "aa", true),
             (r"a{2,}", "aaa", true),
