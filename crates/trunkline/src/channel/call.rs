@@ -65,15 +65,15 @@ enum Ended {
     Final(Status),
 }
 
-/// What is sent, by as many attempts as it takes.
-struct Sent<'c> {
+/// A call on its way, by as many attempts as it takes.
+struct Outgoing<'c> {
     call: Parts,
     head: &'c Head,
     body: Replay,
     session: Option<&'c Session>,
 }
 
-impl Sent<'_> {
+impl Outgoing<'_> {
     /// The cookie that its caller gets, if it goes to another endpoint than its
     /// session says.
     fn cookie(&self, guard: &Guard, cluster: &str) -> Option<HeaderValue> {
@@ -128,13 +128,13 @@ impl Inner {
             call.headers.insert("grpc-timeout", in_millis(left));
         }
         let session = decision.session(table.manager(), &head);
-        let sent = Sent {
+        let outgoing = Outgoing {
             call,
             head: &head,
             body: Replay::new(body),
             session: session.as_ref(),
         };
-        let attempts = self.attempts(&sent, decision.retry(), deadline);
+        let attempts = self.attempts(&outgoing, decision.retry(), deadline);
         until(deadline, attempts).await
     }
 
@@ -169,15 +169,15 @@ impl Inner {
 
     async fn attempts(
         &self,
-        sent: &Sent<'_>,
+        outgoing: &Outgoing<'_>,
         policy: Option<&RetryPolicy>,
         deadline: Option<Instant>,
     ) -> Result<Response<ReplyBody>, Status> {
-        let body = &sent.body;
-        let mut retries = policy.map(|policy| sent.head.retries(policy));
+        let body = &outgoing.body;
+        let mut retries = policy.map(|policy| outgoing.head.retries(policy));
         let (mut done, mut was_refused) = (0_u32, false);
         loop {
-            let (status, response) = match self.attempt(sent, done).await {
+            let (status, response) = match self.attempt(outgoing, done).await {
                 Ended::Final(status) => return Err(status),
                 Ended::Refused(_) if !was_refused && !body.is_committed() => {
                     was_refused = true;
@@ -236,7 +236,7 @@ impl Inner {
     }
 
     /// Makes one attempt. One that was not sent is given to another endpoint.
-    async fn attempt(&self, sent: &Sent<'_>, done: u32) -> Ended {
+    async fn attempt(&self, outgoing: &Outgoing<'_>, done: u32) -> Ended {
         let mut tables = self.tables.clone();
         let mut changes = self.pool.next_change();
         loop {
@@ -244,14 +244,16 @@ impl Inner {
             let Some(table) = tables.borrow_and_update().clone() else {
                 return Ended::Final(ended());
             };
-            let decision = match table.route(sent.head) {
+            let decision = match table.route(outgoing.head) {
                 Ok(decision) => decision,
                 Err(status) => return Ended::Final(status),
             };
-            let cluster = decision.cluster(sent.session);
-            let kept = sent.session.and_then(|session| session.endpoint.as_deref());
+            let cluster = decision.cluster(outgoing.session);
+            let of_session = outgoing
+                .session
+                .and_then(|session| session.endpoint.as_deref());
             let pick = match table.clusters(cluster) {
-                Ok(clusters) => clusters.pick(decision.hash, kept, &self.pool),
+                Ok(clusters) => clusters.pick(decision.hash, of_session, &self.pool),
                 Err(status) => return Ended::Failed(status),
             };
             match pick {
@@ -264,8 +266,8 @@ impl Inner {
                     _ = changes.changed() => {}
                 },
                 Pick::Ready(mut sender, mut guard) => {
-                    let cookie = sent.cookie(&guard, cluster);
-                    let request = match self.request(sent, done, guard.scheme()) {
+                    let cookie = outgoing.cookie(&guard, cluster);
+                    let request = match self.request(outgoing, done, guard.scheme()) {
                         Ok(request) => request,
                         Err(status) => return Ended::Final(status),
                     };
@@ -294,8 +296,13 @@ impl Inner {
     }
 
     /// The request of an attempt.
-    fn request(&self, sent: &Sent<'_>, done: u32, scheme: Scheme) -> Result<Request<Body>, Status> {
-        let mut call = sent.call.clone();
+    fn request(
+        &self,
+        outgoing: &Outgoing<'_>,
+        done: u32,
+        scheme: Scheme,
+    ) -> Result<Request<Body>, Status> {
+        let mut call = outgoing.call.clone();
         let mut uri = call.uri.into_parts();
         uri.scheme = Some(scheme);
         uri.authority = Some(self.authority.clone());
@@ -305,7 +312,7 @@ impl Inner {
             let name = "grpc-previous-rpc-attempts";
             call.headers.insert(name, HeaderValue::from(done));
         }
-        Ok(Request::from_parts(call, sent.body.attempt()))
+        Ok(Request::from_parts(call, outgoing.body.attempt()))
     }
 }
 

@@ -13,7 +13,7 @@ use trunkline_traffic::balance::{DropOverloads, Dropped, Host, Locality, Policy}
 use trunkline_traffic::cluster::{Breakers, Limits};
 use trunkline_traffic::route::Priority;
 
-use super::endpoints::{Chosen, Endpoints, Shared};
+use super::endpoints::{Chosen, EndpointSettings, Endpoints};
 use super::grpc;
 use super::outlier::Ejector;
 use super::subchannel::Pool;
@@ -68,9 +68,9 @@ impl Clusters {
     ///
     /// An endpoint that a session keeps is taken whatever the policy, unless it
     /// fails (A55).
-    pub(super) fn pick(&self, hash: Option<u64>, kept: Option<&str>, pool: &Pool) -> Pick {
-        let kept = kept.and_then(|address| self.find(address));
-        if let Some((leaf, priority, chosen)) = kept {
+    pub(super) fn pick(&self, hash: Option<u64>, of_session: Option<&str>, pool: &Pool) -> Pick {
+        let found = of_session.and_then(|address| self.find(address));
+        if let Some((leaf, priority, chosen)) = found {
             match chosen {
                 Chosen::Wait => return Pick::Wait,
                 Chosen::Failed(_) => {}
@@ -96,7 +96,7 @@ impl Clusters {
     fn find(&self, address: &str) -> Option<(&Arc<Leaf>, usize, Chosen)> {
         self.0.iter().find_map(|leaf| {
             let mut priorities = leaf.priorities.iter().enumerate();
-            priorities.find_map(|(index, of)| Some((leaf, index, of.choose_kept(address)?)))
+            priorities.find_map(|(index, of)| Some((leaf, index, of.choose_address(address)?)))
         })
     }
 }
@@ -121,13 +121,13 @@ impl Leaf {
         let old_tls = before.and_then(|leaf| leaf.tls.as_ref());
         let tls = Tls::read(of, &cluster, old_tls, client, &maker.authority);
         let tls = tls.map_err(|found| refused(&found))?;
-        let first = grpc::first_picked(&cluster);
+        let first = grpc::pick_first(&cluster);
         let policy = match first {
             Some(_) => Policy::compile(&Cluster::default()),
             None => Policy::compile(&grpc::balancing(&cluster)),
         };
         let policy = Arc::new(policy.map_err(|found| refused(&found))?);
-        let shared = Shared {
+        let settings = EndpointSettings {
             policy: &policy,
             first,
             pool,
@@ -140,7 +140,7 @@ impl Leaf {
         let before_of = |index: usize| before.and_then(|leaf| leaf.priorities.get(index));
         let priorities = assignments.iter().enumerate();
         let priorities = priorities
-            .map(|(index, assignment)| Endpoints::new(assignment, before_of(index), &shared));
+            .map(|(index, assignment)| Endpoints::new(assignment, before_of(index), &settings));
         let priorities = priorities.collect::<Result<Vec<_>, _>>();
         let priorities = priorities.map_err(|found| refused(&found))?;
         let limits = Limits::compile(&cluster, Priority::Default);

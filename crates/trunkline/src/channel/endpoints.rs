@@ -15,7 +15,7 @@ use trunkline_traffic::Findings;
 use trunkline_traffic::balance::{Balancer, DropOverloads, Host, HostSets, PickContext, Policy};
 
 use super::first::First;
-use super::grpc::FirstPicked;
+use super::grpc::PickFirst;
 use super::subchannel::{Link, Pool, Subchannel};
 use super::tls::Tls;
 
@@ -45,9 +45,9 @@ struct Turn {
 
 /// What the priorities of a cluster share.
 #[derive(Debug)]
-pub(super) struct Shared<'s> {
+pub(super) struct EndpointSettings<'s> {
     pub(super) policy: &'s Arc<Policy>,
-    pub(super) first: Option<FirstPicked>,
+    pub(super) first: Option<PickFirst>,
     pub(super) pool: &'s Arc<Pool>,
     pub(super) tls: Option<&'s Arc<Tls>>,
 }
@@ -69,9 +69,9 @@ impl Endpoints {
     pub(super) fn new(
         assignment: &ClusterLoadAssignment,
         before: Option<&Self>,
-        of: &Shared<'_>,
+        of: &EndpointSettings<'_>,
     ) -> Result<Self, Findings> {
-        let Shared { policy, pool, .. } = of;
+        let EndpointSettings { policy, pool, .. } = of;
         let mut hosts = before.map_or_else(HostSets::default, |old| old.turn().hosts.clone());
         hosts.update(assignment, pool.now())?;
         let subchannels = hosts.hosts().filter_map(|host| {
@@ -148,7 +148,7 @@ impl Endpoints {
     }
 
     /// Chooses the endpoint of an address, if there is one.
-    pub(super) fn choose_kept(&self, address: &str) -> Option<Chosen> {
+    pub(super) fn choose_address(&self, address: &str) -> Option<Chosen> {
         let turn = self.turn();
         let host = turn.hosts.hosts().find(|of| of.address() == address)?;
         Some(match self.link(host) {

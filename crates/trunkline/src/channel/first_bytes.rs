@@ -11,23 +11,23 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
 /// See the module's documentation.
-pub(super) struct Heard<S> {
+pub(super) struct FirstBytes<S> {
     stream: S,
     /// Dropped without a word if nothing was ever said.
-    told: Option<oneshot::Sender<()>>,
+    arrival: Option<oneshot::Sender<()>>,
 }
 
-impl<S> Heard<S> {
+impl<S> FirstBytes<S> {
     /// Wraps a stream. The other value ends at the first bytes, or fails when the
     /// stream is dropped before.
     pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<()>) {
-        let (told, heard) = oneshot::channel();
-        let told = Some(told);
-        (Self { stream, told }, heard)
+        let (arrival, first_bytes) = oneshot::channel();
+        let arrival = Some(arrival);
+        (Self { stream, arrival }, first_bytes)
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for FirstBytes<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -36,16 +36,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
         if buffer.filled().len() > before
-            && let Some(told) = self.told.take()
+            && let Some(arrival) = self.arrival.take()
         {
             // Nobody may wait for it any more.
-            let _ = told.send(());
+            let _ = arrival.send(());
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Heard<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for FirstBytes<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

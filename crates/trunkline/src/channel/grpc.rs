@@ -27,7 +27,7 @@ use trunkline_proto::envoy::envoy::config::route::v3::{
     NonForwardingAction, RetryPolicy, Route, RouteAction, RouteConfiguration, RouteMatch,
     VirtualHost, WeightedCluster,
 };
-use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::pick_first::v3::PickFirst;
+use trunkline_proto::envoy::envoy::extensions::load_balancing_policies::pick_first::v3::PickFirst as PickFirstMessage;
 use trunkline_proto::envoy::envoy::r#type::v3::Percent;
 use trunkline_proto::envoy::google::protobuf::{Any, Duration, UInt32Value, UInt64Value};
 use trunkline_traffic::balance::Policy;
@@ -177,7 +177,7 @@ fn retry(policy: &RetryPolicy) -> RetryPolicy {
 /// Whether calls of a cluster go to the first endpoint that can be connected to:
 /// the addresses of DNS do (A37), and a list of policies that has `pick_first`
 /// before one that is known (A62). It may say that the order is random.
-pub(super) fn first_picked(cluster: &Cluster) -> Option<FirstPicked> {
+pub(super) fn pick_first(cluster: &Cluster) -> Option<PickFirst> {
     let list = cluster.load_balancing_policy.as_ref();
     let mut configs = list.into_iter().flat_map(|list| &list.policies).map(|one| {
         let extension = one.typed_extension_config.as_ref();
@@ -188,7 +188,7 @@ pub(super) fn first_picked(cluster: &Cluster) -> Option<FirstPicked> {
     let Some(place) = place else {
         let by_name = cluster.cluster_discovery_type
             == Some(ClusterDiscoveryType::Type(DiscoveryType::LogicalDns.into()));
-        return by_name.then(FirstPicked::default);
+        return by_name.then(PickFirst::default);
     };
     let mut before = cluster.clone();
     let list = before.load_balancing_policy.as_mut()?;
@@ -197,15 +197,15 @@ pub(super) fn first_picked(cluster: &Cluster) -> Option<FirstPicked> {
     if Policy::compile(&balancing(&before)).is_ok() {
         return None;
     }
-    let config = PickFirst::decode(&*config.typed_config?.value).ok()?;
-    Some(FirstPicked {
+    let config = PickFirstMessage::decode(&*config.typed_config?.value).ok()?;
+    Some(PickFirst {
         shuffles: config.shuffle_address_list,
     })
 }
 
 /// How the first endpoint is picked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct FirstPicked {
+pub(super) struct PickFirst {
     /// Whether the order of addresses is a random one.
     pub(super) shuffles: bool,
 }

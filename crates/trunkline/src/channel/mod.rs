@@ -17,7 +17,7 @@
 //! | `cluster`, `endpoints`, `first`, `hosts` | from a cluster to an endpoint, and what is counted of calls |
 //! | `outlier`, `fault` | endpoints that are ejected; calls that fail on purpose |
 //! | `session` | cookies that keep calls at one endpoint |
-//! | `subchannel`, `heard` | one connection to one endpoint, made again when it is lost |
+//! | `subchannel`, `first_bytes` | one connection to one endpoint, made again when it is lost |
 //! | `tls` | how connections to the endpoints of a cluster are made secure |
 //!
 //! The decisions are those of `trunkline-traffic`, over the fields that gRPC's
@@ -33,8 +33,8 @@ mod cluster;
 mod endpoints;
 mod fault;
 mod first;
+mod first_bytes;
 mod grpc;
-mod heard;
 mod hosts;
 mod outlier;
 mod replay;

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::body::Body;
 use trunkline_core::sink::{Backoff, BackoffConfig};
 
-use super::heard::Heard;
+use super::first_bytes::FirstBytes;
 use super::tls::Tls;
 
 /// How long an attempt to connect may take.
@@ -180,9 +180,9 @@ async fn keep_connected(target: Target, told: Told) {
     loop {
         let connected = timeout(CONNECT, connect(&target)).await;
         let error = match connected {
-            Ok(Ok((sender, lost))) => {
+            Ok(Ok((sender, connection))) => {
                 told.tell(Link::Ready(sender));
-                lost.wait().await;
+                connection.lost().await;
                 told.tell(Link::Connecting);
                 sleep(backoff.after_stream(true)).await;
                 continue;
@@ -199,7 +199,7 @@ async fn keep_connected(target: Target, told: Told) {
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes a connection.
-async fn connect(target: &Target) -> Result<(SendRequest<Body>, Lost), Error> {
+async fn connect(target: &Target) -> Result<(SendRequest<Body>, Connection), Error> {
     let socket = TcpStream::connect(target.address).await?;
     socket.set_nodelay(true)?;
     match &target.tls {
@@ -211,34 +211,34 @@ async fn connect(target: &Target) -> Result<(SendRequest<Body>, Lost), Error> {
 /// Speaks HTTP/2 on a stream of bytes.
 async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-) -> Result<(SendRequest<Body>, Lost), Error> {
+) -> Result<(SendRequest<Body>, Connection), Error> {
     let builder = http2::Builder::new(TokioExecutor::new());
-    let (stream, heard) = Heard::new(stream);
+    let (stream, first_bytes) = FirstBytes::new(stream);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     // It is a task of its own, so that calls outlive the subchannel.
-    let connection = tokio::spawn(async move { _ = connection.await });
+    let task = tokio::spawn(async move { _ = connection.await });
     let closed = "it was closed before the server spoke HTTP/2";
-    heard.await.map_err(|_| closed)?;
-    let lost = Lost {
-        connection,
+    first_bytes.await.map_err(|_| closed)?;
+    let connection = Connection {
+        task,
         sender: sender.clone(),
     };
-    Ok((sender, lost))
+    Ok((sender, connection))
 }
 
-/// A connection that will be lost.
-struct Lost {
-    connection: JoinHandle<()>,
+/// A connection, to notice when it is lost.
+struct Connection {
+    task: JoinHandle<()>,
     sender: SendRequest<Body>,
 }
 
-impl Lost {
+impl Connection {
     /// Waits until it is. A server that is about to close takes no more calls,
     /// long before those in progress have ended.
-    async fn wait(mut self) {
+    async fn lost(mut self) {
         loop {
             tokio::select! {
-                _ = &mut self.connection => return,
+                _ = &mut self.task => return,
                 () = sleep(LOOK) => {
                     if self.sender.is_closed() {
                         return;
