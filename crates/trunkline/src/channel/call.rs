@@ -249,11 +249,11 @@ impl Inner {
                 Err(status) => return Ended::Final(status),
             };
             let cluster = decision.cluster(outgoing.session);
-            let kept = outgoing
+            let session_endpoint = outgoing
                 .session
                 .and_then(|session| session.endpoint.as_deref());
             let pick = match table.clusters(cluster) {
-                Ok(clusters) => clusters.pick(decision.hash, of_session, &self.pool),
+                Ok(clusters) => clusters.pick(decision.hash, session_endpoint, &self.pool),
                 Err(status) => return Ended::Failed(status),
             };
             match pick {
