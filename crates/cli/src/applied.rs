@@ -30,7 +30,8 @@ enum Awaited {
 }
 
 impl AppliedContents {
-    /// Contents that wait for these origins, or for any if there are none.
+    /// Makes contents that wait for an `apply` of each of these origins, or of
+    /// any origin if the list is empty.
     pub(crate) fn new(origins: &[String]) -> Self {
         Self(Mutex::new(FirstApplies {
             awaited: match origins.is_empty() {
@@ -41,20 +42,21 @@ impl AppliedContents {
         }))
     }
 
-    /// Notes that an `apply` of an origin was accepted as a whole.
+    /// Notes that an `apply` of an origin was accepted.
     pub(crate) fn note_applied(&self, origin: &str) {
-        let mut first = self.lock();
-        match &mut first.awaited {
-            Awaited::Any => first.awaited = Awaited::Nothing,
+        let mut first_applies = self.lock();
+        match &mut first_applies.awaited {
+            Awaited::Any => first_applies.awaited = Awaited::Nothing,
             Awaited::Named(origins) => {
                 origins.remove(origin);
                 if origins.is_empty() {
-                    first.awaited = Awaited::Nothing;
+                    first_applies.awaited = Awaited::Nothing;
                 }
             }
             Awaited::Nothing => {}
         }
-        first.tell();
+
+        first_applies.tell();
     }
 
     /// Returns the origins by name that have not applied yet.

@@ -58,9 +58,9 @@ enum Counter {
     Other(&'static str),
 }
 
-/// Every bound, by whom it is for.
+/// Returns every bound of a server, each with the scope that it is for.
 #[rustfmt::skip]
-fn table(settings: &Settings) -> Vec<Bound> {
+fn bounds_table(settings: &Settings) -> Vec<Bound> {
     let limits = &settings.limits;
     let times = &settings.times;
     let server = {
@@ -77,7 +77,7 @@ fn table(settings: &Settings) -> Vec<Bound> {
     let text = trunkline::proto::text::Limits::default();
     let events = LogLimits::default();
     let side = Listening::default();
-    let none = Counter::None;
+    let uncounted = Counter::None;
 
     let row = |scope, what, most: String, beyond, key: &'static str, counter| Bound {
         scope,
@@ -88,90 +88,90 @@ fn table(settings: &Settings) -> Vec<Bound> {
         counter,
     };
     vec![
-        row(Message, "a request of discovery", bytes(limits.request.0), "the stream ends with `OUT_OF_RANGE`", "max_request_bytes", none),
-        row(Message, "a name", bytes(limits.name.0), "it is answered as if it did not exist", "max_name_bytes", Names("request")),
-        row(Message, "the text of a NACK", bytes(limits.error.0), "the rest of it is dropped", "max_error_bytes", none),
-        row(Message, "a response that can be split", bytes(limits.response.0), "it is split; one resource never is", "max_response_bytes", Other("trunkline_oversized_responses_total")),
-        row(Message, "headers of a request", bytes(bounds::HEADERS as usize), "HTTP refuses it", "", none),
-        row(Message, "load reports", format!("{}; {} with `--load-endpoints`", bytes(bounds::LOAD_MESSAGE), bytes(bounds::LOAD_ENDPOINT_MESSAGE)), "the stream of reports ends with `OUT_OF_RANGE`", "", none),
-        row(Message, "clusters of load reports; texts and parts of one", format!("{}; {}", number(report.clusters), number(report.entries)), "the rest is refused", "", Other("`refused` of `/api/v1/loads`")),
-        row(Message, "a question of CSDS", bytes(bounds::STATUS_REQUEST), "`OUT_OF_RANGE`", "", none),
-        row(Message, "matchers of it; expressions among them", format!("{}; {} of {}, {} of memory each", bounds::STATUS_MATCHERS, bounds::STATUS_REGEXES, bytes(bounds::REGEX_LENGTH), bytes(bounds::REGEX_MEMORY)), "`INVALID_ARGUMENT`", "", none),
-        row(Message, "an answer of CSDS", bytes(bounds::STATUS_ANSWER), "`RESOURCE_EXHAUSTED`, and how to ask for less", "", none),
-        row(Message, "a message of the Mesh Configuration Protocol, to a sink; to a source", format!("{}; {}", bytes(bounds::MCP_MESSAGE), bytes(bounds::MCP_REQUEST)), "the stream ends with `OUT_OF_RANGE`", "", none),
-        row(Message, "a request of reflection", bytes(bounds::REFLECTION_REQUEST), "`OUT_OF_RANGE`", "", none),
-        row(Message, "the body of a poll by REST", bytes(polls.body_bytes), "413", "", none),
-        row(Message, "the body of a request to the admin API", bytes(limits.admin_body.0), "413", "max_admin_body", none),
-        row(Message, "the time of a body", format!("{} of silence; {}, and a second for each {}", time(bodies.silence), time(bodies.patience), bytes(bodies.rate)), "408", "", Counted(Limit::SlowBodies)),
-        row(Message, "memory to read a text that is applied; some 15 000 clusters", bytes_of(admin::TEXT_MEMORY), "422 at the line; `trunkline apply` sends larger files in binary parts", "", none),
-        row(Message, "the body of `POST /api/v1/explain`; memory to read it", format!("{}; {}", bytes(admin::NODE_BYTES), bytes_of(admin::NODE_MEMORY)), "413; 422", "", none),
-        row(Message, "a file in YAML or JSON; memory to read it; its levels; values that aliases copy", format!("{}; {}; {}; {}", bytes(text.bytes), bytes_of(text.memory), text.depth, number(text.expanded)), "a mistake of the file, at its line", "", none),
+        row(Message, "a request of discovery", format_bytes(limits.request.0), "the stream ends with `OUT_OF_RANGE`", "max_request_bytes", uncounted),
+        row(Message, "a name", format_bytes(limits.name.0), "it is answered as if it did not exist", "max_name_bytes", Names("request")),
+        row(Message, "the text of a NACK", format_bytes(limits.error.0), "the rest of it is dropped", "max_error_bytes", uncounted),
+        row(Message, "a response that can be split", format_bytes(limits.response.0), "it is split; one resource never is", "max_response_bytes", Other("trunkline_oversized_responses_total")),
+        row(Message, "headers of a request", format_bytes(bounds::HEADERS as usize), "HTTP refuses it", "", uncounted),
+        row(Message, "load reports", format!("{}; {} with `--load-endpoints`", format_bytes(bounds::LOAD_MESSAGE), format_bytes(bounds::LOAD_ENDPOINT_MESSAGE)), "the stream of reports ends with `OUT_OF_RANGE`", "", uncounted),
+        row(Message, "clusters of load reports; texts and parts of one", format!("{}; {}", format_number(report.clusters), format_number(report.entries)), "the rest is refused", "", Other("`refused` of `/api/v1/loads`")),
+        row(Message, "a question of CSDS", format_bytes(bounds::STATUS_REQUEST), "`OUT_OF_RANGE`", "", uncounted),
+        row(Message, "matchers of it; expressions among them", format!("{}; {} of {}, {} of memory each", bounds::STATUS_MATCHERS, bounds::STATUS_REGEXES, format_bytes(bounds::REGEX_LENGTH), format_bytes(bounds::REGEX_MEMORY)), "`INVALID_ARGUMENT`", "", uncounted),
+        row(Message, "an answer of CSDS", format_bytes(bounds::STATUS_ANSWER), "`RESOURCE_EXHAUSTED`, and how to ask for less", "", uncounted),
+        row(Message, "a message of the Mesh Configuration Protocol, to a sink; to a source", format!("{}; {}", format_bytes(bounds::MCP_MESSAGE), format_bytes(bounds::MCP_REQUEST)), "the stream ends with `OUT_OF_RANGE`", "", uncounted),
+        row(Message, "a request of reflection", format_bytes(bounds::REFLECTION_REQUEST), "`OUT_OF_RANGE`", "", uncounted),
+        row(Message, "the body of a poll by REST", format_bytes(polls.body_bytes), "413", "", uncounted),
+        row(Message, "the body of a request to the admin API", format_bytes(limits.admin_body.0), "413", "max_admin_body", uncounted),
+        row(Message, "the time of a body", format!("{} of silence; {}, and a second for each {}", format_time(bodies.silence), format_time(bodies.patience), format_bytes(bodies.rate)), "408", "", Counted(Limit::SlowBodies)),
+        row(Message, "memory to read a text that is applied; some 15 000 clusters", bytes_of(admin::TEXT_MEMORY), "422 at the line; `trunkline apply` sends larger files in binary parts", "", uncounted),
+        row(Message, "the body of `POST /api/v1/explain`; memory to read it", format!("{}; {}", format_bytes(admin::NODE_BYTES), bytes_of(admin::NODE_MEMORY)), "413; 422", "", uncounted),
+        row(Message, "a file in YAML or JSON; memory to read it; its levels; values that aliases copy", format!("{}; {}; {}; {}", format_bytes(text.bytes), bytes_of(text.memory), text.depth, format_number(text.expanded)), "a mistake of the file, at its line", "", uncounted),
 
-        row(Stream, "names and globs", number(limits.subscriptions), "they are answered as if they did not exist", "max_subscriptions", Names("subscription")),
-        row(Stream, "bytes of these names, each with 128 beside its own", bytes(stream.subscription_bytes), "the same", "", Names("subscription_bytes")),
-        row(Stream, "hosts that no virtual host names", number(limits.hosts), "the same", "max_hosts", Names("host")),
-        row(Stream, "globs", number(limits.globs), "the same", "max_globs", Names("subscription")),
-        row(Stream, "types", number(limits.types), "the same", "max_types", Names("type")),
-        row(Stream, "sets of parameters", number(limits.params), "the same", "max_params", Names("params")),
-        row(Stream, "requests in a second", number(limits.requests_per_second as usize), "they wait", "max_requests_per_second", Counted(Limit::RequestRate)),
-        row(Stream, "the time until its first request", time(bounds::FIRST_REQUEST), "`DEADLINE_EXCEEDED`", "", Counted(Limit::RequestTimeout)),
-        row(Stream, "the time in which a request brings nothing; then what it has to bring in a second", format!("{}; {}", time(bounds::NEXT_PIECE), bytes(bounds::LEAST_RATE as usize)), "`DEADLINE_EXCEEDED`", "", Counted(Limit::RequestTimeout)),
-        row(Stream, "collections of the Mesh Configuration Protocol; bytes of the versions that its sink says it holds", "1024; 32 MiB".to_owned(), "one more is not answered; a full state is sent", "", none),
-        row(Stream, "the time until load reports name their node", time(bounds::FIRST_LOAD), "`DEADLINE_EXCEEDED`", "", none),
-        row(Stream, "responses on their way", "1".to_owned(), "the next one is built of the newest state, later", "", none),
-        row(Stream, "bytes that are not read yet", bytes(bounds::STREAM_WINDOW as usize), "HTTP/2 makes the client wait", "", none),
+        row(Stream, "names and globs", format_number(limits.subscriptions), "they are answered as if they did not exist", "max_subscriptions", Names("subscription")),
+        row(Stream, "bytes of these names, each with 128 beside its own", format_bytes(stream.subscription_bytes), "the same", "", Names("subscription_bytes")),
+        row(Stream, "hosts that no virtual host names", format_number(limits.hosts), "the same", "max_hosts", Names("host")),
+        row(Stream, "globs", format_number(limits.globs), "the same", "max_globs", Names("subscription")),
+        row(Stream, "types", format_number(limits.types), "the same", "max_types", Names("type")),
+        row(Stream, "sets of parameters", format_number(limits.params), "the same", "max_params", Names("params")),
+        row(Stream, "requests in a second", format_number(limits.requests_per_second as usize), "they wait", "max_requests_per_second", Counted(Limit::RequestRate)),
+        row(Stream, "the time until its first request", format_time(bounds::FIRST_REQUEST), "`DEADLINE_EXCEEDED`", "", Counted(Limit::RequestTimeout)),
+        row(Stream, "the time in which a request brings nothing; then what it has to bring in a second", format!("{}; {}", format_time(bounds::NEXT_PIECE), format_bytes(bounds::LEAST_RATE as usize)), "`DEADLINE_EXCEEDED`", "", Counted(Limit::RequestTimeout)),
+        row(Stream, "collections of the Mesh Configuration Protocol; bytes of the versions that its sink says it holds", "1024; 32 MiB".to_owned(), "one more is not answered; a full state is sent", "", uncounted),
+        row(Stream, "the time until load reports name their node", format_time(bounds::FIRST_LOAD), "`DEADLINE_EXCEEDED`", "", uncounted),
+        row(Stream, "responses on their way", "1".to_owned(), "the next one is built of the newest state, later", "", uncounted),
+        row(Stream, "bytes that are not read yet", format_bytes(bounds::STREAM_WINDOW as usize), "HTTP/2 makes the client wait", "", uncounted),
 
-        row(Connection, "streams", number(server.streams_per_connection), "HTTP/2 makes the client wait; Envoy opens another connection", "", none),
-        row(Connection, "streams of the Mesh Configuration Protocol", number(bounds::MCP_STREAMS), "HTTP/2 makes the peer wait", "", none),
-        row(Connection, "bytes of responses that are not taken", bytes(server.unsent_bytes), "its streams wait", "", Counted(Limit::Bytes)),
-        row(Connection, "the time in which nothing of them is taken", time(times.send_timeout), "it is closed", "send_timeout", Counted(Limit::SendTimeout)),
-        row(Connection, "bytes of requests that are not complete", bytes(limits.request.0), "they are not read until others are complete", "max_request_bytes", Counted(Limit::UnfinishedRequests)),
-        row(Connection, "bytes that are not read yet", bytes(bounds::CONNECTION_WINDOW as usize), "HTTP/2 makes the client wait", "", none),
-        row(Connection, "streams that are reset before they are served", number(bounds::RESET_STREAMS), "it is closed", "", none),
-        row(Connection, "the time of a TLS handshake", time(bounds::HANDSHAKE), "it is closed", "", Counted(Limit::SilentConnections)),
-        row(Connection, "the time until its first request", time(bounds::CONNECTION_FIRST_REQUEST), "it is closed", "", Counted(Limit::SilentConnections)),
-        row(Connection, "the time without a request after that", format!("{}; {} over HTTP/1.1", time(bounds::CONNECTION_IDLE), time(bounds::HTTP1_IDLE)), "it is closed", "", none),
-        row(Connection, "its age, give or take a tenth", time(times.max_connection_age), "its streams end one by one", "max_connection_age", none),
+        row(Connection, "streams", format_number(server.streams_per_connection), "HTTP/2 makes the client wait; Envoy opens another connection", "", uncounted),
+        row(Connection, "streams of the Mesh Configuration Protocol", format_number(bounds::MCP_STREAMS), "HTTP/2 makes the peer wait", "", uncounted),
+        row(Connection, "bytes of responses that are not taken", format_bytes(server.unsent_bytes), "its streams wait", "", Counted(Limit::Bytes)),
+        row(Connection, "the time in which nothing of them is taken", format_time(times.send_timeout), "it is closed", "send_timeout", Counted(Limit::SendTimeout)),
+        row(Connection, "bytes of requests that are not complete", format_bytes(limits.request.0), "they are not read until others are complete", "max_request_bytes", Counted(Limit::UnfinishedRequests)),
+        row(Connection, "bytes that are not read yet", format_bytes(bounds::CONNECTION_WINDOW as usize), "HTTP/2 makes the client wait", "", uncounted),
+        row(Connection, "streams that are reset before they are served", format_number(bounds::RESET_STREAMS), "it is closed", "", uncounted),
+        row(Connection, "the time of a TLS handshake", format_time(bounds::HANDSHAKE), "it is closed", "", Counted(Limit::SilentConnections)),
+        row(Connection, "the time until its first request", format_time(bounds::CONNECTION_FIRST_REQUEST), "it is closed", "", Counted(Limit::SilentConnections)),
+        row(Connection, "the time without a request after that", format!("{}; {} over HTTP/1.1", format_time(bounds::CONNECTION_IDLE), format_time(bounds::HTTP1_IDLE)), "it is closed", "", uncounted),
+        row(Connection, "its age, give or take a tenth", format_time(times.max_connection_age), "its streams end one by one", "max_connection_age", uncounted),
 
         row(Address, "connections", "half of all".to_owned(), "one more is closed", "max_connections_per_address", Counted(Limit::ConnectionsPerAddress)),
         row(Address, "streams, also of one identity", "half of all".to_owned(), "one more is refused with `RESOURCE_EXHAUSTED`, after `--refusal-delay`", "max_streams_per_peer", Counted(Limit::StreamsPerPeer)),
-        row(Address, "work at once; in each second after that", format!("{}; {}", time(bounds::EFFORT_AT_ONCE), time(bounds::EFFORT_PER_SECOND)), "it is served behind the others", "", none),
-        row(Address, "bytes of requests that are not complete", bytes(server.unfinished_bytes / 2), "they are not read until others are complete", "", Counted(Limit::UnfinishedRequests)),
-        row(Address, "questions that are worked on", "half of all".to_owned(), "they wait", "", none),
-        row(Address, "questions that wait, and how long", format!("{}, {}", questions.peer_waiting, time(questions.patience)), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::Questions)),
-        row(Address, "bytes of answers that are not read", bytes(questions.peer_bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
+        row(Address, "work at once; in each second after that", format!("{}; {}", format_time(bounds::EFFORT_AT_ONCE), format_time(bounds::EFFORT_PER_SECOND)), "it is served behind the others", "", uncounted),
+        row(Address, "bytes of requests that are not complete", format_bytes(server.unfinished_bytes / 2), "they are not read until others are complete", "", Counted(Limit::UnfinishedRequests)),
+        row(Address, "questions that are worked on", "half of all".to_owned(), "they wait", "", uncounted),
+        row(Address, "questions that wait, and how long", format!("{}, {}", questions.peer_waiting, format_time(questions.patience)), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::Questions)),
+        row(Address, "bytes of answers that are not read", format_bytes(questions.peer_bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
 
         row(Process, "memory", "that of the cgroup".to_owned(), "at nine tenths of it new streams, large answers and names that do not exist are refused; what is served stays", "memory_limit", Counted(Limit::Memory)),
-        row(Process, "connections to the addresses of xDS", number(limits.connections), "one more is closed, or one without a request of the address that has the most", "max_connections", Counted(Limit::Connections)),
-        row(Process, "connections to the admin address; to that of `--health`", format!("{}; {}", number(side.connections), running::HEALTH_CONNECTIONS), "the same", "", Counted(Limit::Connections)),
-        row(Process, "connections to the address of `--mcp-listen`, or of `mcp source`; sources of a sink", format!("{}; 1", number(bounds::MCP_CONNECTIONS)), "one more is closed, or one without a request of the address that has the most; one more is refused with `UNAVAILABLE`", "", none),
-        row(Process, "streams", number(limits.streams), "one more is refused with `RESOURCE_EXHAUSTED`, after `--refusal-delay`", "max_streams", Counted(Limit::Streams)),
-        row(Process, "refused streams that are held", number(bounds::HELD_STREAMS), "one more ends at once", "", none),
-        row(Process, "streams of load reports", number(load.streams), "`RESOURCE_EXHAUSTED`", "", Counted(Limit::LoadStreams)),
-        row(Process, "memory of load reports; of those of one node", format!("{}; a third of it", bytes(load.bytes)), "the rest is refused", "load_memory", Other("`refused` of `/api/v1/loads`")),
-        row(Process, "bytes of names that do not exist", bytes(stream.missing_bytes), "they are answered as if they did not exist; a stream gets half of what is left", "", Names("missing_bytes")),
-        row(Process, "types without contents", number(stream.all_types), "the same", "", Names("type")),
-        row(Process, "sets of parameters; one of more than 512 bytes is several", number(limits.all_params), "the same", "max_all_params", Names("params")),
-        row(Process, "bytes of requests that are not complete", bytes(server.unfinished_bytes), "they are not read until others are complete; up to 64 KiB of a connection never wait", "", Counted(Limit::UnfinishedRequests)),
-        row(Process, "bytes of requests that are decoded aside, those of more than 256 KiB", bytes(bounds::LONG_REQUESTS), "they wait in order", "", Counted(Limit::LongRequests)),
-        row(Process, "questions that are worked on", "as many as processors, 2 at least".to_owned(), "they wait; `status`, `types` and `explain` have a line of their own", "", none),
-        row(Process, "bytes of answers that are not read", bytes(questions.bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
-        row(Process, "the time in which nothing of an answer is taken", time(questions.stall), "it is given up, and breaks off", "", Counted(Limit::UnreadAnswers)),
-        row(Process, "bytes of bodies of the admin API that arrive", bytes(admin::ALL_BODIES), "503", "", Counted(Limit::Bodies)),
-        row(Process, "changes of several requests that are not complete", number(admin::MOST_OPEN), "the oldest is given up", "", none),
-        row(Process, "requests that wait for clients", number(admin::MOST_WAITS), "503", "", none),
-        row(Process, "events that are kept; readers of them", format!("{}, {}; {}", number(events.events), bytes(events.bytes), events.readers), "the oldest go; 503", "", none),
-        row(Process, "lines of the log that wait", bytes(log::MOST_BYTES), "they are dropped", "", Other("trunkline_log_dropped_lines_total")),
-        row(Process, "lines of the audit that wait, and how long a change waits for them", format!("{}, {}", bytes(audit::MOST_BYTES), time(audit::PATIENCE)), "they are dropped; with `--audit-required` the change is refused", "audit_required", Other("trunkline_audit_failures_total")),
+        row(Process, "connections to the addresses of xDS", format_number(limits.connections), "one more is closed, or one without a request of the address that has the most", "max_connections", Counted(Limit::Connections)),
+        row(Process, "connections to the admin address; to that of `--health`", format!("{}; {}", format_number(side.connections), running::HEALTH_CONNECTIONS), "the same", "", Counted(Limit::Connections)),
+        row(Process, "connections to the address of `--mcp-listen`, or of `mcp source`; sources of a sink", format!("{}; 1", format_number(bounds::MCP_CONNECTIONS)), "one more is closed, or one without a request of the address that has the most; one more is refused with `UNAVAILABLE`", "", uncounted),
+        row(Process, "streams", format_number(limits.streams), "one more is refused with `RESOURCE_EXHAUSTED`, after `--refusal-delay`", "max_streams", Counted(Limit::Streams)),
+        row(Process, "refused streams that are held", format_number(bounds::HELD_STREAMS), "one more ends at once", "", uncounted),
+        row(Process, "streams of load reports", format_number(load.streams), "`RESOURCE_EXHAUSTED`", "", Counted(Limit::LoadStreams)),
+        row(Process, "memory of load reports; of those of one node", format!("{}; a third of it", format_bytes(load.bytes)), "the rest is refused", "load_memory", Other("`refused` of `/api/v1/loads`")),
+        row(Process, "bytes of names that do not exist", format_bytes(stream.missing_bytes), "they are answered as if they did not exist; a stream gets half of what is left", "", Names("missing_bytes")),
+        row(Process, "types without contents", format_number(stream.all_types), "the same", "", Names("type")),
+        row(Process, "sets of parameters; one of more than 512 bytes is several", format_number(limits.all_params), "the same", "max_all_params", Names("params")),
+        row(Process, "bytes of requests that are not complete", format_bytes(server.unfinished_bytes), "they are not read until others are complete; up to 64 KiB of a connection never wait", "", Counted(Limit::UnfinishedRequests)),
+        row(Process, "bytes of requests that are decoded aside, those of more than 256 KiB", format_bytes(bounds::LONG_REQUESTS), "they wait in order", "", Counted(Limit::LongRequests)),
+        row(Process, "questions that are worked on", "as many as processors, 2 at least".to_owned(), "they wait; `status`, `types` and `explain` have a line of their own", "", uncounted),
+        row(Process, "bytes of answers that are not read", format_bytes(questions.bytes), "503, or `RESOURCE_EXHAUSTED`", "", Counted(Limit::AnswerBytes)),
+        row(Process, "the time in which nothing of an answer is taken", format_time(questions.stall), "it is given up, and breaks off", "", Counted(Limit::UnreadAnswers)),
+        row(Process, "bytes of bodies of the admin API that arrive", format_bytes(admin::ALL_BODIES), "503", "", Counted(Limit::Bodies)),
+        row(Process, "changes of several requests that are not complete", format_number(admin::MOST_OPEN), "the oldest is given up", "", uncounted),
+        row(Process, "requests that wait for clients", format_number(admin::MOST_WAITS), "503", "", uncounted),
+        row(Process, "events that are kept; readers of them", format!("{}, {}; {}", format_number(events.events), format_bytes(events.bytes), events.readers), "the oldest go; 503", "", uncounted),
+        row(Process, "lines of the log that wait", format_bytes(log::MOST_BYTES), "they are dropped", "", Other("trunkline_log_dropped_lines_total")),
+        row(Process, "lines of the audit that wait, and how long a change waits for them", format!("{}, {}", format_bytes(audit::MOST_BYTES), format_time(audit::PATIENCE)), "they are dropped; with `--audit-required` the change is refused", "audit_required", Other("trunkline_audit_failures_total")),
     ]
 }
 
-/// The table in Markdown.
-pub(crate) fn markdown(settings: &Settings) -> String {
+/// Writes the bounds as a table in Markdown.
+pub(crate) fn to_markdown_table(settings: &Settings) -> String {
     let mut text =
         "| for each | what | at most | beyond it | flag | counter |\n|---|---|---|---|---|---|\n"
             .to_owned();
-    for bound in table(settings) {
+    for bound in bounds_table(settings) {
         let Bound {
             what, most, beyond, ..
         } = &bound;
@@ -181,6 +181,7 @@ pub(crate) fn markdown(settings: &Settings) -> String {
             .map(|key| format!("`--{}`", key.replace('_', "-")));
         let flag = flag.unwrap_or_default();
         let counter = bound.counter.to_markdown();
+
         // Writing to a text does not fail.
         let _ = writeln!(
             text,
@@ -203,19 +204,21 @@ impl Scope {
 }
 
 impl Counter {
+    /// Writes the counter for the table; an empty text if nothing counts the
+    /// bound.
     fn to_markdown(self) -> String {
         match self {
             Self::None => String::new(),
             Self::Counted(limit) => format!("`{}`", limit.as_str()),
-            Self::Names(by) => format!("names: `{by}`"),
+            Self::Names(reason) => format!("names: `{reason}`"),
             Self::Other(place) if place.starts_with('`') => place.to_owned(),
             Self::Other(metric) => format!("`{metric}`"),
         }
     }
 }
 
-/// Bytes in the largest unit of which they are a whole number.
-fn bytes(bytes: usize) -> String {
+/// Writes a number of bytes in the largest unit of which it is a multiple.
+fn format_bytes(bytes: usize) -> String {
     let text = ByteSize(bytes).to_string();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit()).len();
     match text.split_at(digits) {
@@ -225,15 +228,15 @@ fn bytes(bytes: usize) -> String {
 }
 
 fn bytes_of(bytes: u64) -> String {
-    self::bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
+    format_bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// A number in groups of three digits.
-fn number(number: usize) -> String {
+/// Writes a number; from 10 000 on, in groups of three digits.
+fn format_number(number: usize) -> String {
     let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = digits[..first].to_owned();
-    for group in digits.as_bytes()[first..].chunks(3) {
+    let first_group_len = digits.len() % 3;
+    let mut text = digits[..first_group_len].to_owned();
+    for group in digits.as_bytes()[first_group_len..].chunks(3) {
         if !text.is_empty() && number >= 10_000 {
             text.push(' ');
         }
@@ -242,7 +245,8 @@ fn number(number: usize) -> String {
     text
 }
 
-fn time(time: Duration) -> String {
+/// Formats a time in milliseconds, seconds or whole minutes.
+fn format_time(time: Duration) -> String {
     match time {
         time if time < Duration::from_secs(1) => format!("{} ms", time.as_millis()),
         time if time.as_secs() % 60 == 0 && time.as_secs() > 60 => {
@@ -267,7 +271,7 @@ mod tests {
         let page = std::fs::read_to_string(PAGE).unwrap();
         let (before, rest) = page.split_once(BEGIN).expect("a place for the table");
         let (old, after) = rest.split_once(END).expect("the end of the table");
-        let table = markdown(&Settings::new());
+        let table = to_markdown_table(&Settings::new());
         if std::env::var_os("TRUNKLINE_WRITE_DOCS").is_some() {
             let written = format!("{before}{BEGIN}{table}{END}{after}");
             std::fs::write(PAGE, written).unwrap();
@@ -281,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_flag_is_one_and_every_limit_is_in_the_table() {
-        let table = table(&Settings::new());
+        let table = bounds_table(&Settings::new());
         for key in table.iter().filter_map(|bound| bound.key) {
             assert!(is_key(key), "{key}");
         }
@@ -299,13 +303,13 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_people_read_them() {
-        assert_eq!(bytes(64 << 20), "64 MiB");
-        assert_eq!(bytes(1000), "1000 bytes");
-        assert_eq!(number(20), "20");
-        assert_eq!(number(4096), "4096");
-        assert_eq!(number(65_536), "65 536");
-        assert_eq!(number(1_000_000), "1 000 000");
-        assert_eq!(time(Duration::from_secs(300)), "5 minutes");
-        assert_eq!(time(Duration::from_millis(50)), "50 ms");
+        assert_eq!(format_bytes(64 << 20), "64 MiB");
+        assert_eq!(format_bytes(1000), "1000 bytes");
+        assert_eq!(format_number(20), "20");
+        assert_eq!(format_number(4096), "4096");
+        assert_eq!(format_number(65_536), "65 536");
+        assert_eq!(format_number(1_000_000), "1 000 000");
+        assert_eq!(format_time(Duration::from_secs(300)), "5 minutes");
+        assert_eq!(format_time(Duration::from_millis(50)), "50 ms");
     }
 }

@@ -45,25 +45,27 @@ impl Rounds {
         }
     }
 
-    /// Starts the collector for the threads of these runtimes. It ends with the
-    /// program. A system that has no thread for it keeps the memory.
+    /// Starts the thread that collects memory from the threads of these
+    /// runtimes, until the program ends. If the thread cannot be started,
+    /// unused memory stays with the process.
     pub(crate) fn start(&self, runtimes: [Handle; 2]) {
         let rounds = self.clone();
         let thread = std::thread::Builder::new().name("trunkline-collector".to_owned());
-        let started = thread.spawn(move || {
+        let result = thread.spawn(move || {
             loop {
                 std::thread::sleep(EVERY);
                 rounds.begin(&runtimes);
                 allocator::purge();
             }
         });
-        if let Err(error) = started {
+        if let Err(error) = result {
             tracing::warn!(%error, "no thread returns unused memory");
         }
     }
 
-    /// Begins a round, and wakes threads that sleep: each gets a task, and one
-    /// that finds a task wakes another.
+    /// Begins a round, and wakes the sleeping threads. A runtime wakes a thread
+    /// for a task, and a thread that takes a task wakes another, so as many
+    /// tasks as threads reach all.
     fn begin(&self, runtimes: &[Handle]) {
         self.0.fetch_add(1, Ordering::Relaxed);
         for runtime in runtimes {

@@ -82,7 +82,7 @@ impl Palette {
         let when = WHEN.get().copied().unwrap_or_default();
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         Self {
-            is_on: decide(when, stream.is_terminal(), &variable),
+            is_on: has_colors(when, stream.is_terminal(), &variable),
         }
     }
 
@@ -100,9 +100,9 @@ impl Palette {
     }
 }
 
-/// Decides whether a stream has colours. `variable` returns a variable of the
-/// environment; one that is not set is empty.
-fn decide(when: When, is_terminal: bool, variable: &dyn Fn(&str) -> String) -> bool {
+/// Returns whether output to a stream has colours. `variable` returns the value
+/// of a variable of the environment, which is empty if the variable is not set.
+fn has_colors(when: When, is_terminal: bool, variable: &dyn Fn(&str) -> String) -> bool {
     match when {
         When::Always => true,
         When::Never => false,
@@ -123,7 +123,7 @@ mod tests {
                 let found = set.iter().find(|(key, _)| *key == name);
                 found.map_or(String::new(), |(_, value)| (*value).to_owned())
             };
-            decide(When::Auto, is_terminal, &variable)
+            has_colors(When::Auto, is_terminal, &variable)
         };
         assert!(auto(true, &[("TERM", "xterm")]));
         assert!(!auto(false, &[("TERM", "xterm")]));
@@ -135,8 +135,8 @@ mod tests {
         assert!(!auto(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
 
         let no_color = |_: &str| "1".to_owned();
-        assert!(decide(When::Always, false, &no_color));
-        assert!(!decide(When::Never, true, &|_| String::new()));
+        assert!(has_colors(When::Always, false, &no_color));
+        assert!(!has_colors(When::Never, true, &|_| String::new()));
     }
 
     #[test]

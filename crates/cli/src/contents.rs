@@ -39,11 +39,11 @@ pub(crate) enum Reading {
     Collections,
 }
 
-/// Begins to read and watch the files of the settings, in a thread.
+/// Starts the thread that reads and watches the files of the settings.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn watch(settings: &Settings, reading: Reading) -> std::io::Result<FileContents> {
+pub(crate) fn watch_files(settings: &Settings, reading: Reading) -> std::io::Result<FileContents> {
     let options = Options {
         allow_empty: settings.allow_empty,
         guard: settings.hold_removals,
@@ -58,8 +58,8 @@ pub(crate) fn watch(settings: &Settings, reading: Reading) -> std::io::Result<Fi
     FileContents::watch(Files::new(&settings.config, options))
 }
 
-/// Logs each problem when it comes and each file when it is good again, until
-/// the watcher ends. With `lines`, the line of the file follows.
+/// Logs each new problem, and each file that is good again, until the watcher
+/// ends. With `lines`, the line of the file follows a problem.
 pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>, lines: bool) {
     let mut logged = Logged {
         lines,
@@ -67,7 +67,7 @@ pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>, 
     };
     loop {
         let current = status.borrow_and_update().clone();
-        logged.update(&current);
+        logged.log_changes(&current);
         if status.changed().await.is_err() {
             return;
         }
@@ -89,52 +89,54 @@ struct Logged {
 
 impl Logged {
     /// Logs the problems that are new, and the files that are good again. A
-    /// problem that stays was logged when it came.
-    fn update(&mut self, status: &FilesStatus) {
+    /// problem that persists is not logged again.
+    fn log_changes(&mut self, status: &FilesStatus) {
         if status.loaded && !std::mem::replace(&mut self.is_loaded, true) {
             tracing::info!(
                 files = status.files.len(),
                 "files are served as they are: no earlier state is known"
             );
         }
-        let shown = self.show_new(Severity::Error, status.errors(), &self.errors);
-        for error in shown {
+        let new_errors = self.show_new(Severity::Error, status.errors(), &self.errors);
+        for error in new_errors {
             tracing::error!("{error}");
         }
         self.errors = status.errors().map(ToString::to_string).collect();
 
-        let shown = self.show_new(Severity::Warning, status.warnings(), &self.warnings);
-        for warning in shown {
+        let new_warnings = self.show_new(Severity::Warning, status.warnings(), &self.warnings);
+        for warning in new_warnings {
             tracing::warn!("{warning}");
         }
         self.warnings = status.warnings().map(ToString::to_string).collect();
 
-        let bad: HashSet<Arc<str>> = status.bad().map(|file| Arc::clone(&file.path)).collect();
-        for path in self.bad.difference(&bad) {
+        let bad_files: HashSet<Arc<str>> =
+            status.bad().map(|file| Arc::clone(&file.path)).collect();
+        for path in self.bad.difference(&bad_files) {
             tracing::info!(file = &**path, "the file is good again");
         }
-        self.bad = bad;
+        self.bad = bad_files;
     }
 
-    /// Writes the findings that are not known, in their order, each once.
+    /// Formats the findings that are not in `logged`, in their order, each only
+    /// once.
     fn show_new<'a>(
         &self,
         severity: Severity,
         findings: impl Iterator<Item = &'a Finding>,
-        known: &HashSet<String>,
+        logged: &HashSet<String>,
     ) -> Vec<String> {
-        // Files change, so their texts are read anew each time.
+        // A report keeps the texts of files, which change between two calls.
         let report = Report::without_colours();
         let mut seen = HashSet::new();
-        let new = findings.filter(|finding| {
+        let new_findings = findings.filter(|finding| {
             let text = finding.to_string();
-            !known.contains(&text) && seen.insert(text)
+            !logged.contains(&text) && seen.insert(text)
         });
-        let shown = new.map(|finding| match self.lines {
+        let texts = new_findings.map(|finding| match self.lines {
             true => report.show_bare(severity, &finding.into()),
             false => finding.to_string(),
         });
-        shown.collect()
+        texts.collect()
     }
 }
 

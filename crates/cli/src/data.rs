@@ -31,8 +31,8 @@ enum Place {
 /// Opens the store that the settings name, or the default one.
 ///
 /// # Errors
-/// It cannot be used. The message says what to do.
-pub(crate) fn open(settings: &Settings) -> Result<Opened> {
+/// The store cannot be used. The message says what to do.
+pub(crate) fn open_store(settings: &Settings) -> Result<Opened> {
     let place = find_place(settings, |name| std::env::var_os(name))?;
     let history = settings.history as u64;
     let dir = match place {
@@ -44,22 +44,27 @@ pub(crate) fn open(settings: &Settings) -> Result<Opened> {
         }
         Place::Dir(dir) => dir,
     };
-    let store = EmbeddedStore::open(&dir, history).map_err(|error| advise(&dir, &error))?;
-    let kept = store.load().map_err(|error| advise(&dir, &error))?;
+
+    let store = EmbeddedStore::open(&dir, history).map_err(|error| store_failure(&dir, &error))?;
+    let contents = store.load().map_err(|error| store_failure(&dir, &error))?;
     tracing::info!(
         data = %dir.display(),
-        revision = kept.revision,
-        resources = kept.rows.len(),
+        revision = contents.revision,
+        resources = contents.rows.len(),
         "contents that come by `apply` are kept"
     );
     Ok(Opened {
         store: Arc::new(store),
-        kept,
+        kept: contents,
     })
 }
 
-/// Finds the place of contents: that of the settings, or else one of the
-/// environment.
+/// Returns the place of the contents: that of the settings, or else a directory
+/// of the environment. With files, or a port that the system chooses, the place
+/// is the memory.
+///
+/// # Errors
+/// The environment names no directory.
 fn find_place(settings: &Settings, variable: impl Fn(&str) -> Option<OsString>) -> Result<Place> {
     if let Some(data) = &settings.data {
         return Ok(match data.as_os_str() == MEMORY {
@@ -67,23 +72,26 @@ fn find_place(settings: &Settings, variable: impl Fn(&str) -> Option<OsString>) 
             false => Place::Dir(data.clone()),
         });
     }
+
     let port = settings.listen.as_str().rsplit(':').next();
     let port = port.unwrap_or_default();
-    // A port that the system chooses is another one the next time.
+    // The directory is named by the port, and a port that the system chooses
+    // is another one after a restart.
     if !settings.config.is_empty() || port == "0" {
         return Ok(Place::Memory);
     }
     if let Some(list) = variable("STATE_DIRECTORY").filter(|list| !list.is_empty()) {
-        let first = std::env::split_paths(&list).next();
-        return Ok(Place::Dir(first.unwrap_or_default()));
+        let directory = std::env::split_paths(&list).next();
+        return Ok(Place::Dir(directory.unwrap_or_default()));
     }
-    let absolute = |name: &str| {
+
+    let absolute_path = |name: &str| {
         let path = PathBuf::from(variable(name)?);
         path.is_absolute().then_some(path)
     };
-    let home = || Some(absolute("HOME")?.join(".local/state"));
-    match absolute("XDG_STATE_HOME").or_else(home) {
-        Some(state) => Ok(Place::Dir(state.join("trunkline").join(port))),
+    let home = || Some(absolute_path("HOME")?.join(".local/state"));
+    match absolute_path("XDG_STATE_HOME").or_else(home) {
+        Some(state_dir) => Ok(Place::Dir(state_dir.join("trunkline").join(port))),
         None => Err(Failure::wrong(
             "there is no place to keep contents in: neither $STATE_DIRECTORY, $XDG_STATE_HOME nor \
              $HOME is set; name a directory with --data DIR, or keep nothing with --data memory",
@@ -91,8 +99,8 @@ fn find_place(settings: &Settings, variable: impl Fn(&str) -> Option<OsString>) 
     }
 }
 
-/// Makes the error of a store that cannot be used, with what to do next.
-fn advise(dir: &Path, error: &StoreError) -> Failure {
+/// Makes the failure of a store that cannot be used, with what to do.
+fn store_failure(dir: &Path, error: &StoreError) -> Failure {
     let advice = match error {
         StoreError::Damaged { .. } => {
             "it is left as it is; restore a backup into another directory with `trunkline restore`, \

@@ -59,9 +59,9 @@ impl Failure {
         self.kind == Kind::Unreachable
     }
 
-    /// Makes a failure whose code is not 1, for a command that says with 1 what
-    /// it found.
-    pub(crate) fn of_comparison(self) -> Self {
+    /// Returns a failure whose exit code is not 1, for a command that exits
+    /// with 1 if it found a difference.
+    pub(crate) fn into_comparison_failure(self) -> Self {
         match self.kind {
             Kind::Wrong => Self {
                 kind: Kind::Usage,

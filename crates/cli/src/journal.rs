@@ -31,8 +31,8 @@ pub(crate) struct Journal {
     has_denied: AtomicBool,
 }
 
-/// Logs a request at level debug. Lists of names are short, and say how many
-/// there are beside them.
+/// Logs a request at level debug. Lists of names are short, with the number of
+/// further names.
 fn log_request(peer: Peer<'_>, type_url: &TypeUrl, details: &RequestDetails) {
     let error = details.error.as_deref().map(redact::quoted);
     tracing::debug!(
@@ -50,12 +50,14 @@ fn log_request(peer: Peer<'_>, type_url: &TypeUrl, details: &RequestDetails) {
     );
 }
 
-/// Logs a response at level debug. Lists of names are short, and say how many
-/// there are beside them. What a set in state of the world leaves out counts as
-/// removed, for its client removes it.
+/// Logs a response at level debug. Lists of names are short, with the number of
+/// further names. The names that a set in state of the world leaves out count
+/// as removed, since the client removes them.
 fn log_response(peer: Peer<'_>, sent: &Sent<'_>) {
     let names = sent.resources.iter().take(MOST_NAMES);
-    let names: Vec<&str> = names.map(|one| one.resource.name.as_str()).collect();
+    let names: Vec<&str> = names
+        .map(|sent_resource| sent_resource.resource.name.as_str())
+        .collect();
     let removed = sent.removed.iter().take(MOST_NAMES).map(Name::as_str);
     let removed: Vec<&str> = removed.collect();
     tracing::debug!(
@@ -77,32 +79,32 @@ fn log_response(peer: Peer<'_>, sent: &Sent<'_>) {
 struct Remembered(Mutex<VecDeque<(TypeUrl, Name, Version)>>);
 
 impl Remembered {
-    /// Remembers a resource that is about to be logged. Returns whether it is
-    /// new: not among the last [`MOST_REMEMBERED`] that were logged.
-    fn insert(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
+    /// Remembers a resource that is about to be logged. Returns `false` if it
+    /// is among the last [`MOST_REMEMBERED`] ones.
+    fn insert_new(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
         let key = (type_url.clone(), name.clone(), version.clone());
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(&key) {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.contains(&key) {
             return false;
         }
-        if known.len() == MOST_REMEMBERED {
-            known.pop_front();
+        if remembered.len() == MOST_REMEMBERED {
+            remembered.pop_front();
         }
-        known.push_back(key);
+        remembered.push_back(key);
         true
     }
 }
 
 impl Journal {
     /// Warns of a response that is too large for gRPC clients, which do not
-    /// report that themselves: they reconnect for ever. The next responses with
-    /// the same largest resource are not logged.
+    /// report that themselves but reconnect for ever. Does not log later
+    /// responses with the same largest resource.
     fn log_oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
         let Some(largest) = response.largest else {
             return;
         };
         let (type_url, name) = (response.type_url, &largest.name);
-        let is_new = self.oversized.insert(type_url, name, &largest.version);
+        let is_new = self.oversized.insert_new(type_url, name, &largest.version);
         if !is_new {
             return;
         }
@@ -122,7 +124,7 @@ impl Journal {
         );
     }
 
-    /// Warns of a resource that a client rejects on its own; the next clients
+    /// Warns of a resource that a client rejects on its own. Further clients
     /// that reject it are logged at level debug.
     fn log_rejected(
         &self,
@@ -132,7 +134,7 @@ impl Journal {
     ) {
         let (stream, node) = (peer.stream, peer.node);
         let kind = kinds::short(type_url);
-        let is_new = self.rejected.insert(type_url, name, version);
+        let is_new = self.rejected.insert_new(type_url, name, version);
         if !is_new {
             let name = name.as_str();
             tracing::debug!(stream, node, "type" = kind, name, "and another one");
@@ -151,14 +153,12 @@ impl Journal {
         );
     }
 
-    /// Warns of a resource that is withheld because it has a private key in
-    /// it; the next clients without it are logged at level debug.
+    /// Warns of a resource that is withheld because it contains a private key.
+    /// Further clients are logged at level debug.
     fn log_withheld(&self, peer: Peer<'_>, type_url: &TypeUrl, name: &Name, version: &Version) {
         let (stream, node) = (peer.stream, peer.node);
-        let (kind, is_new) = (
-            kinds::short(type_url),
-            self.withheld.insert(type_url, name, version),
-        );
+        let kind = kinds::short(type_url);
+        let is_new = self.withheld.insert_new(type_url, name, version);
         let name = name.as_str();
         if !is_new {
             tracing::debug!(stream, node, "type" = kind, name, "and another one");
@@ -176,7 +176,8 @@ impl Journal {
         );
     }
 
-    /// Warns once of clients that ask for secrets and may not have them.
+    /// Warns of the first client that requests secrets and may not receive
+    /// them. Other types and other clients are not logged.
     fn log_denied(&self, peer: Peer<'_>, type_url: &TypeUrl) {
         let is_secret = type_url.as_str() == kind::SDS;
         if !is_secret || self.has_denied.swap(true, Ordering::Relaxed) {
@@ -193,8 +194,8 @@ impl Journal {
     }
 
     /// Logs an event of a session. A NACK of a response is logged at level
-    /// debug only: the resource at fault is found by trials, and it is
-    /// quarantined and logged then.
+    /// debug only: trials find the resource at fault, and its quarantine is a
+    /// warning.
     fn log_event(&self, peer: Peer<'_>, event: &Event) {
         let (stream, node) = (peer.stream, peer.node);
         match event {
@@ -232,9 +233,9 @@ impl Journal {
 }
 
 impl Hooks for Journal {
-    /// Logs what happens on a stream: NACKed resources and oversized responses
-    /// as warnings, its begin at level info, the rest at level debug, and some
-    /// of it not at all.
+    /// Logs what happens on a stream. NACKed resources and oversized responses
+    /// are warnings, the opening is logged at level info, other reports at
+    /// level debug or not at all.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let (stream, node) = (peer.stream, peer.node);
         match report {
@@ -282,7 +283,8 @@ impl Hooks for Journal {
         tracing::enabled!(tracing::Level::DEBUG)
     }
 
-    /// Logs the end of leases. A removal that is held is logged once.
+    /// Logs the end of leases. A lease whose removal is held is logged only
+    /// once.
     fn lease(&self, event: LeaseEvent<'_>) {
         match event {
             LeaseEvent::Expired { origin, removed } => {

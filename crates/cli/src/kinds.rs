@@ -49,6 +49,8 @@ pub(crate) struct UnknownType {
 }
 
 impl UnknownType {
+    /// Makes the error of a text that is not a type, with the nearest word for
+    /// a type.
     fn new(text: &str) -> Self {
         let words = WORDS.iter().flat_map(|(short, words)| {
             let plurals = words.iter().map(|word| format!("{word}s"));
@@ -69,11 +71,11 @@ pub(crate) fn did_you_mean(near: Option<&str>) -> String {
 }
 
 /// Parses a type as people write it: a short name or another usual word in any
-/// case, a message's name, or a type URL. The latter two need not be known, but
-/// have a dot or a slash.
+/// case, a message's name, or a type URL. A message's name or a type URL may be
+/// unknown, but must have a dot or a slash.
 ///
 /// # Errors
-/// The text is none of these.
+/// The text is neither a known word nor has a dot or a slash.
 pub(crate) fn parse(text: &str) -> Result<TypeUrl, UnknownType> {
     if let Some(type_url) = parse_word(text) {
         return Ok(type_url);
@@ -84,17 +86,17 @@ pub(crate) fn parse(text: &str) -> Result<TypeUrl, UnknownType> {
     }
 }
 
-/// Parses a type, or a type and a name such as `cds/backend`. The name may hold
-/// slashes itself. A text whose part before the first slash is neither a word
-/// for a type nor a host, as that of a type URL is, is a mistake.
+/// Parses a type, or a type and a name such as `cds/backend`. The name may
+/// contain slashes.
 ///
 /// # Errors
-/// It is neither.
+/// The part before the first slash is neither a word for a type nor, as in a
+/// type URL, a host.
 pub(crate) fn parse_with_name(text: &str) -> Result<(TypeUrl, Option<&str>), UnknownType> {
     for url in ALL.iter().copied() {
-        for known in [url, descriptor::full_name(url)] {
-            let after = text.strip_prefix(known);
-            if let Some(name) = after.and_then(|after| after.strip_prefix('/')) {
+        for prefix in [url, descriptor::full_name(url)] {
+            let suffix = text.strip_prefix(prefix);
+            if let Some(name) = suffix.and_then(|suffix| suffix.strip_prefix('/')) {
                 return Ok((TypeUrl::new(url), Some(name)));
             }
         }
@@ -109,15 +111,15 @@ pub(crate) fn parse_with_name(text: &str) -> Result<(TypeUrl, Option<&str>), Unk
     }
 }
 
-/// Returns the type that a word stands for: a short name, or one of [`WORDS`],
-/// perhaps in the plural.
+/// Returns the type that a word stands for: a short name, or one of [`WORDS`]
+/// in the singular or plural. Returns `None` for other texts.
 fn parse_word(text: &str) -> Option<TypeUrl> {
     let word = plain_word(text);
     let singular = word.strip_suffix('s').unwrap_or(&word);
-    let is_meant = |(short, words): &&(&str, &[&str])| {
+    let matches_word = |(short, words): &&(&str, &[&str])| {
         *short == word || words.contains(&word.as_str()) || words.contains(&singular)
     };
-    let (short, _) = WORDS.iter().find(is_meant)?;
+    let (short, _) = WORDS.iter().find(matches_word)?;
     Some(type_url(short))
 }
 
@@ -126,9 +128,9 @@ fn plain_word(text: &str) -> String {
     text.to_ascii_lowercase().replace(['-', '_'], "")
 }
 
-/// Returns the type of a short name, of a message's name, or of a type URL. The
-/// text is not checked: any word that is not a short name counts as a message's
-/// name.
+/// Returns the type of a short name, of a message's name, or of a type URL.
+/// Does not check the text: a word that is not a short name counts as a
+/// message's name.
 pub(crate) fn type_url(text: &str) -> TypeUrl {
     let mut urls = ALL.iter().map(TypeUrl::new);
     let by_short_name = urls.find(|url| Kind::of(url).short == text);

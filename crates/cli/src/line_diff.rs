@@ -27,11 +27,12 @@ impl<'a> Line<'a> {
 }
 
 /// Writes the difference of two YAML texts: each changed part with some lines
-/// around it, below the path of keys that leads to it. Empty if they are equal.
+/// around it, below the path of keys that leads to it. Returns an empty text if
+/// they are equal.
 pub(crate) fn write_diff(old: &str, new: &str) -> String {
-    let lines = compare(old, new);
+    let lines = compare_lines(old, new);
     let mut text = String::new();
-    for (start, end) in hunks(&lines) {
+    for (start, end) in find_hunks(&lines) {
         text.push_str(&match key_path(&lines, start) {
             path if path.is_empty() => "@@\n".to_owned(),
             path => format!("@@ {path}\n"),
@@ -48,28 +49,33 @@ pub(crate) fn write_diff(old: &str, new: &str) -> String {
     text
 }
 
-/// Compares two texts: the lines of both, those in common once.
-fn compare<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
+/// Returns the lines of both texts in order, with common lines only once.
+fn compare_lines<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let pairs = old.iter().zip(&new);
-    let before = pairs.take_while(|(a, b)| a == b).count();
-    let (old_rest, new_rest) = (&old[before..], &new[before..]);
-    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
-    let after = pairs.take_while(|(a, b)| a == b).count();
+    let same_at_start = pairs.take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[same_at_start..], &new[same_at_start..]);
 
-    let mut lines: Vec<Line<'a>> = old[..before].iter().map(|line| Line::Same(line)).collect();
+    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+    let same_at_end = pairs.take_while(|(a, b)| a == b).count();
+
+    let mut lines: Vec<Line<'a>> = old[..same_at_start]
+        .iter()
+        .map(|line| Line::Same(line))
+        .collect();
     compare_middle(
-        &old_rest[..old_rest.len() - after],
-        &new_rest[..new_rest.len() - after],
+        &old_rest[..old_rest.len() - same_at_end],
+        &new_rest[..new_rest.len() - same_at_end],
         &mut lines,
     );
-    let end = &old_rest[old_rest.len() - after..];
+    let end = &old_rest[old_rest.len() - same_at_end..];
     lines.extend(end.iter().map(|line| Line::Same(line)));
     lines
 }
 
 /// Compares lines of which the first and the last differ, by the longest common
-/// subsequence.
+/// subsequence. Above [`MOST_PAIRS`] pairs of lines, all old lines count as
+/// removed and all new ones as added.
 fn compare_middle<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
     let width = new.len() + 1;
     if old.len().saturating_mul(width) > MOST_PAIRS {
@@ -78,7 +84,8 @@ fn compare_middle<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>
         return;
     }
 
-    // The length of the longest subsequence of what follows each pair.
+    // For each pair of positions, the length of the longest common
+    // subsequence of the lines from there on.
     let mut longest = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
@@ -106,9 +113,9 @@ fn compare_middle<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>
     lines.extend(new[j..].iter().map(|line| Line::Added(line)));
 }
 
-/// Finds the parts to show: the changes with the lines around them, those that
-/// touch each other together. Each is a start and an end.
-fn hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
+/// Finds the ranges of lines to show: the changes with the lines around them.
+/// Ranges that touch are joined.
+fn find_hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
     let mut hunks: Vec<(usize, usize)> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         if line.is_same() {
@@ -117,7 +124,7 @@ fn hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
         let start = index.saturating_sub(CONTEXT);
         let end = (index + CONTEXT + 1).min(lines.len());
         match hunks.last_mut() {
-            Some((_, last)) if start <= *last => *last = end,
+            Some((_, last_end)) if start <= *last_end => *last_end = end,
             _ => hunks.push((start, end)),
         }
     }
@@ -125,20 +132,21 @@ fn hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
 }
 
 /// Returns the keys that lead to a line of YAML, such as
-/// `load_assignment.endpoints`, by the columns of the lines before it.
-fn key_path(lines: &[Line<'_>], at: usize) -> String {
-    let Some(line) = lines.get(at) else {
+/// `load_assignment.endpoints`. The columns of the lines before it say which
+/// keys enclose it.
+fn key_path(lines: &[Line<'_>], index: usize) -> String {
+    let Some(line) = lines.get(index) else {
         return String::new();
     };
     let mut keys: Vec<&str> = Vec::new();
     let (mut column, _) = split_line(line.text());
-    for line in lines[..at].iter().rev() {
-        let (before, rest) = split_line(line.text());
-        if before < column
-            && let Some((key, _)) = rest.split_once(':')
+    for line in lines[..index].iter().rev() {
+        let (line_column, content) = split_line(line.text());
+        if line_column < column
+            && let Some((key, _)) = content.split_once(':')
         {
             keys.push(key);
-            column = before;
+            column = line_column;
         }
     }
     keys.reverse();
@@ -187,7 +195,7 @@ mod tests {
         let texts = ["", "a\nb\nc\n", "b\nx\nc\nd\n", "x\n", "c\nb\na\n"];
         for old in texts {
             for new in texts {
-                let lines = compare(old, new);
+                let lines = compare_lines(old, new);
                 let side = |is_left_out: fn(&Line<'_>) -> bool| {
                     let kept = lines.iter().filter(|line| !is_left_out(line));
                     let kept = kept.map(|line| format!("{}\n", line.text()));
@@ -197,7 +205,7 @@ mod tests {
                 assert_eq!(side(|line| matches!(line, Line::Removed(_))), new);
             }
         }
-        let same = compare("a\nb\nc\n", "b\nx\nc\nd\n");
+        let same = compare_lines("a\nb\nc\n", "b\nx\nc\nd\n");
         let same = same.iter().filter(|line| line.is_same()).count();
         assert_eq!(same, 2);
     }

@@ -53,8 +53,8 @@ use clap::Parser as _;
 
 use self::color::{Palette, Style};
 
-/// Runs the command of the command line. A failure is printed to standard
-/// error, and decides the exit code.
+/// Runs the command of the command line. Prints a failure to standard error and
+/// exits with its code.
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     color::set(cli.global.color);

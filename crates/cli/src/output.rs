@@ -35,16 +35,17 @@ impl Table {
         self.paint(|cell| cell.to_owned())
     }
 
-    /// Writes all lines, with colours: `paint` returns a cell in its colour.
+    /// Writes all lines, with `paint` applied to each cell. The width of a cell
+    /// is that of its text before `paint`.
     pub(crate) fn paint(&self, paint: impl Fn(&str) -> String) -> String {
         let widths = self.column_widths();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                let space = " ".repeat(width + 2 - cell.chars().count());
+                let padding = " ".repeat(width + 2 - cell.chars().count());
                 line.push_str(&paint(cell));
-                line.push_str(&space);
+                line.push_str(&padding);
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -52,8 +53,8 @@ impl Table {
         text
     }
 
-    /// Returns the width of each column: that of its longest cell, in
-    /// characters.
+    /// Returns the width of each column: the number of characters of its
+    /// longest cell.
     fn column_widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let mut widths = vec![0; count];
@@ -86,16 +87,18 @@ pub(crate) fn to_json(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Writes a value as YAML, with its keys in their order. The value may be as
-/// long as it is, but not nested deeper than a file may be.
+/// Writes a value as YAML, with its keys in their order. The value may have any
+/// length.
+///
+/// # Errors
+/// The value is nested deeper than a file may be.
 pub(crate) fn to_yaml(value: &Value) -> Result<String> {
     let limits = Limits {
         bytes: usize::MAX,
         memory: u64::MAX,
         ..Limits::default()
     };
-    // The parser of files reads JSON too, and what it read can be written as
-    // YAML.
+    // The parser of files reads JSON too, and keeps the order of keys.
     let documents = parse(Format::Json, "answer", &value.to_string(), &limits);
     let documents = documents.map_err(Failure::wrong)?;
     let texts = documents.iter().map(|document| document.to_yaml());

@@ -12,9 +12,10 @@ const MOST_REMEMBERED: usize = 1000;
 pub(crate) struct PlaintextLog(Mutex<VecDeque<IpAddr>>);
 
 impl PlaintextLog {
-    /// Logs a client that speaks plain text, unless its host is known for it.
-    pub(crate) fn note(&self, peer: SocketAddr, local: SocketAddr) {
-        if !self.insert(peer.ip()) {
+    /// Logs a client that speaks plain text to a port of TLS. Further clients
+    /// of the same host are not logged.
+    pub(crate) fn log_client(&self, peer: SocketAddr, local: SocketAddr) {
+        if !self.insert_new(peer.ip()) {
             return;
         }
         tracing::warn!(
@@ -26,16 +27,16 @@ impl PlaintextLog {
         );
     }
 
-    /// Remembers a host. Returns whether it is new.
-    fn insert(&self, host: IpAddr) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(&host) {
+    /// Remembers a host. Returns `false` if it is remembered already.
+    fn insert_new(&self, host: IpAddr) -> bool {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.contains(&host) {
             return false;
         }
-        if known.len() == MOST_REMEMBERED {
-            known.pop_front();
+        if remembered.len() == MOST_REMEMBERED {
+            remembered.pop_front();
         }
-        known.push_back(host);
+        remembered.push_back(host);
         true
     }
 }
@@ -48,11 +49,11 @@ mod tests {
     fn a_host_is_new_once_until_it_is_forgotten() {
         let log = PlaintextLog::default();
         let host = |n: u32| IpAddr::from(n.to_be_bytes());
-        assert!(log.insert(host(0)));
-        assert!(!log.insert(host(0)));
+        assert!(log.insert_new(host(0)));
+        assert!(!log.insert_new(host(0)));
         for n in 1..=1000 {
-            assert!(log.insert(host(n)));
+            assert!(log.insert_new(host(n)));
         }
-        assert!(log.insert(host(0)));
+        assert!(log.insert_new(host(0)));
     }
 }

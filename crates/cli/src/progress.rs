@@ -19,10 +19,10 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Begins the progress through `total` resources. The first line is shown
-    /// after an interval, so a short one shows none.
-    pub(crate) fn new(done: &'static str, total: usize) -> Self {
+    /// after one interval, so a short work shows none.
+    pub(crate) fn new(verb: &'static str, total: usize) -> Self {
         Self {
-            done,
+            done: verb,
             total,
             shown_at: Instant::now(),
             is_terminal: std::io::stderr().is_terminal(),
@@ -30,15 +30,15 @@ impl Progress {
         }
     }
 
-    /// Shows how many resources are done, unless a line was shown less than
-    /// [`INTERVAL`] ago.
+    /// Shows the number of resources that are done, unless a line was shown
+    /// less than [`INTERVAL`] ago.
     pub(crate) fn show(&mut self, done: usize) {
         if self.shown_at.elapsed() < INTERVAL {
             return;
         }
         let percent = done * 100 / self.total.max(1);
-        let (what, total) = (self.done, self.total);
-        self.print(&format!("{what} {done} of {total} resources ({percent}%)"));
+        let (verb, total) = (self.done, self.total);
+        self.print(&format!("{verb} {done} of {total} resources ({percent}%)"));
     }
 
     /// Shows how much is done of what has no known end, as seldom.
@@ -48,11 +48,12 @@ impl Progress {
         }
     }
 
+    /// Prints a line. On a terminal, the line replaces the one before.
     fn print(&mut self, line: &str) {
         self.shown_at = Instant::now();
         self.has_shown = true;
         match self.is_terminal {
-            // What a longer line has left of itself is cleared.
+            // The escape sequence clears the end of a longer line before.
             true => eprint!("\r{line}\x1b[K"),
             false => eprintln!("{line}"),
         }

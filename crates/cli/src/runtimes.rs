@@ -32,21 +32,21 @@ pub(crate) struct Runtimes {
 }
 
 impl Runtimes {
-    /// Starts both, with as many threads for tasks each as the machine has
-    /// cores. Work that their tasks leave to other threads has the priority of
-    /// its runtime.
+    /// Starts both runtimes, each with as many threads for tasks as the machine
+    /// has cores. The threads of the back runtime, and those that its tasks
+    /// start, have a lower priority.
     pub(crate) fn start() -> Result<Self> {
         let nice = niceness() + NICE;
         let mut back = Builder::new_multi_thread();
         back.on_thread_start(move || give_way(nice));
         let rounds = Rounds::default();
         let runtimes = Self {
-            front: start(
+            front: start_runtime(
                 "trunkline-front",
                 &mut Builder::new_multi_thread(),
                 rounds.clone(),
             )?,
-            back: start("trunkline-back", &mut back, rounds.clone())?,
+            back: start_runtime("trunkline-back", &mut back, rounds.clone())?,
         };
         let Lanes { front, back } = runtimes.lanes();
         rounds.start([front, back]);
@@ -67,7 +67,8 @@ impl Runtimes {
     }
 }
 
-fn start(name: &str, builder: &mut Builder, rounds: Rounds) -> Result<Runtime> {
+/// Starts a runtime, whose idle threads attend to the rounds of the collector.
+fn start_runtime(name: &str, builder: &mut Builder, rounds: Rounds) -> Result<Runtime> {
     builder.enable_all().thread_name(name);
     builder.on_thread_park(move || rounds.attend());
     builder

@@ -15,11 +15,11 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Listens for signals from now on; none of them ends the program by itself
-    /// any more.
+    /// Starts to handle the signals. From then on, none of them ends the
+    /// program by itself.
     ///
     /// # Errors
-    /// The system does not let signals be handled.
+    /// The system refuses a signal handler.
     pub(crate) fn new() -> Result<Self> {
         let listen = |kind| {
             signal(kind).map_err(|error| Failure::wrong(format!("no signal handler: {error}")))

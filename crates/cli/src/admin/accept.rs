@@ -17,7 +17,8 @@ pub(super) struct BodyText {
 }
 
 impl BodyText {
-    /// Returns the text of a body; `None` if it is binary.
+    /// Returns the text of a body, in the format of its form. Returns `None` if
+    /// the form is binary, or says no format.
     pub(super) fn of(body: &Bytes, form: Form) -> Option<Self> {
         match form {
             Form::Text(format) => Some(Self {
@@ -28,7 +29,8 @@ impl BodyText {
         }
     }
 
-    /// Gives the findings about dangling references their own places in the text.
+    /// Gives the findings about dangling references their own places in the
+    /// text. Does nothing if the text is not UTF-8.
     pub(super) fn locate_references<T>(&self, settlement: &mut Settlement<T>) {
         let Ok(text) = str::from_utf8(&self.bytes) else {
             return;
@@ -47,7 +49,8 @@ pub(crate) const TEXT_MEMORY: u64 = 256 << 20;
 /// Decodes a body and checks each resource. The document comes with warnings.
 ///
 /// # Errors
-/// There is a mistake.
+/// The body cannot be decoded, or a resource in it has a mistake. Each mistake
+/// is a detail of the error.
 pub(super) fn accept(body: Bytes, form: Form) -> Result<(Document, Vec<Finding>), Refusal> {
     let mut options = wire::text_options();
     options.limits.memory = TEXT_MEMORY;

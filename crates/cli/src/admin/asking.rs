@@ -26,7 +26,8 @@ pub(super) struct Asking(Question);
 impl FromRequestParts<Shared> for Asking {
     type Rejection = Infallible;
 
-    /// Begins a question of the address that the request comes from.
+    /// Registers a question under the address that the request comes from. A
+    /// path in [`LIGHT`] asks a light one.
     async fn from_request_parts(parts: &mut Parts, admin: &Shared) -> Result<Self, Infallible> {
         let connection = parts.extensions.get::<Connection>();
         let peer = connection.and_then(|connection| connection.peer);
@@ -61,8 +62,8 @@ impl Asking {
         self.0.hold(4 * size_of_val(list)).map_err(busy)
     }
 
-    /// Answers with JSON: the items, with commas between them, after `head` and
-    /// before `tail`. Each is made when its turn comes.
+    /// Responds with JSON: `head`, the items with commas between them, and the
+    /// result of `tail`. An item is encoded only when the response reaches it.
     ///
     /// # Errors
     /// Too many questions wait, or making the first items panicked.
@@ -72,18 +73,18 @@ impl Asking {
         items: impl Iterator<Item = T> + Send + 'static,
         tail: impl Fn() -> String + Send + 'static,
     ) -> Result<Response, Refusal> {
-        let mut comma = "";
+        let mut separator = "";
         let items = items.map(move |item| {
             // A value of plain fields can always be serialized.
             let item = serde_json::to_string(&item).unwrap_or_default();
-            format!("{}{item}", std::mem::replace(&mut comma, ","))
+            format!("{}{item}", std::mem::replace(&mut separator, ","))
         });
         let end = std::iter::once_with(tail);
         let texts = std::iter::once(head).chain(items).chain(end);
         self.answer_texts(texts).await
     }
 
-    /// Answers with JSON that comes in parts.
+    /// Responds with JSON that is sent part by part.
     ///
     /// # Errors
     /// Too many questions wait, or making the first parts panicked.
@@ -91,9 +92,10 @@ impl Asking {
         self,
         mut texts: impl Iterator<Item = String> + Send + 'static,
     ) -> Result<Response, Refusal> {
-        let next = move || texts.next().map(Bytes::from);
-        let body = questions::stream(self.0, next).await;
+        let next_part = move || texts.next().map(Bytes::from);
+        let body = questions::stream(self.0, next_part).await;
         let body = body.map_err(busy)?.ok_or_else(dropped)?;
+
         let headers = [(header::CONTENT_TYPE, "application/json")];
         Ok((headers, Body::new(body)).into_response())
     }

@@ -22,8 +22,8 @@ const BLOCK: usize = 1 << 20;
 /// Blocks that wait for a slow reader.
 const BLOCKS: usize = 4;
 
-/// `POST /api/v1/backup`: responds with a copy of the store, as it is now. It
-/// has secrets, so it goes to nobody who could be overheard.
+/// `POST /api/v1/backup`: responds with a copy of the store, as it is now. The
+/// copy contains secrets, so a connection that others could read is refused.
 pub(super) async fn back_up(
     State(admin): State<Shared>,
     Extension(connection): Extension<Connection>,
@@ -32,23 +32,25 @@ pub(super) async fn back_up(
     Query::read(&uri, &[])?;
     refuse_if_overheard(&connection)?;
     let file = run_blocking(move || store_of(&admin)?.back_up().map_err(unreadable)).await??;
-    let failed = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
-    let len = file.metadata().map_err(failed)?.len();
+    let read_error = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
+    let file_length = file.metadata().map_err(read_error)?.len();
+
     let (sender, receiver) = mpsc::channel(BLOCKS);
     tokio::task::spawn_blocking(move || read_blocks(file, &sender));
     let blocks = tokio_stream::wrappers::ReceiverStream::new(receiver);
+
     Response::builder()
         .header(header::CONTENT_TYPE, "application/octet-stream")
-        .header(header::CONTENT_LENGTH, len)
+        .header(header::CONTENT_LENGTH, file_length)
         .body(Body::from_stream(blocks))
         .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error))
 }
 
-/// Refuses a copy of contents, which has secrets in it, over a connection that
-/// others could read.
+/// Refuses a copy of the contents over a connection that others could read: the
+/// copy contains secrets.
 ///
 /// # Errors
-/// The connection is one of plain text between machines.
+/// The connection is neither encrypted nor within this machine.
 pub(super) fn refuse_if_overheard(connection: &Connection) -> Result<(), Refusal> {
     match connection.is_private() {
         true => Ok(()),
@@ -59,13 +61,15 @@ pub(super) fn refuse_if_overheard(connection: &Connection) -> Result<(), Refusal
     }
 }
 
-/// Reads a file to its end, or until nobody listens.
+/// Sends the blocks of a file, until its end, an error, or the drop of the
+/// receiver.
 fn read_blocks(mut file: File, sender: &mpsc::Sender<std::io::Result<Bytes>>) {
     loop {
         let mut block = vec![0; BLOCK];
-        let read = file.read(&mut block);
-        let is_end = matches!(read, Ok(0) | Err(_));
-        let block = match read {
+        let result = file.read(&mut block);
+
+        let is_end = matches!(result, Ok(0) | Err(_));
+        let message = match result {
             Ok(0) => return,
             Ok(len) => {
                 block.truncate(len);
@@ -73,7 +77,7 @@ fn read_blocks(mut file: File, sender: &mpsc::Sender<std::io::Result<Bytes>>) {
             }
             Err(error) => Err(error),
         };
-        if sender.blocking_send(block).is_err() || is_end {
+        if sender.blocking_send(message).is_err() || is_end {
             return;
         }
     }

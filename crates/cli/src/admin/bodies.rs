@@ -39,14 +39,15 @@ struct Room {
 }
 
 impl Room {
-    /// Makes room for more bytes. Returns `false` if the bound of all bodies
-    /// leaves none: the body is refused then, and its room given back.
+    /// Makes room for more bytes. Returns `false` if the bound for all bodies
+    /// together leaves no room: the caller refuses the body then, and its room
+    /// is freed when it is dropped.
     fn grow(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         let held_units = self.held.as_ref().map_or(0, |permit| permit.num_permits());
         let missing_units = self.bytes.div_ceil(UNIT).saturating_sub(held_units);
 
-        // More units than a `u32` has are more than there are of all.
+        // The bound is less than `u32::MAX` units, so this number is refused too.
         let missing_units = u32::try_from(missing_units).unwrap_or(u32::MAX);
         let Ok(permit) = Arc::clone(&self.all).try_acquire_many_owned(missing_units) else {
             return false;
@@ -65,7 +66,7 @@ pub(super) struct Arrived {
     _room: Room,
 }
 
-/// Reads the body of a request, of at most so many bytes.
+/// Reads the body of a request, of at most `max` bytes.
 ///
 /// # Errors
 /// The body is too long or too slow, it broke off, or there is no room for it.
@@ -86,7 +87,8 @@ pub(super) async fn read(
     }
 }
 
-/// Makes the error of a body that is not read, and counts it.
+/// Makes the error for a body that cannot be read, and counts the limit that it
+/// hit.
 fn refuse(admin: &Admin, error: ArriveError) -> Refusal {
     match error {
         ArriveError::TooLong { max } => {

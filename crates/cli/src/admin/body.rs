@@ -18,7 +18,8 @@ impl Detail {
 }
 
 impl Related {
-    /// Makes a second place in a body, which has a line or a field.
+    /// Makes the second place of a finding, with a line and a column if the
+    /// place has them.
     fn new(place: &Place, message: &str) -> Self {
         let has_line = place.line != 0;
         Self {
@@ -37,7 +38,8 @@ impl From<Finding> for Detail {
         let line = finding.place.line as usize;
         let column = finding.place.column as usize;
         let related = finding.fault.related();
-        // A place with a name is in something else than this body.
+
+        // A place with a file's name is outside of this body.
         let related = related.filter(|(place, _)| place.file.is_empty());
         Self {
             related: related.map(|(place, message)| Related::new(place, message)),

@@ -83,40 +83,46 @@ pub(super) async fn dump(State(admin): State<Shared>, asking: Asking) -> Result<
 }
 
 /// Writes the dump of all types in [`SHAPES`] that have resources, without
-/// secrets. Each resource is written when its turn comes.
+/// secrets. A resource is encoded only when the response reaches it.
 fn config_dump(server: Server) -> impl Iterator<Item = String> + Send {
-    let mut comma = "";
+    let mut next_separator = "";
     let types = SHAPES.iter().flat_map(move |shape| {
         let type_url = TypeUrl::from(shape.type_url);
-        let resources = resources::all(&server, &type_url);
-        let begins = match resources.is_empty() {
+        let resources = resources::sorted_resources(&server, &type_url);
+        let separator = match resources.is_empty() {
             true => "",
-            false => std::mem::replace(&mut comma, ","),
+            false => std::mem::replace(&mut next_separator, ","),
         };
-        type_dump(shape, type_url, resources, begins)
+        type_dump(shape, type_url, resources, separator)
     });
-    let text = |text: &str| std::iter::once(text.to_owned());
-    text("{\"configs\":[").chain(types).chain(text("]}"))
+    let single_text = |text: &str| std::iter::once(text.to_owned());
+    single_text("{\"configs\":[")
+        .chain(types)
+        .chain(single_text("]}"))
 }
 
 /// Writes the dump of a type: Envoy's message with an entry for each resource,
-/// after a text that `begins` it. Nothing, if there is no resource.
+/// after the `separator` from the previous type. Writes nothing if there is no
+/// resource.
 fn type_dump(
     shape: &'static Shape,
     type_url: TypeUrl,
     resources: Vec<Arc<Resource>>,
-    begins: &'static str,
+    separator: &'static str,
 ) -> impl Iterator<Item = String> + Send {
-    let (dump, list) = (shape.dump, shape.list);
-    let head =
-        format!("{begins}{{\"@type\":\"type.googleapis.com/envoy.admin.v3.{dump}\",\"{list}\":[");
+    let Shape { dump, list, .. } = shape;
+    let head = format!(
+        "{separator}{{\"@type\":\"type.googleapis.com/envoy.admin.v3.{dump}\",\"{list}\":["
+    );
+
     let has_any = !resources.is_empty();
-    let mut comma = "";
+    let mut entry_separator = "";
     let entries = resources.into_iter().map(move |resource| {
         let body = view::show_body(&type_url, &resource);
         let entry = (shape.entry)(resource.name.as_str(), resource.version.as_str(), body);
-        format!("{}{entry}", std::mem::replace(&mut comma, ","))
+        format!("{}{entry}", std::mem::replace(&mut entry_separator, ","))
     });
+
     let head = has_any.then_some(head).into_iter();
     let tail = has_any.then(|| "]}".to_owned()).into_iter();
     head.chain(entries).chain(tail)

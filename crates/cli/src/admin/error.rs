@@ -91,8 +91,8 @@ struct Body<'a> {
 }
 
 impl IntoResponse for Refusal {
-    /// Writes the error as JSON. One for want of a token names the scheme in
-    /// which it is expected, and one that passes says when to try again.
+    /// Writes the error as JSON. A status of 401 names the scheme in which a
+    /// token is expected, and one of 503 says when to try again.
     fn into_response(self) -> Response {
         let error = Body {
             message: &self.message,
@@ -100,6 +100,7 @@ impl IntoResponse for Refusal {
         };
 
         let mut response = (self.status, axum::Json(Envelope { error })).into_response();
+
         let reason = RefusalReason(match self.details.first() {
             Some(detail) if !detail.field.is_empty() => {
                 format!("{}: {}", self.message, detail.field)
@@ -107,6 +108,7 @@ impl IntoResponse for Refusal {
             _ => self.message,
         });
         response.extensions_mut().insert(reason);
+
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
             let headers = response.headers_mut();

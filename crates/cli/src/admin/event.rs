@@ -113,9 +113,9 @@ impl EventForm {
         }
     }
 
-    /// Writes an event, if the filter lets something of it pass.
+    /// Writes an event, if the filter lets any part of it pass; else nothing.
     pub(super) fn write(self, text: &mut String, entry: &LogEntry, filter: &EventFilter) {
-        if let Some(what) = show(&entry.event, filter) {
+        if let Some(what) = show_event(&entry.event, filter) {
             self.write_shown(
                 text,
                 &Shown {
@@ -128,8 +128,8 @@ impl EventForm {
         }
     }
 
-    /// Writes a place from which a reader can go on, and the revision of the
-    /// contents.
+    /// Writes a bookmark: a place in the log from which a reader can go on, and
+    /// the revision of the contents.
     pub(super) fn write_bookmark(self, text: &mut String, id: EventId, revision: u64) {
         self.write_shown(
             text,
@@ -147,8 +147,8 @@ impl EventForm {
         self.write_missed_message(text, format!("{missed}; {REMEDY}"));
     }
 
-    /// Writes that events are missing. It has no id: a reader that goes on
-    /// after the last event that it got is told the same again.
+    /// Writes that events are missing. The message has no id: a reader that
+    /// goes on after the last event that it got is told again.
     pub(super) fn write_missed_message(self, text: &mut String, message: String) {
         self.write_shown(
             text,
@@ -161,6 +161,8 @@ impl EventForm {
         );
     }
 
+    /// Appends an event as JSON: a line, or a server-sent event with its id and
+    /// name.
     fn write_shown(self, text: &mut String, shown: &Shown<'_>) {
         // Texts, numbers and lists of them can always be serialized.
         let json = serde_json::to_string(shown).unwrap_or_default();
@@ -178,9 +180,9 @@ impl EventForm {
     }
 }
 
-/// Shows what a filter lets pass of an event; of a change, the variants of the
-/// right types.
-fn show<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
+/// Shows the part of an event that passes the filter; of a change, the variants
+/// of the types that pass. Returns `None` if no part passes.
+fn show_event<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
     if !filter.has_event(event) {
         return None;
     }
@@ -192,8 +194,10 @@ fn show<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
             counts,
         } => {
             let counts = filter.count(counts)?;
-            let listed = listed.iter().filter(|one| filter.has_type(&one.type_url));
-            let changed: Vec<ChangedVariant> = listed.map(ChangedVariant::from).collect();
+            let listed_variants = listed
+                .iter()
+                .filter(|variant| filter.has_type(&variant.type_url));
+            let changed: Vec<ChangedVariant> = listed_variants.map(ChangedVariant::from).collect();
             What::Changed {
                 revision: *revision,
                 author,
@@ -208,7 +212,7 @@ fn show<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
             nonce,
             revision,
         } => What::Acknowledged {
-            client: filter.client(client, Some(type_url))?,
+            client: filter.show_client(client, Some(type_url))?,
             type_url: type_url.as_str(),
             nonce: nonce.as_str(),
             revision: *revision,
@@ -223,7 +227,7 @@ fn show<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
             error,
             quarantined,
         } => What::Acknowledged {
-            client: filter.client(client, Some(type_url))?,
+            client: filter.show_client(client, Some(type_url))?,
             type_url: type_url.as_str(),
             nonce: nonce.as_str(),
             revision: *revision,
@@ -235,18 +239,18 @@ fn show<'a>(event: &'a LogEvent, filter: &EventFilter) -> Option<What<'a>> {
             address,
             identity,
         } => What::Connected {
-            client: filter.client(client, None)?,
+            client: filter.show_client(client, None)?,
             address: address.map(|address| address.to_string()),
             identity: identity.as_deref(),
         },
-        LogEvent::Disconnected { client } => What::Disconnected(filter.client(client, None)?),
+        LogEvent::Disconnected { client } => What::Disconnected(filter.show_client(client, None)?),
         _ => return None,
     })
 }
 
 impl EventFilter {
-    /// Shows a client, if its node passes and the type does.
-    fn client<'a>(
+    /// Shows a client. Returns `None` if its node or the type does not pass.
+    fn show_client<'a>(
         &self,
         client: &'a ClientStream,
         type_url: Option<&TypeUrl>,

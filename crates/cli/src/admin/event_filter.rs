@@ -23,13 +23,13 @@ impl EventFilter {
     /// Reads the filter of a request from its parameters.
     ///
     /// # Errors
-    /// There is no such type or event.
+    /// A type or an event has a name that does not exist.
     pub(super) fn read(query: &Query) -> Result<Self, Refusal> {
         let types: Result<_, _> = query.all("type").map(kinds::parse).collect();
-        let mut unknown = query.all("event");
-        if let Some(event) = unknown.find(|event| !LogEvent::NAMES.contains(event)) {
+        let mut event_names = query.all("event");
+        if let Some(unknown_event) = event_names.find(|event| !LogEvent::NAMES.contains(event)) {
             return Err(Refusal::bad(format!(
-                "event: expected one of {}, found {event:?}",
+                "event: expected one of {}, found {unknown_event:?}",
                 LogEvent::NAMES.join(", ")
             )));
         }

@@ -6,7 +6,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use trunkline::checked::Form;
-use trunkline::explain::{Asker, BaseExplained, Connected, ExplainError, Explained, HostOnStream};
+use trunkline::explain::{
+    Asker, BaseExplained, Connected, ExplainError, Explained, Hidden, HostOnStream,
+};
 use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::database::{HostCandidate, HostForm, MatchedHost};
 use trunkline_core::hosts::Domain;
@@ -102,9 +104,9 @@ struct OnStream {
     is_full: bool,
 }
 
-/// `GET /api/v1/explain?node=...` or `?params=...`, with `route` and `host`, or
-/// with `type` and `name`: explains what a connected client gets, or one with
-/// these parameters.
+/// `GET /api/v1/explain`, with `node` or `params`, and `route` and `host` or
+/// `type` and `name`: explains what a connected client gets, or what a client
+/// with these parameters would get.
 pub(super) async fn explain_client(
     State(admin): State<Shared>,
     asking: Asking,
@@ -134,8 +136,8 @@ impl Subject {
         match (query.one("node")?, query.one("params")?) {
             (Some(node), None) => Ok(Self::Connected(node.to_owned())),
             (None, Some(params)) => {
-                let bad = |error| Refusal::bad(format!("params: {error}"));
-                params.parse().map(Self::Params).map_err(bad)
+                let invalid_params = |error| Refusal::bad(format!("params: {error}"));
+                params.parse().map(Self::Params).map_err(invalid_params)
             }
             _ => Err(Refusal::bad(
                 "give either `node`, the id of a client that is connected, or `params`",
@@ -163,7 +165,7 @@ pub(super) async fn explain_node(
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["route", "host", "type", "name"])?;
     let question = Question::read(&query)?;
-    let Form::Text(format) = write::form_of(&headers) else {
+    let Form::Text(format) = write::read_body_form(&headers) else {
         return Err(Refusal::bad("a node is asked about in YAML or JSON"));
     };
     let body = bodies::read(&admin, body, NODE_BYTES.min(admin.body_limit)).await?;
@@ -228,18 +230,18 @@ impl Question {
         })
     }
 
-    /// Answers the question about a client, with the explanation as JSON.
+    /// Responds with the explanation for a client, as JSON.
     fn answer(&self, server: &Server, asker: Asker<'_>) -> Result<Response, Refusal> {
         match self {
             Self::Host { route, host } => {
-                let explained = server.explain_host(asker, route, host);
-                let explained = explained.map_err(refusal)?;
-                Ok(axum::Json(show_explanation(explained)).into_response())
+                let explanation = server.explain_host(asker, route, host);
+                let explanation = explanation.map_err(refusal)?;
+                Ok(axum::Json(show_explanation(explanation)).into_response())
             }
             Self::Resource { type_url, name } => {
-                let explained = server.explain_resource(asker, type_url, name);
-                let explained = explained.map_err(refusal)?;
-                Ok(axum::Json(variant::show_explanation(explained)).into_response())
+                let explanation = server.explain_resource(asker, type_url, name);
+                let explanation = explanation.map_err(refusal)?;
+                Ok(axum::Json(variant::show_explanation(explanation)).into_response())
             }
         }
     }
@@ -264,18 +266,19 @@ fn refusal(error: ExplainError) -> Refusal {
     Refusal::new(status, error)
 }
 
-/// Shows the explanation of a host. The virtual host is missing if none
-/// matches, and the client if the question is not about a connected one.
+/// Shows the explanation of a host. `virtual_host` is missing if none matches
+/// the host, and `client` if the question is not about a connected client.
 fn show_explanation(explained: Explained) -> Shown {
-    let because = reason_for_form(&explained);
+    let form_reason = reason_for_form(&explained);
     let matched = explained.host.matched;
-    let sent = matched.as_ref().and_then(|matched| matched.answer.clone());
+    let answer = matched.as_ref().and_then(|matched| matched.answer.clone());
+
     let candidates = explained.host.candidates.into_iter();
     Shown {
         asked: explained.asked.to_string(),
         host: explained.host.normalized,
-        virtual_host: matched.map(|matched| show_virtual_host(matched, because)),
-        given: sent.map(|(host, form)| show_sent_host(&host, form)),
+        virtual_host: matched.map(|matched| show_virtual_host(matched, form_reason)),
+        given: answer.map(|(host, form)| show_sent_host(&host, form)),
         considered: candidates.map(show_candidate).collect(),
         parameters: explained.params.into_iter().map(Parameter::new).collect(),
         base: show_base(explained.base),
@@ -294,8 +297,8 @@ fn show_base(base: BaseExplained) -> Base {
     }
 }
 
-/// Shows the virtual host that matches; `because` says why it is not sent as it
-/// is.
+/// Shows the virtual host that matches the host. `because` says why the client
+/// is not sent the resource unchanged.
 fn show_virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHost {
     let host = &matched.host;
     let base_sets = host.facts().base_sets().iter();
@@ -309,9 +312,10 @@ fn show_virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHo
     }
 }
 
-/// Tells why a virtual host is not sent as it is. It is not sent at all if the
-/// host cannot be a domain; otherwise a wildcard among its domains would hide
-/// domains of others. Returns `None` if it is sent as it is, or none matches.
+/// Returns why the client is not sent the matching virtual host unchanged. A
+/// host that cannot be a domain gets none; otherwise, a wildcard among the
+/// domains would hide domains of other virtual hosts. Returns `None` if the
+/// client is sent the resource unchanged, or no virtual host matches.
 fn reason_for_form(explained: &Explained) -> Option<String> {
     let matched = explained.host.matched.as_ref()?;
     if matched.answer.is_none() {
@@ -320,7 +324,7 @@ fn reason_for_form(explained: &Explained) -> Option<String> {
 
     let wildcard = matched.hiding_wildcard.as_deref()?;
     if let Some(hidden) = &explained.hidden {
-        let (domain, name) = (&hidden.domain, &hidden.name);
+        let Hidden { domain, name } = hidden;
         return Some(format!("{wildcard} would hide {domain} of {name}"));
     }
     Some(match Domain::of(wildcard) {
@@ -332,8 +336,8 @@ fn reason_for_form(explained: &Explained) -> Option<String> {
     })
 }
 
-/// Shows the virtual host that the client is sent, with the domains that it has
-/// in this form.
+/// Shows the virtual host that the client is sent, with the domains of the
+/// resource in this form.
 fn show_sent_host(host: &Resource, form: HostForm) -> SentHost {
     let domains = host.facts().domains.iter();
     SentHost {

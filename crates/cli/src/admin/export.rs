@@ -18,8 +18,8 @@ use trunkline_proto::discovery::DiscoveryResponse;
 use super::backup::refuse_if_overheard;
 use super::error::Refusal;
 use super::query::Query;
-use super::resources::all;
-use super::view::file_form;
+use super::resources::sorted_resources;
+use super::view::encode_file_form;
 use super::{Shared, run_blocking};
 use crate::client::BINARY;
 use crate::kinds;
@@ -35,7 +35,7 @@ const BATCH: usize = 256;
 const BATCHES: usize = 4;
 
 /// `POST /api/v1/export`: responds with the resources of all types and origins,
-/// or of some.
+/// or with those of the types and the origin that the request names.
 pub(super) async fn export(
     State(admin): State<Shared>,
     Extension(connection): Extension<Connection>,
@@ -47,36 +47,43 @@ pub(super) async fn export(
     let types: Result<Vec<TypeUrl>, _> = query.all("type").map(kinds::parse).collect();
     let types = types.map_err(Refusal::bad)?;
 
-    let collect = move || {
+    let read_contents = move || {
         let revision = admin.server.revision();
-        (revision, contents(&admin.server, origin.as_deref(), &types))
+        (
+            revision,
+            select_contents(&admin.server, origin.as_deref(), &types),
+        )
     };
-    let (revision, found) = run_blocking(collect).await?;
-    let count = found.len();
+    let (revision, resources) = run_blocking(read_contents).await?;
+    let resource_count = resources.len();
+
     let (sender, receiver) = mpsc::channel(BATCHES);
-    tokio::task::spawn_blocking(move || send_batches(&found, &sender));
+    tokio::task::spawn_blocking(move || send_batches(&resources, &sender));
     let batches = tokio_stream::wrappers::ReceiverStream::new(receiver);
+
     Response::builder()
         .header(header::CONTENT_TYPE, BINARY)
-        .header(COUNT, count)
+        .header(COUNT, resource_count)
         .header(REVISION, revision)
         .body(Body::from_stream(batches))
         .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error))
 }
 
-/// Returns the resources of an origin, or of all, in the order of types, names
-/// and constraints: the same contents are the same document.
-fn contents(
+/// Returns the resources of these types, or of all types if the list is empty;
+/// of this origin, or of all. They are in the order of types, names and
+/// constraints, so that equal contents are equal documents.
+fn select_contents(
     server: &Server,
     origin: Option<&str>,
     types: &[TypeUrl],
 ) -> Vec<(TypeUrl, Arc<Resource>)> {
-    let mut present: Vec<TypeUrl> =
+    let mut selected_types: Vec<TypeUrl> =
         server.read(|db| db.types().map(|(_, url)| url.clone()).collect());
-    present.retain(|url| types.is_empty() || types.contains(url));
-    present.sort();
-    let of_type = |url: TypeUrl| {
-        let mut resources = all(server, &url);
+    selected_types.retain(|url| types.is_empty() || types.contains(url));
+    selected_types.sort();
+
+    let select_resources = |url: TypeUrl| {
+        let mut resources = sorted_resources(server, &url);
         if let Some(origin) = origin {
             let is_own = |resource: &Arc<Resource>| {
                 let owner = server.read_set(|set| set.origin_of(&url, resource));
@@ -84,18 +91,26 @@ fn contents(
             };
             resources.retain(is_own);
         }
-        resources.into_iter().map(move |one| (url.clone(), one))
+        resources
+            .into_iter()
+            .map(move |resource| (url.clone(), resource))
     };
-    present.into_iter().flat_map(of_type).collect()
+
+    selected_types
+        .into_iter()
+        .flat_map(select_resources)
+        .collect()
 }
 
-/// Sends resources, encoded, until nobody listens. Encoded documents one after
-/// the other are one document.
-fn send_batches(found: &[(TypeUrl, Arc<Resource>)], sender: &mpsc::Sender<io::Result<Bytes>>) {
-    for batch in found.chunks(BATCH) {
-        let resources = batch.iter().map(|(url, resource)| file_form(url, resource));
+/// Sends the encoded resources in batches, until the receiver is dropped.
+/// Encoded messages that follow each other decode as one message.
+fn send_batches(resources: &[(TypeUrl, Arc<Resource>)], sender: &mpsc::Sender<io::Result<Bytes>>) {
+    for batch in resources.chunks(BATCH) {
+        let bodies = batch
+            .iter()
+            .map(|(url, resource)| encode_file_form(url, resource));
         let document = DiscoveryResponse {
-            resources: resources.collect(),
+            resources: bodies.collect(),
             ..DiscoveryResponse::default()
         };
         let bytes = Bytes::from(document.encode_to_vec());

@@ -37,7 +37,8 @@ struct Shown {
     warnings: Vec<String>,
 }
 
-/// `POST /api/v1/confirm?hash=...`: confirms a change that is held.
+/// `POST /api/v1/confirm?hash=...`: confirms the held change that has this
+/// hash.
 pub(super) async fn confirm(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -62,8 +63,8 @@ pub(super) async fn confirm(
 /// The digits of the hash of a change.
 const HASH_DIGITS: usize = 16;
 
-/// `GET /api/v1/files`: shows each file of the contents; none, where contents
-/// come over the API.
+/// `GET /api/v1/files`: shows each file of the contents. The list is empty if
+/// contents come over the API.
 pub(super) async fn list(State(admin): State<Shared>) -> Response {
     let status = admin.files.as_ref().map(|files| files.borrow().clone());
     let list = match status {
@@ -82,8 +83,8 @@ pub(super) async fn list(State(admin): State<Shared>) -> Response {
     axum::Json(list).into_response()
 }
 
-/// Shows a file: whether it is good, bad, or its change is held, since when, how many of its resources are
-/// served, and its mistakes and warnings.
+/// Shows a file: whether it is good, bad or held, since when, the number of its
+/// resources that are served, and its mistakes and warnings.
 fn show_file(file: &FileStatus) -> Shown {
     Shown {
         path: file.path.to_string(),
@@ -104,19 +105,19 @@ fn texts(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// `GET /api/v1/loads`: shows the last load reports of clients, and the number of
-/// those that did not fit.
-pub(super) async fn loads(
+/// `GET /api/v1/loads`: shows the last load reports of clients, and the number
+/// of reports that were refused for want of room.
+pub(super) async fn list_loads(
     State(admin): State<Shared>,
     mut asking: Asking,
 ) -> Result<Response, Refusal> {
     let load = admin.server.load().clone();
-    let nodes = asking.run(move || load.reports().node_ids()).await?;
-    asking.hold(&nodes)?;
+    let node_ids = asking.run(move || load.reports().node_ids()).await?;
+    asking.hold(&node_ids)?;
     let load = admin.server.load().clone();
-    let loads = nodes
+    let loads = node_ids
         .into_iter()
-        .flat_map(move |id| load.reports().of_node(&id));
+        .flat_map(move |node_id| load.reports().of_node(&node_id));
     let tail = move || {
         let refused = admin.server.load().reports().refused();
         format!("],\"refused\":{refused}}}")

@@ -27,7 +27,7 @@ struct Health {
     metrics: Mutex<Option<(Instant, Bytes)>>,
 }
 
-/// Builds the two pages; there is nothing else at their address.
+/// Builds the router of `/ready` and `/metrics`; every other path is refused.
 pub(crate) fn health_router(admin: Arc<Admin>) -> Router {
     let metrics = Mutex::new(None);
     let health = Arc::new(Health { admin, metrics });
@@ -48,17 +48,18 @@ async fn ready(State(health): State<Arc<Health>>) -> Response {
     pages::respond_ready(reason.map(|reason| reason.lines().take(1).collect()))
 }
 
-/// `GET /metrics`: as on the admin address, but up to [`METRICS_AGE`] old.
+/// `GET /metrics`: responds with the same text as the admin address, which may
+/// be as old as [`METRICS_AGE`].
 async fn recent_metrics(State(health): State<Arc<Health>>) -> Result<Response, Refusal> {
-    let mut newest = health.metrics.lock().await;
-    if let Some((at, text)) = &*newest
-        && at.elapsed() < METRICS_AGE
+    let mut cached_metrics = health.metrics.lock().await;
+    if let Some((time, text)) = &*cached_metrics
+        && time.elapsed() < METRICS_AGE
     {
         return Ok(pages::respond_metrics(text.clone()));
     }
     let admin = Arc::clone(&health.admin);
     let text = super::run_blocking(move || pages::metrics_text(&admin)).await?;
     let text = Bytes::from(text);
-    *newest = Some((Instant::now(), text.clone()));
+    *cached_metrics = Some((Instant::now(), text.clone()));
     Ok(pages::respond_metrics(text))
 }

@@ -65,10 +65,11 @@ struct ShownChange {
     after: Option<Value>,
 }
 
-/// `GET /api/v1/history`: lists revisions, or those that changed a resource.
+/// `GET /api/v1/history`: lists revisions. With a type, or a type and a name,
+/// lists those that changed such resources.
 pub(super) async fn list(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["before", "limit", "type", "name"])?;
-    let before = read_number(&query, "before")?;
+    let end_revision = read_number(&query, "before")?;
     let limit = read_number(&query, "limit")?;
     let limit = limit.map_or(LISTED, |limit| {
         usize::try_from(limit).unwrap_or(MOST_LISTED)
@@ -77,16 +78,18 @@ pub(super) async fn list(State(admin): State<Shared>, uri: Uri) -> Result<Respon
     let kind = query.one("type")?.map(kinds::parse).transpose();
     let kind = kind.map_err(Refusal::bad)?;
     let name = query.one("name")?.map(Name::new);
+
     super::run_blocking(move || {
         let store = store_of(&admin)?;
         let revisions = match (kind, name) {
             (None, None) => {
-                let infos = store.transactions(before, limit).map_err(unreadable)?;
+                let infos = store
+                    .transactions(end_revision, limit)
+                    .map_err(unreadable)?;
                 infos.into_iter().map(Revision::of).collect()
             }
-            (Some(kind), name) => {
-                changes_of(store, before, limit, &kind, name.as_ref()).map_err(unreadable)?
-            }
+            (Some(kind), name) => find_revisions(store, end_revision, limit, &kind, name.as_ref())
+                .map_err(unreadable)?,
             (None, Some(_)) => return Err(Refusal::bad("name: of which type? give it as `type`")),
         };
         Ok(axum::Json(List { revisions }).into_response())
@@ -111,14 +114,15 @@ pub(super) async fn show(
             let message = format!("revision {revision} is not one that is kept");
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
         };
-        let shown = Revision {
+
+        let shown_revision = Revision {
             changes: changes
                 .iter()
                 .map(|change| ShownChange::of(change, false))
                 .collect(),
             ..Revision::of(info)
         };
-        Ok(axum::Json(shown).into_response())
+        Ok(axum::Json(shown_revision).into_response())
     })
     .await?
 }
@@ -135,27 +139,33 @@ struct Differences {
 /// resources.
 pub(super) async fn diff(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["from", "to"])?;
-    let from = read_number(&query, "from")?;
-    let from = from.ok_or_else(|| Refusal::bad("from: which revision?"))?;
-    let to = read_number(&query, "to")?;
+    let from_revision = read_number(&query, "from")?;
+    let from_revision = from_revision.ok_or_else(|| Refusal::bad("from: which revision?"))?;
+    let to_revision = read_number(&query, "to")?;
+
     super::run_blocking(move || {
         let store = store_of(&admin)?;
-        let to = match to {
-            Some(to) => to,
+        let to_revision = match to_revision {
+            Some(to_revision) => to_revision,
             None => newest(store)?,
         };
-        let changes = changes_between(store, from, to).map_err(refuse)?;
+        let changes = changes_between(store, from_revision, to_revision).map_err(refuse)?;
         let changes = changes
             .iter()
             .map(|change| ShownChange::of(change, true))
             .collect();
-        Ok(axum::Json(Differences { from, to, changes }).into_response())
+        Ok(axum::Json(Differences {
+            from: from_revision,
+            to: to_revision,
+            changes,
+        })
+        .into_response())
     })
     .await?
 }
 
-/// `POST /api/v1/rollback`: makes the contents those of an earlier revision, in
-/// a change like any other.
+/// `POST /api/v1/rollback`: makes the contents equal to those of an earlier
+/// revision. The change is made and checked as any other.
 pub(super) async fn roll_back(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -167,19 +177,23 @@ pub(super) async fn roll_back(
     options.hash_request(&uri, &[]);
     let revision = read_number(&query, "revision")?;
     let revision = revision.ok_or_else(|| Refusal::bad("revision: to which one?"))?;
+
     super::run_blocking(move || {
         let store = store_of(&admin)?;
-        let newest = newest(store)?;
-        // A change meanwhile would be undone without having been looked at.
-        let contents = admin.server.revision();
-        let changes = changes_between(store, newest, revision).map_err(refuse)?;
+        let newest_revision = newest(store)?;
+        // A change that comes after this line must not be undone unseen: the
+        // options expect this revision.
+        let current_revision = admin.server.revision();
+        let changes = changes_between(store, newest_revision, revision).map_err(refuse)?;
+
         options.origin = main_origin(&changes).unwrap_or(options.origin);
         options.restores = Some(revision);
-        options.expect_revision(contents);
+        options.expect_revision(current_revision);
         let rows = changes.into_iter().map(|change| (change.key, change.after));
         let edit = Edit::Rows(RowEdit {
             rows: rows.collect(),
         });
+
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
@@ -191,49 +205,53 @@ pub(super) async fn roll_back(
     .await?
 }
 
-/// Returns the origin that most resources are removed of, which the guard looks
-/// at; else that of any change.
+/// Returns the origin that loses the most resources, which the guard against
+/// large removals looks at. If none is removed, returns an origin of any
+/// change; `None` without changes.
 fn main_origin(changes: &[RowChange]) -> Option<String> {
-    let mut removed: std::collections::BTreeMap<&str, usize> = Default::default();
+    let mut removal_counts: std::collections::BTreeMap<&str, usize> = Default::default();
     for change in changes {
-        *removed.entry(&change.key.origin).or_default() += usize::from(change.after.is_none());
+        *removal_counts.entry(&change.key.origin).or_default() +=
+            usize::from(change.after.is_none());
     }
-    let most = removed.into_iter().max_by_key(|(_, count)| *count);
-    most.map(|(origin, _)| origin.to_owned())
+    let largest = removal_counts.into_iter().max_by_key(|(_, count)| *count);
+    largest.map(|(origin, _)| origin.to_owned())
 }
 
-/// Lists the newest revisions that changed resources of a type, or of a name.
-fn changes_of(
+/// Lists the newest revisions before `end_revision` that changed resources of a
+/// type, or of one name of the type. The list has at most `limit` revisions.
+fn find_revisions(
     store: &dyn Store,
-    before: Option<u64>,
+    end_revision: Option<u64>,
     limit: usize,
     kind: &TypeUrl,
     name: Option<&Name>,
 ) -> Result<Vec<Revision>, StoreError> {
-    let mut listed = Vec::new();
-    let mut before = before;
+    let mut revisions = Vec::new();
+    let mut page_end = end_revision;
     loop {
-        let infos = store.transactions(before, LISTED)?;
-        let Some(last) = infos.last() else {
-            return Ok(listed);
+        let infos = store.transactions(page_end, LISTED)?;
+        let Some(last_info) = infos.last() else {
+            return Ok(revisions);
         };
-        before = Some(last.revision);
+        page_end = Some(last_info.revision);
+
         for info in infos {
             let changes = store.changes(info.revision)?.unwrap_or_default();
-            let of_name = changes.iter().filter(|change| {
+            let matching_changes = changes.iter().filter(|change| {
                 change.key.type_url == *kind && name.is_none_or(|name| change.key.name == *name)
             });
-            let changes: Vec<ShownChange> = of_name
+            let changes: Vec<ShownChange> = matching_changes
                 .map(|change| ShownChange::of(change, false))
                 .collect();
             if !changes.is_empty() {
-                listed.push(Revision {
+                revisions.push(Revision {
                     changes,
                     ..Revision::of(info)
                 });
             }
-            if listed.len() == limit {
-                return Ok(listed);
+            if revisions.len() == limit {
+                return Ok(revisions);
             }
         }
     }
@@ -257,7 +275,8 @@ impl Revision {
 }
 
 impl ShownChange {
-    /// Shows a change, with the resources if they are wanted.
+    /// Shows a change; `with_resources` says whether with the resources
+    /// themselves.
     fn of(change: &RowChange, with_resources: bool) -> Self {
         let key = &change.key;
         let version = |row: &Option<Row>| row.as_ref().map(|row| row.resource.version.to_string());

@@ -44,11 +44,11 @@ struct Held {
 /// `GET /api/v1/leases`: shows each lease.
 pub(super) async fn list(State(admin): State<Shared>) -> Response {
     let leases = admin.server.leases();
-    let leases = leases.iter().map(show).collect();
+    let leases = leases.iter().map(show_lease).collect();
     axum::Json(List { leases }).into_response()
 }
 
-/// `POST /api/v1/leases/{origin}`: renews a lease, without waiting for changes.
+/// `POST /api/v1/leases/{origin}`: renews the lease of an origin.
 pub(super) async fn renew(
     State(admin): State<Shared>,
     Path(origin): Path<String>,
@@ -61,7 +61,8 @@ pub(super) async fn renew(
     }
 }
 
-/// `DELETE /api/v1/leases/{origin}`: ends a lease as if it had not been renewed.
+/// `DELETE /api/v1/leases/{origin}`: ends a lease at once, as if its time were
+/// over.
 pub(super) async fn end(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -72,18 +73,20 @@ pub(super) async fn end(
     let query = Query::read(&uri, &["yes", "summary"])?;
     let options = Options::read(&query, &headers)?;
     super::run_blocking(move || {
-        let ended = admin.server.end_lease(&who.0, &origin, options.guard);
-        let settlement = ended.ok_or_else(|| no_lease(&origin))?;
+        let settlement = admin.server.end_lease(&who.0, &origin, options.guard);
+        let settlement = settlement.ok_or_else(|| no_lease(&origin))?;
         outcome::respond(&admin.server, &options, settlement, Vec::new())
     })
     .await?
 }
 
-/// Reads what a change means for the lease of its origin: with the parameter
-/// `lease` it starts or renews it, without it the origin becomes permanent.
+/// Reads what a change does to the lease of its origin: the parameter `lease`
+/// starts or renews a lease, and without the parameter the origin becomes
+/// permanent.
 ///
 /// # Errors
-/// The value makes no sense, or a lease makes none for this change.
+/// The duration cannot be parsed or is out of bounds, the origin is the default
+/// one, or the change is a dry run.
 pub(super) fn read_lifetime(query: &Query, options: &Options) -> Result<Lifetime, Refusal> {
     let Some(text) = query.one("lease")? else {
         return Ok(Lifetime::Permanent);
@@ -99,14 +102,17 @@ pub(super) fn read_lifetime(query: &Query, options: &Options) -> Result<Lifetime
             "lease: a dry run changes nothing, so there is nothing to lease; leave one out",
         ));
     }
-    let bad = |error: &dyn std::fmt::Display| Refusal::bad(format!("lease: {error}"));
-    let ttl = parse_duration(text).map_err(|error| bad(&error))?;
-    let ttl = LeaseTtl::new(ttl).map_err(|error| bad(&error))?;
+
+    let invalid_lease = |error: &dyn std::fmt::Display| Refusal::bad(format!("lease: {error}"));
+    let ttl = parse_duration(text).map_err(|error| invalid_lease(&error))?;
+    let ttl = LeaseTtl::new(ttl).map_err(|error| invalid_lease(&error))?;
     Ok(Lifetime::Leased(ttl))
 }
 
-fn show(lease: &LeaseStatus) -> Shown {
-    let (status, remaining, held) = match &lease.state {
+/// Shows a lease: its state, the time that remains, and the finding that holds
+/// its removal.
+fn show_lease(lease: &LeaseStatus) -> Shown {
+    let (status, remaining, held_finding) = match &lease.state {
         LeaseState::Active { remaining } => ("ACTIVE", remaining.as_secs_f64(), None),
         LeaseState::Expiring => ("EXPIRING", 0.0, None),
         LeaseState::Held { finding } => ("HELD", 0.0, Some(show_held(finding))),
@@ -116,7 +122,7 @@ fn show(lease: &LeaseStatus) -> Shown {
         ttl_seconds: lease.ttl.get().as_secs_f64(),
         remaining_seconds: remaining,
         status,
-        held,
+        held: held_finding,
     }
 }
 

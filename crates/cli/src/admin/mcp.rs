@@ -11,7 +11,7 @@ use super::Shared;
 use crate::mcp::{Role, Status};
 
 /// `GET /api/v1/mcp`: shows the sinks of a source, or the collections of a
-/// sink; `null`, where there is neither.
+/// sink; `null` if the server is neither.
 pub(super) async fn show(State(admin): State<Shared>) -> Response {
     let shown = match &admin.role {
         None => Value::Null,
@@ -23,15 +23,17 @@ pub(super) async fn show(State(admin): State<Shared>) -> Response {
     axum::Json(shown).into_response()
 }
 
+/// Shows the collections of a sink, each with its state and the errors of its
+/// last update.
 fn show_sink(status: &SinkStatus) -> Value {
     let collections = status.collections.iter();
-    let collections = collections.map(|(name, one)| {
+    let collections = collections.map(|(name, collection)| {
         let CollectionStatus {
             held,
             accepted,
             rejected,
             faults,
-        } = one;
+        } = collection;
         json!({
             "collection": name.as_str(),
             "status": match (faults.is_empty(), accepted) {
@@ -52,6 +54,7 @@ fn show_sink(status: &SinkStatus) -> Value {
     })
 }
 
+/// Shows the collections of a source, its sinks and the roll-out.
 fn show_source(role: &Role, status: &SourceStatus) -> Value {
     let collections = match role {
         Role::Source(source) => source.collections(),
@@ -60,7 +63,9 @@ fn show_source(role: &Role, status: &SourceStatus) -> Value {
     let collections = collections.iter();
     let collections =
         collections.map(|(name, count)| json!({"collection": name.as_str(), "resources": count}));
+
     let sinks = status.streams.iter().map(show_stream);
+
     json!({
         "role": "source",
         "collections": collections.collect::<Vec<_>>(),
@@ -71,14 +76,15 @@ fn show_source(role: &Role, status: &SourceStatus) -> Value {
     })
 }
 
+/// Shows the stage of a roll-out, with what it waits for or was stopped by.
 fn show_rollout(rollout: &RolloutStatus) -> Value {
     match rollout {
         RolloutStatus::Promoted => json!({"stage": "PROMOTED"}),
         RolloutStatus::OnCanaries { canaries } => {
             json!({"stage": "ON CANARIES", "canaries": canaries})
         }
-        RolloutStatus::Soaking(left) => {
-            json!({"stage": "SOAKING", "left_seconds": left.as_secs()})
+        RolloutStatus::Soaking(remaining_time) => {
+            json!({"stage": "SOAKING", "left_seconds": remaining_time.as_secs()})
         }
         RolloutStatus::Stopped { canary, reason } => {
             json!({"stage": "STOPPED", "canary": canary, "error": reason})
@@ -86,6 +92,7 @@ fn show_rollout(rollout: &RolloutStatus) -> Value {
     }
 }
 
+/// Shows a sink of a source, with the collections that are pending or rejected.
 fn show_stream(stream: &SourceStreamStatus) -> Value {
     let SourceStreamStatus {
         peer,
@@ -95,6 +102,7 @@ fn show_stream(stream: &SourceStreamStatus) -> Value {
         pending,
         rejected,
     } = stream;
+
     let rejected = rejected.iter();
     let rejected =
         rejected.map(|(name, reason)| json!({"collection": name.as_str(), "error": reason}));

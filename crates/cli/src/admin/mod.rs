@@ -74,7 +74,7 @@ use self::guard::Purpose;
 pub(crate) use self::health::health_router;
 pub(crate) use self::stage::{MOST_OPEN, Stage};
 pub(crate) use self::status::protocol_name;
-pub(crate) use self::view::{file_form, show_file_form, show_redacted};
+pub(crate) use self::view::{encode_file_form, show_file_form, show_redacted};
 pub(crate) use self::wait::MOST_WAITS;
 use crate::applied::AppliedContents;
 use crate::audit::{Audit, RefusedRequest};
@@ -162,7 +162,7 @@ const ROUTES: &[Route] = routes! {
     GET "/api/v1/explain" explain::explain_client;
     POST "/api/v1/explain" explain::explain_node;
     GET "/api/v1/files" files::list;
-    GET "/api/v1/loads" files::loads;
+    GET "/api/v1/loads" files::list_loads;
     GET "/api/v1/mcp" mcp::show;
     GET "/api/v1/openapi.json" pages::openapi;
     GET "/config_dump" dump::dump;
@@ -172,8 +172,8 @@ const ROUTES: &[Route] = routes! {
     GET "/" pages::index;
 };
 
-/// Builds the API: every route, behind the guard. An unknown path or method is
-/// refused, and the refusal says where all are listed.
+/// Builds the API: every route, behind the guard. A request for an unknown path
+/// or method is refused with a message that says where all paths are listed.
 pub(crate) fn router(admin: Arc<Admin>) -> Router {
     let routes = ROUTES.iter().fold(Router::new(), |router, route| {
         router.route(route.path, (route.handler)())
@@ -188,8 +188,9 @@ pub(crate) fn router(admin: Arc<Admin>) -> Router {
         .with_state(admin)
 }
 
-/// Passes a request on with its author, if the guard admits it; else responds
-/// with the guard's refusal. The audit is told of refusals.
+/// Passes a request on with its author if the guard admits it; otherwise
+/// responds with the guard's refusal. Tells the audit of every refused write
+/// and of every confirmed change.
 async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let Some(connection) = head.extensions.get::<Connection>().cloned() else {
@@ -197,29 +198,33 @@ async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Res
         return Refusal::new(status, "nothing is known of the connection").into_response();
     };
     let is_write = Purpose::of(&head) == Purpose::Write;
-    let asked = format!("{} {}", head.method, head.uri);
+    let request_line = format!("{} {}", head.method, head.uri);
     let is_confirm = head.uri.path() == CONFIRM;
 
-    let (who, response) = match admin.guard.admit(&head, &connection).await {
-        Ok(who) => {
-            head.extensions.insert(Who(who.clone()));
+    let (author, response) = match admin.guard.admit(&head, &connection).await {
+        Ok(author) => {
+            head.extensions.insert(Who(author.clone()));
             let response = next.run(Request::from_parts(head, body)).await;
             if !is_write {
                 return response;
             }
-            (who, response)
+            (author, response)
         }
-        Err(refusal) => (guard::author(&connection, None), refusal.into_response()),
+        Err(refusal) => (
+            guard::author_name(&connection, None),
+            refusal.into_response(),
+        ),
     };
+
     match response.status().is_success() {
-        true if is_confirm => admin.audit.confirmed(&who, &asked),
+        true if is_confirm => admin.audit.record_confirmation(&author, &request_line),
         true => {}
-        false => tell_refused(&admin.audit, &who, &asked, &response),
+        false => tell_refused(&admin.audit, &author, &request_line, &response),
     }
     response
 }
 
-/// Tells the audit of a request that was refused.
+/// Tells the audit of a refused request, with the reason that the response has.
 fn tell_refused(audit: &Audit, who: &str, request: &str, response: &Response) {
     let reason = response.extensions().get::<RefusalReason>();
     let refused = RefusedRequest {
@@ -228,7 +233,7 @@ fn tell_refused(audit: &Audit, who: &str, request: &str, response: &Response) {
         reason: reason.map_or("", |RefusalReason(text)| text),
         suppressed: 0,
     };
-    audit.refused(who, refused);
+    audit.record_refusal(who, refused);
 }
 
 /// Runs long work on a thread for blocking work, so that no stream waits for

@@ -75,15 +75,15 @@ pub(super) struct ChangedVariant {
 }
 
 impl From<&Changed> for ChangedVariant {
-    /// Writes the change of a variant; a version is missing if there was none
-    /// before, or is none after it.
-    fn from(changed: &Changed) -> Self {
+    /// Describes the change of a variant. `from` is missing if the variant is
+    /// new, and `to` if it is removed.
+    fn from(change: &Changed) -> Self {
         Self {
-            type_url: changed.type_url.to_string(),
-            name: changed.name.to_string(),
-            constraints: changed.constraints.as_ref().map(ToString::to_string),
-            from: changed.from.as_ref().map(ToString::to_string),
-            to: changed.to.as_ref().map(ToString::to_string),
+            type_url: change.type_url.to_string(),
+            name: change.name.to_string(),
+            constraints: change.constraints.as_ref().map(ToString::to_string),
+            from: change.from.as_ref().map(ToString::to_string),
+            to: change.to.as_ref().map(ToString::to_string),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Options {
     /// `If-Match`.
     ///
     /// # Errors
-    /// A value makes no sense.
+    /// A parameter or the header has a value that is not allowed.
     pub(super) fn read(query: &Query, headers: &HeaderMap) -> Result<Self, Refusal> {
         let revision = query.one("if_revision")?.map(|revision| {
             revision.parse().map_err(|_| {
@@ -145,7 +145,7 @@ impl Options {
                 false => Guard::On,
             },
             lifetime: Lifetime::Kept,
-            idempotency: read_key(headers)?,
+            idempotency: read_idempotency_key(headers)?,
             restores: None,
         })
     }
@@ -174,21 +174,23 @@ impl Options {
     }
 }
 
-/// Reads the origin of a change.
+/// Reads the origin of a change; the default one without the parameter.
 ///
 /// # Errors
-/// It is the origin of files, or not a name.
+/// The origin is that of files, or contains a character that a name may not
+/// have.
 fn read_origin(query: &Query) -> Result<String, Refusal> {
     let Some(origin) = query.one("origin")? else {
         return Ok(DEFAULT_ORIGIN.to_owned());
     };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+
     if origin == trunkline_store::ORIGIN {
         return Err(Refusal::bad(format!(
             "origin: {origin:?} is that of the files of --config; choose another"
         )));
     }
-    match !origin.is_empty() && origin.len() <= LONGEST_ORIGIN && origin.chars().all(is_name) {
+    match !origin.is_empty() && origin.len() <= LONGEST_ORIGIN && origin.chars().all(is_name_char) {
         true => Ok(origin.to_owned()),
         false => Err(Refusal::bad(format!(
             "origin: expected a name of at most {LONGEST_ORIGIN} letters, digits, and any of -_., \
@@ -197,8 +199,10 @@ fn read_origin(query: &Query) -> Result<String, Refusal> {
     }
 }
 
-/// Reads the header `Idempotency-Key`. The hash of the request comes later.
-fn read_key(headers: &HeaderMap) -> Result<Option<(String, u64)>, Refusal> {
+/// Reads the header `Idempotency-Key`. The second value is the hash of the
+/// request, which stays zero until the body was read. Returns `None` without
+/// the header.
+fn read_idempotency_key(headers: &HeaderMap) -> Result<Option<(String, u64)>, Refusal> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);
     };
@@ -210,7 +214,8 @@ fn read_key(headers: &HeaderMap) -> Result<Option<(String, u64)>, Refusal> {
     }
 }
 
-/// Reads the version of the header `If-Match`, which may be in quotes.
+/// Reads the version in the header `If-Match`, with or without quotes. Returns
+/// `None` without the header.
 fn read_if_match(headers: &HeaderMap) -> Result<Option<Version>, Refusal> {
     let Some(value) = headers.get(header::IF_MATCH) else {
         return Ok(None);
@@ -234,11 +239,11 @@ pub(super) struct ChangeRequest<'a> {
 }
 
 impl ChangeRequest<'_> {
-    /// Makes the change, all of it or nothing, or rehearses it. Responds with
-    /// its effect, and with the warnings about it.
+    /// Makes the change, all of it or nothing, or rehearses it for a dry run.
+    /// Responds with the effect and the warnings.
     ///
     /// # Errors
-    /// There is a mistake. The details are all that were found, at most
+    /// The change was rejected. The details list the mistakes, at most
     /// [`MOST_FINDINGS`].
     pub(super) fn make(
         &self,
@@ -250,10 +255,10 @@ impl ChangeRequest<'_> {
         self.make_edit(Edit::Resources(edit), warnings)
     }
 
-    /// Makes the change of an edit, or rehearses it.
+    /// Makes the change of an edit, or rehearses it for a dry run.
     ///
     /// # Errors
-    /// As those of [`Self::make`].
+    /// The same as those of [`Self::make`].
     pub(super) fn make_edit(
         &self,
         edit: Edit,
@@ -273,12 +278,14 @@ impl ChangeRequest<'_> {
                 false => Guard::Off,
             },
         };
+
         let terms = Terms {
             precondition: self.options.precondition.clone(),
             lifetime: self.options.lifetime,
             idempotency: self.options.idempotency.clone(),
             restores: self.options.restores,
         };
+
         let server = &self.admin.server;
         let mut settlement = match server.settle_on(&self.who.0, proposal, &terms) {
             Ok(settlement) => settlement,
@@ -288,6 +295,7 @@ impl ChangeRequest<'_> {
             }) => return Ok(repeated_response(revision)),
             Err(conflict) => return Err(conflict_refusal(&conflict)),
         };
+
         if let Some(text) = &self.text {
             text.locate_references(&mut settlement);
         }
@@ -295,10 +303,11 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// Responds to a change with its effect, and with the warnings about it.
+/// Responds to a change with its effect and the warnings about it.
 ///
 /// # Errors
-/// The change was rejected.
+/// The change was rejected, by a check or by a veto such as that of the audit
+/// log.
 pub(super) fn respond(
     server: &Server,
     options: &Options,
@@ -323,9 +332,9 @@ pub(super) fn respond(
     } = settlement.applied.unwrap_or_default();
     let mut warnings = [warnings, settlement.warnings].concat();
     sort_findings(&mut warnings);
-    let list = || changed.iter().map(ChangedVariant::from).collect();
+    let list_changes = || changed.iter().map(ChangedVariant::from).collect();
     let outcome = Outcome {
-        changed: (!options.summary).then(list),
+        changed: (!options.summary).then(list_changes),
         counts: counts.into(),
         unchanged: settlement.unchanged,
         revision: revision.unwrap_or_else(|| server.revision()),
@@ -333,11 +342,12 @@ pub(super) fn respond(
         dry_run: options.dry_run,
         repeated: false,
     };
+
     Ok(axum::Json(outcome).into_response())
 }
 
-/// Responds to a part of a change that is not the last one: nothing was changed
-/// so far.
+/// Responds to a part of a change that is not its last part: the contents are
+/// unchanged until the last part arrives.
 pub(super) fn staged_response(revision: u64, warnings: Vec<Finding>) -> Response {
     let outcome = Outcome {
         changed: None,
@@ -351,7 +361,7 @@ pub(super) fn staged_response(revision: u64, warnings: Vec<Finding>) -> Response
     axum::Json(outcome).into_response()
 }
 
-/// Responds to a request whose change was made before.
+/// Responds to a repeated request, whose change was made at `revision`.
 fn repeated_response(revision: u64) -> Response {
     let outcome = Outcome {
         changed: Some(Vec::new()),
@@ -365,8 +375,8 @@ fn repeated_response(revision: u64) -> Response {
     axum::Json(outcome).into_response()
 }
 
-/// Makes the error of a change whose precondition does not hold. Its details are
-/// the changes since.
+/// Makes the error of a change whose precondition does not hold. If the
+/// revision differs, the details are the changes since the expected one.
 fn conflict_refusal(conflict: &Conflict) -> Refusal {
     let (status, details) = match conflict {
         Conflict::Revision { changes, .. } => {
@@ -390,8 +400,8 @@ fn conflict_refusal(conflict: &Conflict) -> Refusal {
     }
 }
 
-/// Makes the error of a body with mistakes, in their order, which says how many
-/// there are.
+/// Makes the error of a change with mistakes. The message has their number, and
+/// the details are the mistakes in the order of the text.
 pub(super) fn refusal(mut mistakes: Vec<Finding>) -> Refusal {
     sort_findings(&mut mistakes);
     mistakes.truncate(MOST_FINDINGS);

@@ -16,7 +16,8 @@ pub(super) const OPENAPI: &str = include_str!("openapi.json");
 /// The header of plain text.
 const TEXT: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
 
-/// `GET /`: lists every route in plain text, and where all are described.
+/// `GET /`: lists every route in plain text, and names the path of the
+/// description.
 pub(super) async fn index() -> Response {
     let mut text = String::from("trunkline: admin API\n\n");
     for route in ROUTES {
@@ -49,8 +50,8 @@ pub(super) fn respond_ready(reason: Option<String>) -> Response {
     }
 }
 
-/// Returns why clients should not be sent here, in a line and its details;
-/// `None` if they should.
+/// Returns why clients should not be sent here: a line, and further lines with
+/// details. Returns `None` if the server is ready.
 pub(super) fn unready_reason(admin: &Admin) -> Option<String> {
     if admin.server.is_draining() {
         return Some("DRAINING: the server is about to stop".to_owned());
@@ -60,8 +61,11 @@ pub(super) fn unready_reason(admin: &Admin) -> Option<String> {
     }
 
     let mut reason = String::from("INITIALIZING: the first contents are not complete");
-    let status = admin.files.as_ref().map(|files| files.borrow().clone());
-    for error in status.iter().flat_map(|status| status.errors()) {
+    let file_status = admin.files.as_ref().map(|files| files.borrow().clone());
+    for error in file_status
+        .iter()
+        .flat_map(|file_status| file_status.errors())
+    {
         reason.push_str(&format!("\n{error}"));
     }
     for origin in admin.applied.awaited_origins() {
@@ -71,7 +75,7 @@ pub(super) fn unready_reason(admin: &Admin) -> Option<String> {
         for collection in contents.awaited() {
             reason.push_str(&format!("\nthe collection {collection} has not come yet"));
         }
-    } else if status.is_none() {
+    } else if file_status.is_none() {
         reason.push_str("\nbring contents with `trunkline apply`");
     }
     Some(reason)
@@ -89,12 +93,15 @@ pub(super) fn respond_metrics(text: impl Into<Body>) -> Response {
     ([(header::CONTENT_TYPE, OPEN_METRICS)], text.into()).into_response()
 }
 
-/// Writes all metrics; it visits all clients.
+/// Returns the text of all metrics. Some are counted by visiting every client.
 pub(super) fn metrics_text(admin: &Admin) -> String {
     let files = admin.files.as_ref().map(|files| files.borrow().clone());
     let clients = admin.server.clients();
     let metrics = &admin.metrics;
-    let role = admin.role.as_ref().map(|role| role.status().counts());
-    let mcp = role.unwrap_or_default();
-    metrics.to_text(&admin.server, &clients, files.as_deref(), mcp)
+    let role_counts = admin
+        .role
+        .as_ref()
+        .map(|role_counts| role_counts.status().counts());
+    let mcp_counts = role_counts.unwrap_or_default();
+    metrics.to_text(&admin.server, &clients, files.as_deref(), mcp_counts)
 }

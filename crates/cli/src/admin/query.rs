@@ -13,7 +13,7 @@ impl Query {
     /// Reads the parameters of a URI.
     ///
     /// # Errors
-    /// A parameter is not one of the `known` ones.
+    /// A parameter is not in `known`.
     pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
         let query = uri.query().unwrap_or_default();
         let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
@@ -35,29 +35,32 @@ impl Query {
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of a parameter; `None` if it is not given.
+    /// Returns the value of a parameter; `None` if the request does not have
+    /// the parameter.
     ///
     /// # Errors
-    /// It is given twice.
+    /// The request has the parameter more than once.
     pub(super) fn one<'a>(&'a self, key: &'a str) -> Result<Option<&'a str>, Refusal> {
         let mut values = self.all(key);
-        let first = values.next();
+        let value = values.next();
         match values.next() {
-            None => Ok(first),
+            None => Ok(value),
             Some(_) => Err(Refusal::bad(format!("{key} may be given once only"))),
         }
     }
 
-    /// Returns whether a switch is on: given without a value, or as `true`.
+    /// Returns whether a switch is on: present without a value, or with the
+    /// value `true`.
     ///
     /// # Errors
-    /// It has another value than `true` or `false`, or is given twice.
+    /// The switch has another value than `true` or `false`, or is present
+    /// twice.
     pub(super) fn is_on(&self, key: &str) -> Result<bool, Refusal> {
         match self.one(key)? {
             None | Some("false") => Ok(false),
             Some("true" | "") => Ok(true),
-            Some(other) => Err(Refusal::bad(format!(
-                "{key}: expected true or false, found {other:?}"
+            Some(value) => Err(Refusal::bad(format!(
+                "{key}: expected true or false, found {value:?}"
             ))),
         }
     }

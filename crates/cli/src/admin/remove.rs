@@ -25,7 +25,8 @@ const MOST_LISTED: usize = 10;
 type Clients = Option<Constraints>;
 
 /// `DELETE /api/v1/resources/{type}?name=...`: removes all named resources of a
-/// type, or one variant of each; or none, if one does not exist.
+/// type, or one variant of each. If one does not exist, removes none, unless
+/// `missing_ok` is on.
 pub(super) async fn delete(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -34,21 +35,22 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
-    let known = [&["name", "variant", "missing_ok"][..], &OPTIONS].concat();
-    let query = Query::read(&uri, &known)?;
+    let parameters = [&["name", "variant", "missing_ok"][..], &OPTIONS].concat();
+    let query = Query::read(&uri, &parameters)?;
     let mut options = Options::read(&query, &headers)?;
     options.hash_request(&uri, &[]);
+
     let variant = query.one("variant")?.map(parse_variant).transpose()?;
     let names = required_names(&query)?.into_iter().map(|name| Removal {
         type_url: type_url.clone(),
         name,
         variant: variant.clone(),
     });
-    let removed = RemovedNames {
+    let removed_names = RemovedNames {
         names: names.collect(),
         missing_ok: query.is_on("missing_ok")?,
     };
-    remove(admin, who, options, removed).await
+    remove(admin, who, options, removed_names).await
 }
 
 /// The body of a request that lists the resources to remove.
@@ -69,8 +71,8 @@ struct ListedName {
     variant: Option<String>,
 }
 
-/// `DELETE /api/v1/resources`: removes the resources that the body lists, of any
-/// types, or none, if one does not exist.
+/// `DELETE /api/v1/resources`: removes the resources that the body lists, of
+/// any types. If one does not exist, removes none, unless `missing_ok` is on.
 pub(super) async fn delete_listed(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -87,18 +89,18 @@ pub(super) async fn delete_listed(
     remove(admin, who, options, RemovedNames { names, missing_ok }).await
 }
 
-/// Reads the body of a request that lists the resources to remove.
+/// Parses the body of a request that lists the resources to remove.
 ///
 /// # Errors
-/// It is no such list, or a name in it makes no sense.
+/// The body is not such a list, or a type or a variant in it cannot be parsed.
 fn read_listed(body: &[u8]) -> Result<Vec<Removal>, Refusal> {
-    let listed: Listed = serde_json::from_slice(body).map_err(|error| {
+    let list: Listed = serde_json::from_slice(body).map_err(|error| {
         Refusal::bad(format!(
             "the body: {error}; expected {{\"names\": [{{\"type\": \"cds\", \"name\": \
              \"backend\"}}]}}"
         ))
     })?;
-    let names = listed.names.into_iter().map(|listed| {
+    let removals = list.names.into_iter().map(|listed| {
         let variant = listed.variant.as_deref().map(parse_variant);
         Ok(Removal {
             type_url: kinds::parse(&listed.kind).map_err(Refusal::bad)?,
@@ -106,18 +108,18 @@ fn read_listed(body: &[u8]) -> Result<Vec<Removal>, Refusal> {
             variant: variant.transpose()?,
         })
     });
-    names.collect()
+    removals.collect()
 }
 
 /// Removes resources, and responds with the effect.
 ///
 /// # Errors
-/// One does not exist, and must.
+/// A resource does not exist, and `missing_ok` is off.
 async fn remove(
     admin: Shared,
     who: Who,
     options: Options,
-    removed: RemovedNames,
+    removed_names: RemovedNames,
 ) -> Result<Response, Refusal> {
     super::run_blocking(move || {
         let request = ChangeRequest {
@@ -127,7 +129,7 @@ async fn remove(
             text: None,
         };
         let edit = ResourceEdit {
-            removals: removed.existing(&admin.server)?,
+            removals: removed_names.existing(&admin.server)?,
             ..ResourceEdit::of_document(Document::empty(&"".into()))
         };
         request.make(edit, Vec::new())
@@ -135,10 +137,10 @@ async fn remove(
     .await?
 }
 
-/// Returns the names of a request.
+/// Returns the values of the parameter `name`.
 ///
 /// # Errors
-/// There is none.
+/// The request has no such parameter.
 fn required_names(query: &Query) -> Result<Vec<Name>, Refusal> {
     let names: Vec<Name> = query.all("name").map(Name::new).collect();
     match names.is_empty() {
@@ -149,7 +151,8 @@ fn required_names(query: &Query) -> Result<Vec<Name>, Refusal> {
     }
 }
 
-/// Parses a variant as people write it; the one for all clients is `always`.
+/// Parses a variant in the form that `get` shows; `always` is the variant for
+/// all clients.
 fn parse_variant(text: &str) -> Result<Clients, Refusal> {
     let constraints: Constraints = text.parse().map_err(|error| {
         Refusal::bad(format!(
@@ -167,69 +170,81 @@ pub(super) struct RemovedNames {
 }
 
 impl RemovedNames {
-    /// Returns the removals of the names that exist.
+    /// Returns the removals of the variants and names that exist.
     ///
     /// # Errors
-    /// A name, or the variant of it, does not exist, and must.
+    /// A name, or the requested variant of it, does not exist, and `missing_ok`
+    /// is off.
     pub(super) fn existing(self, server: &Server) -> Result<Vec<Removal>, Refusal> {
         let mut removals = Vec::new();
         let mut missing: Vec<(TypeUrl, Name)> = Vec::new();
+
         for removal in self.names {
             let Removal {
                 type_url,
                 name,
                 variant,
             } = &removal;
-            let held = resources::variants_of(server, type_url, name);
+            let variants = resources::variants_of(server, type_url, name);
+
             let has_variant = match variant {
-                Some(clients) => held.iter().any(|held| held.constraints == *clients),
+                Some(clients) => variants
+                    .iter()
+                    .any(|variant| variant.constraints == *clients),
                 None => true,
             };
-            if held.is_empty() || (self.missing_ok && !has_variant) {
+
+            if variants.is_empty() || (self.missing_ok && !has_variant) {
                 missing.push((removal.type_url, removal.name));
                 continue;
             }
             if let Some(clients) = variant.as_ref().filter(|_| !has_variant) {
-                return Err(no_variant(type_url, name, clients, &held));
+                return Err(no_variant(type_url, name, clients, &variants));
             }
             removals.push(removal);
         }
 
         match missing.first().filter(|_| !self.missing_ok) {
             None => Ok(removals),
-            Some((first, _)) => {
-                let of_type = missing.iter().filter(|(type_url, _)| type_url == first);
-                let names: Vec<&str> = of_type.map(|(_, name)| name.as_str()).collect();
-                Err(resources::missing_names(server, first, &names))
+            Some((missing_type, _)) => {
+                let of_missing_type = missing
+                    .iter()
+                    .filter(|(type_url, _)| type_url == missing_type);
+                let names: Vec<&str> = of_missing_type.map(|(_, name)| name.as_str()).collect();
+                Err(resources::missing_names_refusal(
+                    server,
+                    missing_type,
+                    &names,
+                ))
             }
         }
     }
 }
 
-/// Makes the error that a name has no such variant. It lists those that the name
-/// has, which are `held`, up to [`MOST_LISTED`].
+/// Makes the error that a name does not have the requested variant. The message
+/// lists the variants that the name has, at most [`MOST_LISTED`].
 fn no_variant(
     type_url: &TypeUrl,
     name: &Name,
     clients: &Clients,
-    held: &[Arc<Resource>],
+    variants: &[Arc<Resource>],
 ) -> Refusal {
-    let written = |clients: &Clients| match clients {
+    let write = |clients: &Clients| match clients {
         Some(constraints) => format!("[{constraints}]"),
         None => "[always]".to_owned(),
     };
 
-    let listed = held.iter().take(MOST_LISTED);
-    let listed: Vec<String> = listed.map(|r| written(&r.constraints)).collect();
-    let more = match held.len().saturating_sub(MOST_LISTED) {
+    let listed = variants.iter().take(MOST_LISTED);
+    let listed: Vec<String> = listed.map(|variant| write(&variant.constraints)).collect();
+    let more = match variants.len().saturating_sub(MOST_LISTED) {
         0 => String::new(),
-        more => format!(" and {more} more"),
+        count => format!(" and {count} more"),
     };
 
     let message = format!(
         "{} {name:?} has no variant {}; it has {}{more}",
         kinds::short(type_url),
-        written(clients),
+        write(clients),
         listed.join(", ")
     );
     Refusal::new(StatusCode::NOT_FOUND, message)

@@ -27,7 +27,7 @@ fn tail() -> String {
 }
 
 /// `GET /api/v1/resources`: shows the resources of all types, or those of one
-/// origin; in a summary, without their contents.
+/// origin. In a summary, their contents are left out.
 pub(super) async fn list_all(
     State(admin): State<Shared>,
     mut asking: Asking,
@@ -37,19 +37,19 @@ pub(super) async fn list_all(
     let show = shown_as(query.is_on("summary")?);
     let origin = query.one("origin")?.map(str::to_owned);
 
-    let collect = move || {
+    let read_resources = move || {
         let server = &admin.server;
         let revision = server.revision();
-        let mut found = match origin {
+        let mut resources = match origin {
             Some(origin) => server.read_set(|set| set.resources(&origin)),
             None => all_types(server),
         };
-        found.sort_by(|(a_url, a), (b_url, b)| (a_url, &a.name).cmp(&(b_url, &b.name)));
-        (revision, found)
+        resources.sort_by(|(a_url, a), (b_url, b)| (a_url, &a.name).cmp(&(b_url, &b.name)));
+        (revision, resources)
     };
-    let (revision, found) = asking.run(collect).await?;
-    asking.hold(&found)?;
-    let items = found.into_iter();
+    let (revision, resources) = asking.run(read_resources).await?;
+    asking.hold(&resources)?;
+    let items = resources.into_iter();
     let items = items.map(move |(url, resource)| show(&url, &resource));
     asking.answer_list(head(revision), items, tail).await
 }
@@ -62,7 +62,7 @@ fn shown_as(summary: bool) -> fn(&TypeUrl, &Resource) -> Shown {
     }
 }
 
-/// Returns every resource of every type.
+/// Returns every resource of every type, with its type.
 fn all_types(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
     let types: Vec<TypeUrl> = server.read(|db| db.types().map(|(_, url)| url.clone()).collect());
     let resources = types.into_iter().flat_map(|url| {
@@ -73,7 +73,7 @@ fn all_types(server: &Server) -> Vec<(TypeUrl, Arc<Resource>)> {
 }
 
 /// `GET /api/v1/resources/{type}`: shows the resources of a type, or the
-/// variants of some names; in a summary, without their contents.
+/// variants of some names. In a summary, their contents are left out.
 pub(super) async fn list(
     State(admin): State<Shared>,
     Path(kind): Path<String>,
@@ -86,19 +86,20 @@ pub(super) async fn list(
     let names: Vec<String> = query.all("name").map(str::to_owned).collect();
 
     let (shared, url) = (Arc::clone(&admin), type_url.clone());
-    let collect = move || {
+    let read_resources = move || {
         let server = &shared.server;
         let revision = server.revision();
-        let found = match names.is_empty() {
+        let resources = match names.is_empty() {
             false => existing_variants(server, &url, &names)?,
-            true => all(server, &url),
+            true => sorted_resources(server, &url),
         };
-        Ok::<_, Refusal>((revision, found))
+        Ok::<_, Refusal>((revision, resources))
     };
-    let (revision, found) = asking.run(collect).await??;
-    asking.hold(&found)?;
+    let (revision, resources) = asking.run(read_resources).await??;
+    asking.hold(&resources)?;
+
     // Contents are written without the lock of the set.
-    let items = found.into_iter().map(move |resource| {
+    let items = resources.into_iter().map(move |resource| {
         let (origin, place) = admin.server.read_set(|set| {
             let origin = set.origin_of(&type_url, &resource);
             (origin, set.place_of(&type_url, &resource))
@@ -112,27 +113,27 @@ pub(super) async fn list(
     asking.answer_list(head(revision), items, tail).await
 }
 
-/// Returns every variant of some names, each of which has one at least.
+/// Returns every variant of some names.
 ///
 /// # Errors
-/// A name does not exist; the error has a similar one.
+/// A name has no variant; the message suggests a similar name.
 fn existing_variants(
     server: &Server,
     type_url: &TypeUrl,
     names: &[String],
 ) -> Result<Vec<Arc<Resource>>, Refusal> {
-    let mut found = Vec::new();
+    let mut existing = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
     for name in names {
         let variants = variants_of(server, type_url, &Name::new(name));
         match variants.is_empty() {
             true => missing.push(name),
-            false => found.extend(variants),
+            false => existing.extend(variants),
         }
     }
     match missing.is_empty() {
-        true => Ok(found),
-        false => Err(missing_names(server, type_url, &missing)),
+        true => Ok(existing),
+        false => Err(missing_names_refusal(server, type_url, &missing)),
     }
 }
 
@@ -145,9 +146,9 @@ pub(super) fn variants_of(server: &Server, type_url: &TypeUrl, name: &Name) -> V
 }
 
 /// Returns every resource of a type, in the order of names and constraints.
-pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
+pub(super) fn sorted_resources(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
     let mut resources = server.all(type_url);
-    let constraints = |r: &Resource| r.constraints.as_ref().map(ToString::to_string);
+    let constraints = |resource: &Resource| resource.constraints.as_ref().map(ToString::to_string);
     resources.sort_by(|a, b| {
         let by_name = a.name.cmp(&b.name);
         by_name.then_with(|| constraints(a).cmp(&constraints(b)))
@@ -157,10 +158,14 @@ pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
 
 /// Makes the error for names that do not exist, with a similar name for each
 /// that has one. Several names are one detail each.
-pub(super) fn missing_names(server: &Server, type_url: &TypeUrl, names: &[&str]) -> Refusal {
-    let known = all(server, type_url);
-    let detail = |name: &&str| {
-        let candidates = known.iter().map(|resource| resource.name.to_string());
+pub(super) fn missing_names_refusal(
+    server: &Server,
+    type_url: &TypeUrl,
+    names: &[&str],
+) -> Refusal {
+    let resources = sorted_resources(server, type_url);
+    let describe_missing = |name: &&str| {
+        let candidates = resources.iter().map(|resource| resource.name.to_string());
         let hint = kinds::did_you_mean(nearest(name, candidates).as_deref());
         Detail::new(format!(
             "there is no {} {name:?}{hint}",
@@ -168,10 +173,10 @@ pub(super) fn missing_names(server: &Server, type_url: &TypeUrl, names: &[&str])
         ))
     };
 
-    let details: Vec<Detail> = names.iter().map(detail).collect();
+    let details: Vec<Detail> = names.iter().map(describe_missing).collect();
     let message = match &details[..] {
-        [only] => only.message.clone(),
-        several => format!("{} names do not exist", several.len()),
+        [detail] => detail.message.clone(),
+        _ => format!("{} names do not exist", names.len()),
     };
     Refusal {
         details: if names.len() > 1 { details } else { Vec::new() },

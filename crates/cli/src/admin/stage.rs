@@ -45,11 +45,12 @@ struct OpenChange {
 }
 
 impl Stage {
-    /// Adds a part to its change. Returns the whole change with its last part;
-    /// `None` with any other.
+    /// Adds a part to its change. Returns the whole change if this is the last
+    /// part, and `None` otherwise. Changes that had no part for [`MOST_IDLE`]
+    /// are given up.
     ///
     /// # Errors
-    /// An earlier part is not known. Then the change is given up.
+    /// An earlier part is missing. The change is given up then.
     pub(super) fn add(
         &mut self,
         part: Part,
@@ -57,12 +58,12 @@ impl Stage {
     ) -> Result<Option<Document>, Forgotten> {
         self.0
             .retain(|_, open| open.last_used.elapsed() < MOST_IDLE);
-        let mut open = self.0.remove(&part.name);
+        let mut earlier_parts = self.0.remove(&part.name);
         if part.number == 0 {
-            open = None;
+            earlier_parts = None;
         }
 
-        let whole = match open {
+        let whole = match earlier_parts {
             None if part.number == 0 => document,
             Some(mut open) if part.number == open.next => {
                 append_part(&mut open.document, document);
@@ -70,16 +71,18 @@ impl Stage {
             }
             _ => return Err(Forgotten),
         };
+
         if part.last {
             return Ok(Some(whole));
         }
+
         self.drop_oldest();
-        let open = OpenChange {
+        let open_change = OpenChange {
             document: whole,
             next: part.number + 1,
             last_used: Instant::now(),
         };
-        self.0.insert(part.name, open);
+        self.0.insert(part.name, open_change);
         Ok(None)
     }
 
@@ -88,7 +91,8 @@ impl Stage {
         self.0.remove(name);
     }
 
-    /// Drops the oldest open change if there are too many.
+    /// Drops the change that had no part for the longest time, if there are
+    /// [`MOST_OPEN`] changes.
     fn drop_oldest(&mut self) {
         if self.0.len() < MOST_OPEN {
             return;
@@ -100,8 +104,9 @@ impl Stage {
     }
 }
 
-/// Appends a part to the parts before it. A route configuration whose virtual
-/// hosts take several parts is at the beginning of each, and is kept once.
+/// Appends a part to the parts before it. If the virtual hosts of a route
+/// configuration take several parts, the configuration is at the beginning of
+/// each part; only its first copy is kept.
 fn append_part(whole: &mut Document, mut part: Document) {
     let is_route = |item: &&Item| item.type_url.as_str() == kind::RDS && !item.is_inline_host;
     let continued = part.items.iter().take_while(is_route).take_while(|item| {
@@ -113,7 +118,7 @@ fn append_part(whole: &mut Document, mut part: Document) {
         earlier
             .any(|earlier| earlier.type_url == item.type_url && earlier.resource == item.resource)
     });
-    let count = continued.count();
-    part.items.drain(..count);
+    let continued_count = continued.count();
+    part.items.drain(..continued_count);
     whole.append(part);
 }

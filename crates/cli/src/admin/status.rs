@@ -110,8 +110,9 @@ pub(super) async fn list(
     asking.answer_list(HEAD.to_owned(), clients, tail).await
 }
 
-/// `GET /debug/clients`: shows each client, or those of a node, with its types
-/// and its resources; of a node also with their contents.
+/// `GET /debug/clients`: shows each client, or those of one node, with its
+/// types and resources. Of one node, it can show the contents of the resources
+/// too.
 pub(super) async fn list_with_resources(
     State(admin): State<Shared>,
     mut asking: Asking,
@@ -127,12 +128,12 @@ pub(super) async fn list_with_resources(
     }
 
     let server = admin.server.clone();
-    let collect = move || {
-        let is_meant = |client: &Client| node.as_ref().is_none_or(|id| client.node.id == *id);
-        let clients = server.clients().into_iter().filter(is_meant);
+    let select_clients = move || {
+        let is_selected = |client: &Client| node.as_ref().is_none_or(|id| client.node.id == *id);
+        let clients = server.clients().into_iter().filter(is_selected);
         clients.collect::<Vec<Client>>()
     };
-    let clients = asking.run(collect).await?;
+    let clients = asking.run(select_clients).await?;
     asking.hold(&clients)?;
     let clients = clients.into_iter().map(move |client| {
         let server = &admin.server;
@@ -167,7 +168,8 @@ pub(super) fn nack_error(message: &str) -> String {
     redact::quoted(message).into_owned()
 }
 
-/// Shows a client on its stream; without `resources`, that list is left out.
+/// Shows a client on its stream. The list of resources is left out if
+/// `resources` is `None`.
 fn show_client(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
     Shown {
         stream: client.stream,
@@ -184,8 +186,8 @@ fn show_client(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
     }
 }
 
-/// Shows a type on a stream. Its rejected resources are those that the client
-/// rejected on their own.
+/// Shows a type on a stream. `rejected` has only quarantined resources, which
+/// the client rejected on their own.
 fn show_type(state: TypeState) -> Type {
     let quarantined = state.quarantined.into_iter();
     let rejected = quarantined.map(|(name, version)| Rejected {
@@ -214,8 +216,8 @@ fn show_type(state: TypeState) -> Type {
     }
 }
 
-/// Shows a resource on a stream, with the version that the client rejects, if
-/// it does.
+/// Shows a resource on a stream. If the client rejects a version of the
+/// resource, that version and the error are shown too.
 fn show_resource(resource: &ClientResource) -> HeldResource {
     let (held, rejected) = (resource.resource.as_ref(), resource.rejected.as_ref());
     HeldResource {
@@ -236,8 +238,8 @@ fn show_resource(resource: &ClientResource) -> HeldResource {
     }
 }
 
-/// Shows a resource on a stream with its contents. The negative answer of VHDS
-/// has none.
+/// Shows a resource on a stream, with its contents and those of the rejected
+/// version. A negative answer has no body, so it is shown without contents.
 fn show_contents(server: &Server, resource: &ClientResource) -> HeldResource {
     let type_url = &resource.type_url;
     let held = resource.resource.as_ref();

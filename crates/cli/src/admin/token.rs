@@ -29,7 +29,10 @@ impl TokenFile {
         Self { path, reading }
     }
 
-    /// Reads the token. It blocks meanwhile.
+    /// Reads the token of a file, without space around it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is empty.
     ///
     /// # Errors
     /// The file cannot be read, or is empty.
@@ -37,15 +40,15 @@ impl TokenFile {
         read(&self.path)
     }
 
-    /// Reads the token on another thread. It is read for each request, because
-    /// the file is replaced when the token is.
+    /// Reads the token on another thread. The file is read for each request,
+    /// since it may have been replaced by one with a new token.
     ///
     /// # Errors
     /// The file cannot be read, is empty, or takes too long.
-    pub(super) async fn read_aside(&self) -> Result<String, String> {
+    pub(super) async fn read_in_background(&self) -> Result<String, String> {
         let path = self.path.clone();
         let reading = Arc::clone(&self.reading);
-        let read = async move {
+        let read_token = async move {
             let only_reader = reading.lock_owned().await;
             let reader = move || {
                 let token = read(&path);
@@ -55,8 +58,9 @@ impl TokenFile {
             let token = tokio::task::spawn_blocking(reader).await;
             token.unwrap_or_else(|error| Err(error.to_string()))
         };
-        let in_time = tokio::time::timeout(PATIENCE, read).await;
-        in_time.unwrap_or_else(|_| {
+
+        let result = tokio::time::timeout(PATIENCE, read_token).await;
+        result.unwrap_or_else(|_| {
             let path = self.path.display();
             Err(format!("the token file {path} cannot be read in time"))
         })
@@ -64,13 +68,13 @@ impl TokenFile {
 }
 
 fn read(path: &std::path::Path) -> Result<String, String> {
-    let shown = path.display();
+    let path_text = path.display();
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text))
-        .map_err(|error| format!("the token file {shown} cannot be read: {error}"))?;
+        .map_err(|error| format!("the token file {path_text} cannot be read: {error}"))?;
     match text.trim() {
-        "" => Err(format!("the token file {shown} is empty")),
+        "" => Err(format!("the token file {path_text} is empty")),
         token => Ok(token.to_owned()),
     }
 }

@@ -28,22 +28,27 @@ struct TypeCount {
     origins: BTreeMap<String, usize>,
 }
 
-/// `GET /api/v1/types`: shows the types that have resources, with their numbers.
+/// `GET /api/v1/types`: shows the types that have resources, with the number of
+/// resources of each, and of each origin.
 pub(super) async fn list(State(admin): State<Shared>, asking: Asking) -> Result<Response, Refusal> {
-    let count = move || {
+    let count_resources = move || {
         let server = &admin.server;
-        let served: Vec<(TypeUrl, usize)> = server.read(|db| {
+        let type_counts: Vec<(TypeUrl, usize)> = server.read(|db| {
             let types = db.types();
             types.map(|(id, url)| (url.clone(), db.len(id))).collect()
         });
-        let mut origins = server.read_set(|set| set.count_by_origin());
+
+        let mut origin_counts = server.read_set(|set| set.count_by_origin());
         let mut take_origins = |type_url: &TypeUrl| {
-            let counts = origins.remove(type_url).into_iter().flatten();
+            let counts = origin_counts.remove(type_url).into_iter().flatten();
             counts
-                .map(|(name, count)| (name.to_string(), count))
+                .map(|(name, count_resources)| (name.to_string(), count_resources))
                 .collect()
         };
-        let types = served.into_iter().filter(|(_, resources)| *resources > 0);
+
+        let types = type_counts
+            .into_iter()
+            .filter(|(_, resources)| *resources > 0);
         let types = types.map(|(type_url, resources)| TypeCount {
             origins: take_origins(&type_url),
             type_url: type_url.to_string(),
@@ -52,5 +57,5 @@ pub(super) async fn list(State(admin): State<Shared>, asking: Asking) -> Result<
         let types = types.collect();
         axum::Json(List { types }).into_response()
     };
-    asking.run(count).await
+    asking.run(count_resources).await
 }

@@ -67,20 +67,20 @@ struct Held {
     constraints: Option<String>,
 }
 
-/// Shows the explanation of a resource. The variant without an unmet constraint
-/// is the one that the client gets; there is at most one. The streams are
-/// missing if the question is not about a connected client.
-pub(super) fn show_explanation(explained: ResourceExplained) -> Shown {
+/// Shows the explanation of a resource. The client gets the variant that has no
+/// unmet constraint; at most one variant has none. `streams` is missing if the
+/// question is not about a connected client.
+pub(super) fn show_explanation(explanation: ResourceExplained) -> Shown {
     let is_met = |variant: &VariantExplained| variant.unmet.is_empty();
-    let (given, others): (Vec<_>, Vec<_>) = explained.variants.into_iter().partition(is_met);
-    let streams = explained.client;
+    let (matching, others): (Vec<_>, Vec<_>) = explanation.variants.into_iter().partition(is_met);
+    let streams = explanation.client;
     Shown {
-        r#type: kinds::short(&explained.type_url).to_owned(),
-        name: explained.name.to_string(),
-        parameters: explained.params.into_iter().map(Parameter::new).collect(),
-        given: given.into_iter().next().map(show_variant),
+        r#type: kinds::short(&explanation.type_url).to_owned(),
+        name: explanation.name.to_string(),
+        parameters: explanation.params.into_iter().map(Parameter::new).collect(),
+        given: matching.into_iter().next().map(show_variant),
         others: others.into_iter().map(show_variant).collect(),
-        streams: streams.map(|all| all.into_iter().map(Stream::new).collect()),
+        streams: streams.map(|streams| streams.into_iter().map(Stream::new).collect()),
     }
 }
 
@@ -104,25 +104,26 @@ impl Parameter {
 
 impl Stream {
     /// Shows the state of a name on a stream. The resource that the client
-    /// holds counts before the one that it was sent for its subscription. The
-    /// error is that of its NACK, where it rejects the resource.
-    pub(super) fn new(on: OnStream) -> Self {
-        let subscription = on.asked.as_ref();
+    /// holds is shown rather than the one sent for the subscription, if they
+    /// differ. The error of the last NACK is shown only if the client rejects
+    /// this resource.
+    pub(super) fn new(stream_state: OnStream) -> Self {
+        let subscription = stream_state.asked.as_ref();
         let state = subscription.map(|subscription| &subscription.state);
         let sent = subscription.and_then(|subscription| subscription.resource.as_ref());
         let rejected = match state {
             Some(NameState::Rejected(version)) => Some(version),
             _ => None,
         };
-        let error = on.error.filter(|_| rejected.is_some());
+        let error = stream_state.error.filter(|_| rejected.is_some());
 
         Self {
-            stream: on.stream,
-            protocol: protocol_name(on.mode),
-            aggregated: on.only.is_none(),
-            may_see: on.may_see,
+            stream: stream_state.stream,
+            protocol: protocol_name(stream_state.mode),
+            aggregated: stream_state.only.is_none(),
+            may_see: stream_state.may_see,
             status: state.map(status_word),
-            holds: on.holds.as_ref().or(sent).map(|held| Held {
+            holds: stream_state.holds.as_ref().or(sent).map(|held| Held {
                 name: held.name.to_string(),
                 version: held.version.to_string(),
                 constraints: held.constraints.as_ref().map(Constraints::to_string),

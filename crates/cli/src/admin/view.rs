@@ -35,7 +35,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Shows a resource without its contents: its name, version and the like.
+    /// Shows a resource without its contents.
     pub(crate) fn summary(type_url: &TypeUrl, resource: &Resource) -> Self {
         Self {
             type_url: type_url.to_string(),
@@ -74,27 +74,28 @@ pub(crate) fn show_redacted(type_url: &str, body: Bytes) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// Shows a resource as a file has it, without secrets: the body, in a wrapper if
-/// it needs one. A wrapper that cannot be shown without secrets is left out.
+/// Shows a resource in the form of a file, without secrets: the body, in a
+/// wrapper if [`needs_wrapper`]. If the wrapper cannot be shown without
+/// secrets, only the body is shown.
 pub(crate) fn show_file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
-    let wrapped = needs_wrapper(type_url, resource).then(|| {
+    let wrapper_json = needs_wrapper(type_url, resource).then(|| {
         let wrapper = make_wrapper(type_url, resource).encode_to_vec();
         show_redacted(types::RESOURCE, wrapper.into())
     });
-    let Some(mut wrapped) = wrapped.flatten() else {
+    let Some(mut wrapper_json) = wrapper_json.flatten() else {
         return show_body(type_url, resource);
     };
     if let Some(constraints) = &resource.constraints {
         // As people write them: a text instead of the message.
-        wrapped["resource_name"]["dynamic_parameter_constraints"] =
+        wrapper_json["resource_name"]["dynamic_parameter_constraints"] =
             Value::String(constraints.to_string());
     }
-    wrapped
+    wrapper_json
 }
 
-/// Returns a resource as a binary file has it, secrets included: the body, in a
-/// wrapper if it needs one.
-pub(crate) fn file_form(type_url: &TypeUrl, resource: &Resource) -> discovery::Any {
+/// Encodes a resource in the form of a binary file, secrets included: the body,
+/// in a wrapper if [`needs_wrapper`].
+pub(crate) fn encode_file_form(type_url: &TypeUrl, resource: &Resource) -> discovery::Any {
     match needs_wrapper(type_url, resource) {
         true => discovery::Any {
             type_url: types::RESOURCE.to_owned(),
@@ -107,21 +108,23 @@ pub(crate) fn file_form(type_url: &TypeUrl, resource: &Resource) -> discovery::A
     }
 }
 
-/// Returns whether a resource has something that its body cannot say: its name,
-/// aliases, a TTL, constraints, metadata, or that it must not be cached.
+/// Returns whether a resource has a property that its body cannot hold: a name
+/// of its own, aliases, a TTL, constraints, metadata, or that it must not be
+/// cached.
 fn needs_wrapper(type_url: &TypeUrl, resource: &Resource) -> bool {
     let names_itself = facts::names_itself(type_url.as_str());
-    let rare = resource.facts().rare.as_deref();
-    let has_rare = rare.is_some_and(|rare| rare.metadata.is_some() || rare.do_not_cache);
+    let rare_facts = resource.facts().rare.as_deref();
+    let has_rare_facts =
+        rare_facts.is_some_and(|rare| rare.metadata.is_some() || rare.do_not_cache);
     !names_itself
         || !resource.aliases.is_empty()
         || resource.ttl.is_some()
         || resource.constraints.is_some()
-        || has_rare
+        || has_rare_facts
 }
 
-/// Puts a resource into a wrapper, with all that a file can say of it. The
-/// version is not part of that.
+/// Puts a resource into a wrapper with all properties that a file can hold. The
+/// version is left out: it is computed when the file is read.
 fn make_wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
     let name = resource.name.to_string();
     let constraints = resource.constraints.as_ref();

@@ -90,7 +90,7 @@ struct Rejected {
 }
 
 /// `GET /api/v1/wait?revision=…`: responds when every client that was connected
-/// has answered all that was sent for the change, or when the time is over.
+/// has answered all that was sent for the change, or at the timeout.
 pub(super) async fn wait(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["revision", "timeout", "removals", "all"])?;
     let revision = read_revision(&query)?;
@@ -98,18 +98,21 @@ pub(super) async fn wait(State(admin): State<Shared>, uri: Uri) -> Result<Respon
         all_clients: query.is_on("all")?,
         removals: query.is_on("removals")?,
     };
+
     let timeout = match query.one("timeout")? {
         Some(text) => {
             parse_duration(text).map_err(|error| Refusal::bad(format!("timeout: {error}")))?
         }
         None => DEFAULT_TIMEOUT,
     };
+
     let _permit = admin.waits.try_acquire().map_err(|_| {
         Refusal::new(
             StatusCode::SERVICE_UNAVAILABLE,
             format!("{MOST_WAITS} requests wait already, and no more may: try again later"),
         )
     })?;
+
     let arrival = admin.server.arrival(revision, awaited).ok_or_else(|| {
         let current = admin.server.revision();
         Refusal::new(
@@ -121,15 +124,15 @@ pub(super) async fn wait(State(admin): State<Shared>, uri: Uri) -> Result<Respon
         )
     })?;
 
-    let (arrival, complete) = tokio::select! {
-        looked = look_until(arrival, timeout) => looked?,
+    let (arrival, is_complete) = tokio::select! {
+        result = poll_arrival(arrival, timeout) => result?,
         () = admin.server.drain_started() => return Err(stopping()),
     };
     let clients = super::run_blocking(move || arrival.clients()).await?;
-    Ok(axum::Json(progress(revision, complete, clients)).into_response())
+    Ok(axum::Json(describe_progress(revision, is_complete, clients)).into_response())
 }
 
-/// Reads the revision of a request.
+/// Reads the parameter `revision`, which is required.
 fn read_revision(query: &Query) -> Result<u64, Refusal> {
     let text = query.one("revision")?.unwrap_or_default();
     text.parse().map_err(|_| {
@@ -147,31 +150,32 @@ fn stopping() -> Refusal {
     )
 }
 
-/// Looks at the clients until all have answered, or the time is over. Returns
-/// whether all have.
-async fn look_until(mut arrival: Arrival, timeout: Duration) -> Result<(Arrival, bool), Refusal> {
+/// Looks at the clients again and again, until all have answered or the time is
+/// over. Returns whether all have answered.
+async fn poll_arrival(mut arrival: Arrival, timeout: Duration) -> Result<(Arrival, bool), Refusal> {
     let deadline = Instant::now() + timeout;
     loop {
-        let begun = Instant::now();
-        let looked = super::run_blocking(move || {
+        let look_start = Instant::now();
+        let looking = super::run_blocking(move || {
             let is_complete = arrival.look();
             (arrival, is_complete)
         });
-        let (looked, is_complete) = looked.await?;
+        let (looked_arrival, is_complete) = looking.await?;
         let now = Instant::now();
         if is_complete || now >= deadline {
-            return Ok((looked, is_complete));
+            return Ok((looked_arrival, is_complete));
         }
-        arrival = looked;
-        let pause = (now - begun) * PAUSE_FACTOR;
+        arrival = looked_arrival;
+
+        let pause = (now - look_start) * PAUSE_FACTOR;
         let pause = pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         tokio::time::sleep_until(deadline.min(now + pause)).await;
     }
 }
 
-/// Describes how far a change has come. Of clients that answered, and have
-/// nothing else to tell, only the number is shown.
-fn progress(revision: u64, complete: bool, clients: Vec<ClientArrival>) -> Progress {
+/// Describes how far a change has come. A client that answered and neither
+/// withholds nor rejects a resource is only counted.
+fn describe_progress(revision: u64, is_complete: bool, clients: Vec<ClientArrival>) -> Progress {
     let mut counts = Counts::default();
     for client in &clients {
         *match client.state {
@@ -180,21 +184,27 @@ fn progress(revision: u64, complete: bool, clients: Vec<ClientArrival>) -> Progr
             ArrivalState::Disconnected => &mut counts.disconnected,
         } += 1;
     }
+
     let has_news = |client: &ClientArrival| {
         client.state != ArrivalState::Answered
             || !client.withheld.is_empty()
             || !client.rejected.is_empty()
     };
+
     Progress {
         revision,
-        complete,
+        complete: is_complete,
         counts,
-        clients: clients.into_iter().filter(has_news).map(show).collect(),
+        clients: clients
+            .into_iter()
+            .filter(has_news)
+            .map(show_client)
+            .collect(),
     }
 }
 
 /// Shows a client.
-fn show(client: ClientArrival) -> Shown {
+fn show_client(client: ClientArrival) -> Shown {
     let outstanding = client.outstanding.into_iter();
     let outstanding = outstanding.map(|outstanding| Outstanding {
         type_url: outstanding.type_url.to_string(),

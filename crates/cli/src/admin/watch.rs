@@ -38,15 +38,16 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 /// The header in which a browser says after which event it goes on.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// `GET /api/v1/watch`: sends events from now on, from a revision on or after
-/// an event, until the client ends it or the server drains.
+/// `GET /api/v1/watch`: sends events until the client closes the connection or
+/// the server drains. The first event is the next one, or the first after a
+/// given revision or event.
 pub(super) async fn watch(
     State(admin): State<Shared>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Refusal> {
-    let known = [&["from", "after"], &FILTERS[..]].concat();
-    let query = Query::read(&uri, &known)?;
+    let parameters = [&["from", "after"], &FILTERS[..]].concat();
+    let query = Query::read(&uri, &parameters)?;
     let filter = EventFilter::read(&query)?;
     let start = read_start(&query, &headers)?;
     if admin.server.is_draining() {
@@ -56,7 +57,7 @@ pub(super) async fn watch(
         ));
     }
 
-    let reader = begin(&admin, start).await.map_err(start_refusal)?;
+    let reader = open_reader(&admin, start).await.map_err(start_refusal)?;
     let form = read_form(&headers);
     let (chunks, body) = mpsc::channel(1);
     let writer = Writer {
@@ -77,14 +78,15 @@ pub(super) async fn watch(
     Ok((headers, body).into_response())
 }
 
-/// Reads where a response begins. A browser that reconnects repeats its query,
-/// so its header counts before that.
+/// Reads where the events begin. The header `Last-Event-ID` takes precedence: a
+/// browser that reconnects repeats the parameters of its first request.
 fn read_start(query: &Query, headers: &HeaderMap) -> Result<Start, Refusal> {
     let (from, after) = (query.one("from")?, query.one("after")?);
     if let Some(id) = headers.get(LAST_EVENT_ID) {
         let id = id.to_str().unwrap_or_default();
         return parse_id("Last-Event-ID", id);
     }
+
     match (from, after) {
         (None, None) => Ok(Start::Now),
         (None, Some(id)) => parse_id("after", id),
@@ -101,9 +103,10 @@ fn read_start(query: &Query, headers: &HeaderMap) -> Result<Start, Refusal> {
     }
 }
 
-/// Begins to read. A change has its revision a moment before the log is told of
-/// it; a reader that begins there waits for that, at most [`LONGEST_CHANGE`].
-async fn begin(admin: &Admin, start: Start) -> Result<Reader, StartError> {
+/// Opens a reader of the event log. A change has its revision a moment before
+/// its event is in the log; a reader that starts at that revision waits for the
+/// event, at most [`LONGEST_CHANGE`].
+async fn open_reader(admin: &Admin, start: Start) -> Result<Reader, StartError> {
     let deadline = Instant::now() + LONGEST_CHANGE;
     loop {
         match admin.events.read(start) {
@@ -112,7 +115,7 @@ async fn begin(admin: &Admin, start: Start) -> Result<Reader, StartError> {
             {
                 tokio::time::sleep(BETWEEN_TRIES).await;
             }
-            begun => return begun,
+            result => return result,
         }
     }
 }
@@ -134,15 +137,15 @@ fn start_refusal(error: StartError) -> Refusal {
     }
 }
 
-/// Reads the form of events that a request accepts: lines, unless it names the
-/// other.
+/// Reads the form of events from the header `Accept`: lines, unless the header
+/// names server-sent events.
 fn read_form(headers: &HeaderMap) -> EventForm {
-    let mut accepted = headers.get_all(header::ACCEPT).iter();
-    let names_other = accepted.any(|value| {
+    let mut accepted_types = headers.get_all(header::ACCEPT).iter();
+    let accepts_server_sent = accepted_types.any(|value| {
         let value = value.to_str().unwrap_or_default();
         value.contains(EventForm::ServerSent.content_type())
     });
-    match names_other {
+    match accepts_server_sent {
         true => EventForm::ServerSent,
         false => EventForm::Lines,
     }
@@ -164,17 +167,20 @@ struct Writer {
 struct Ended;
 
 impl Writer {
-    /// Writes until the client is gone or too slow, or the server drains.
+    /// Writes events until the client disconnects or is too slow, or the server
+    /// drains.
     async fn run(mut self) {
         let (server, chunks) = (self.server.clone(), self.chunks.clone());
         tokio::select! {
-            _ = self.write_all() => {}
+            _ = self.write_events() => {}
             () = server.drain_started() => {}
             () = chunks.closed() => {}
         }
     }
 
-    async fn write_all(&mut self) -> Result<(), Ended> {
+    /// Writes events as they come, and keeps the connection alive between them.
+    /// Returns only when the response is at its end.
+    async fn write_events(&mut self) -> Result<(), Ended> {
         self.write_head().await?;
         let mut next_keep_alive = Instant::now() + KEEP_ALIVE;
         loop {
@@ -183,9 +189,9 @@ impl Writer {
                 Ok(Ok(entries)) => {
                     let mut text = String::new();
                     for entry in &entries {
-                        let before = text.len();
+                        let length_before = text.len();
                         self.form.write(&mut text, entry, &self.filter);
-                        if text.len() > before {
+                        if text.len() > length_before {
                             self.written = entry.id;
                         }
                     }
@@ -214,8 +220,8 @@ impl Writer {
         }
     }
 
-    /// Writes where the response begins, so that a client whose connection
-    /// drops before the first event can resume.
+    /// Writes a bookmark of the place where the response begins, so that a
+    /// client whose connection breaks before the first event can resume there.
     async fn write_head(&mut self) -> Result<(), Ended> {
         let mut text = String::new();
         if self.reader.has_gap() {
@@ -226,9 +232,9 @@ impl Writer {
         self.send(text).await.map(drop)
     }
 
-    /// Writes that the connection is alive. If the filter held events back, it
-    /// is a bookmark: a client that resumes need not go back to before them,
-    /// where the log may have forgotten some.
+    /// Keeps the connection alive. If the filter held events back, writes a
+    /// bookmark after them: the log may forget these events, and a client that
+    /// resumes does not need them.
     async fn write_keep_alive(&mut self) -> Result<bool, Ended> {
         let position = self.reader.position();
         let mut text = String::new();
@@ -242,15 +248,18 @@ impl Writer {
         self.send(text).await
     }
 
-    /// Sends a text as one chunk, when the client has taken the one before.
-    /// Returns whether there was anything to send.
+    /// Sends a text as one chunk, after the client has taken the previous one.
+    /// Returns `false` if the text is empty, and nothing is sent.
+    ///
+    /// # Errors
+    /// The client disconnected, or took nothing for [`LONGEST_STALL`].
     async fn send(&self, text: String) -> Result<bool, Ended> {
         if text.is_empty() {
             return Ok(false);
         }
         let chunk = Ok(Bytes::from(text));
-        let sent = self.chunks.send_timeout(chunk, LONGEST_STALL).await;
-        sent.map(|()| true).map_err(|_| Ended)
+        let result = self.chunks.send_timeout(chunk, LONGEST_STALL).await;
+        result.map(|()| true).map_err(|_| Ended)
     }
 }
 

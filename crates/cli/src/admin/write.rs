@@ -21,8 +21,8 @@ use super::{Shared, Who, accept, bodies, leases};
 use crate::kinds;
 
 /// `POST /api/v1/resources`: applies the resources of the body, all of them or
-/// none. One change waits for the one before, because each is checked against
-/// the state that it finds.
+/// none. Changes are applied one after the other, since each is checked against
+/// the contents before it.
 pub(super) async fn apply(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -34,21 +34,23 @@ pub(super) async fn apply(
     let mut options = Options::read(&query, &headers)?;
     options.lifetime = leases::read_lifetime(&query, &options)?;
     if let Lifetime::Leased(_) = options.lifetime {
-        // The writer lives, however long its change has to wait. There is
-        // nothing to renew at its first one.
+        // The lease must not end while the change waits for its turn. The
+        // first change of an origin has no lease to renew yet.
         let _ = admin.server.renew(&options.origin);
     }
+
     let part = read_part(&query)?;
     let replaces_origin = query.is_on("replace")?;
-    let removed = RemovedNames {
+    let removed_names = RemovedNames {
         names: read_deleted(&query)?,
         missing_ok: query.is_on("missing_ok")?,
     };
+
     let body = bodies::read(&admin, body, admin.body_limit).await?;
     options.hash_request(&uri, &body.bytes);
-    let form = match form_of(&headers) {
-        Form::Binary => Form::Part(read_first(&query)?),
-        text => text,
+    let form = match read_body_form(&headers) {
+        Form::Binary => Form::Part(read_first_position(&query)?),
+        text_form => text_form,
     };
 
     let mut stage = Arc::clone(&admin.stage).lock_owned().await;
@@ -56,11 +58,12 @@ pub(super) async fn apply(
         let text = BodyText::of(&body.bytes, form);
         let accepted = accept::accept(body.bytes.clone(), form);
         let (mut document, warnings) = accepted.inspect_err(|_| {
-            // Without one part the others are of no use.
+            // The change can never be complete without this part.
             if let Some(part) = &part {
                 stage.forget(&part.name);
             }
         })?;
+
         let whole = match part {
             None => Some(document),
             Some(part) => {
@@ -69,14 +72,16 @@ pub(super) async fn apply(
                 staged.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?
             }
         };
-        // One body is decoded at a time. Changes that are kept wait for the disk
-        // together.
+
+        // Bodies are decoded one at a time, for the memory that it takes. The
+        // lock ends here, so that several changes can be stored in one write.
         drop(stage);
         let Some(document) = whole else {
             return Ok(staged_response(admin.server.revision(), warnings));
         };
+
         let edit = ResourceEdit {
-            removals: removed.existing(&admin.server)?,
+            removals: removed_names.existing(&admin.server)?,
             replaces_origin,
             ..ResourceEdit::of_document(document)
         };
@@ -86,6 +91,7 @@ pub(super) async fn apply(
             options,
             text,
         };
+
         let response = request.make(edit, warnings)?;
         if !request.options.dry_run {
             admin.applied.note_applied(&request.options.origin);
@@ -96,10 +102,11 @@ pub(super) async fn apply(
 }
 
 /// Reads which part of a change this request is, from the parameters `bulk`,
-/// `part` and `last`; `None` if it is the whole change.
+/// `part` and `last`. Returns `None` if the request is the whole change.
 ///
 /// # Errors
-/// `part` or `last` is given without `bulk`, or a value makes no sense.
+/// `part` or `last` is given without `bulk`, the name is too long, or a value
+/// cannot be parsed.
 fn read_part(query: &Query) -> Result<Option<Part>, Refusal> {
     let Some(name) = query.one("bulk")? else {
         return match query.one("part")?.or(query.one("last")?) {
@@ -127,9 +134,9 @@ fn read_part(query: &Query) -> Result<Option<Part>, Refusal> {
 }
 
 /// Reads the position of the first resource in the whole change, from the
-/// parameters `first` and `first_host`; zero without them.
-fn read_first(query: &Query) -> Result<FirstOfPart, Refusal> {
-    let read = |name: &str| match query.one(name)? {
+/// parameters `first` and `first_host`. Each is zero if it is missing.
+fn read_first_position(query: &Query) -> Result<FirstOfPart, Refusal> {
+    let read_number = |name: &str| match query.one(name)? {
         None => Ok(0),
         Some(number) => number.parse().map_err(|_| {
             Refusal::bad(format!(
@@ -138,15 +145,15 @@ fn read_first(query: &Query) -> Result<FirstOfPart, Refusal> {
         }),
     };
     Ok(FirstOfPart {
-        resource: read("first")?,
-        host: read("first_host")?,
+        resource: read_number("first")?,
+        host: read_number("first_host")?,
     })
 }
 
-/// Reads the resources that a change deletes beside those that it writes, each
-/// given as `delete=TYPE/NAME`.
+/// Reads the resources that the change removes besides its upserts, each from a
+/// parameter `delete=TYPE/NAME`.
 fn read_deleted(query: &Query) -> Result<Vec<Removal>, Refusal> {
-    let deleted = query.all("delete").map(|text| {
+    let removals = query.all("delete").map(|text| {
         let (type_url, name) = kinds::parse_with_name(text).map_err(Refusal::bad)?;
         let name = name.ok_or_else(|| {
             Refusal::bad(format!(
@@ -159,7 +166,7 @@ fn read_deleted(query: &Query) -> Result<Vec<Removal>, Refusal> {
             variant: None,
         })
     });
-    deleted.collect()
+    removals.collect()
 }
 
 /// The parameters of a change, beside [`OPTIONS`].
@@ -178,9 +185,9 @@ const QUERY: [&str; 9] = [
 /// The longest name of a change, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Returns the format of a body by its content type; YAML, which JSON is as
-/// well, unless it says otherwise.
-pub(super) fn form_of(headers: &HeaderMap) -> Form {
+/// Returns the form of a body, from its content type. An unknown type, or none,
+/// means YAML, of which JSON is a part.
+pub(super) fn read_body_form(headers: &HeaderMap) -> Form {
     let content_type = headers.get(header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let media_type = content_type.unwrap_or_default().split(';').next();
@@ -199,13 +206,13 @@ mod tests {
     fn the_form_of_a_body_is_told_by_its_type() {
         let of = |value: &'static str| {
             let value = http::HeaderValue::from_static(value);
-            form_of(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
+            read_body_form(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
         };
         let json = Form::Text(Format::Json);
         assert_eq!(of("application/json; charset=utf-8"), json);
         assert_eq!(of("application/yaml"), Form::Text(Format::Yaml));
         assert_eq!(of("application/x-protobuf"), Form::Binary);
-        assert_eq!(form_of(&HeaderMap::new()), Form::Text(Format::Yaml));
+        assert_eq!(read_body_form(&HeaderMap::new()), Form::Text(Format::Yaml));
     }
 
     #[test]

@@ -21,10 +21,11 @@ pub(super) struct AuditFile {
 }
 
 impl AuditFile {
-    /// Opens the file at a path to append to it; it is made if it does not exist.
+    /// Opens the file at a path to append to it. Makes the file if it does not
+    /// exist.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The file cannot be opened.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
             file: open(path)?,
@@ -33,12 +34,12 @@ impl AuditFile {
         })
     }
 
-    /// Appends lines. If another file is at the path by now, or none, because
-    /// this one was rotated, goes on with that. With `durable`, they are on the
-    /// disk when this returns.
+    /// Appends lines. If the file was rotated, and its path has another file or
+    /// none, opens the file at the path first. With `durable`, the lines are on
+    /// the disk when this returns.
     ///
     /// # Errors
-    /// They are not written, or not all of them.
+    /// The lines were not written, or only a part of them.
     pub(super) fn append(&mut self, lines: &[u8], durable: bool) -> io::Result<()> {
         if !self.is_at_path() {
             *self = Self::open(&self.path)?;
@@ -47,9 +48,12 @@ impl AuditFile {
             self.file.write_all(b"\n")?;
             self.is_torn = false;
         }
+
+        // A failed write may leave half a line.
         self.is_torn = true;
         self.file.write_all(lines)?;
         self.is_torn = false;
+
         match durable {
             true => sync(&self.file),
             false => Ok(()),
@@ -65,7 +69,8 @@ impl AuditFile {
     }
 }
 
-/// Opens a file, and warns if everybody can read it.
+/// Opens a file to append to, and warns if every user of the machine can read
+/// the file.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options.append(true).create(true).mode(PRIVATE).open(path)?;

@@ -57,8 +57,8 @@ struct Request<'a> {
     request: &'a str,
 }
 
-/// Writes a line `change` for each resource of a change.
-pub(super) fn of_change(who: &str, changed: &[Changed]) -> Vec<u8> {
+/// Returns a line `change` for each resource of a change.
+pub(super) fn change_lines(who: &str, changed: &[Changed]) -> Vec<u8> {
     let now = timestamp(SystemTime::now());
     let mut lines = Vec::new();
     for change in changed {
@@ -69,47 +69,55 @@ pub(super) fn of_change(who: &str, changed: &[Changed]) -> Vec<u8> {
             from: change.from.as_ref().map(|version| version.as_str()),
             to: change.to.as_ref().map(|version| version.as_str()),
         };
-        write(&mut lines, &now, "change", who, resource);
+        append_line(&mut lines, &now, "change", who, resource);
     }
     lines
 }
 
 /// Writes a line `withdrawn`: the change that is recorded before it was not
 /// made.
-pub(super) fn of_withdrawal(who: &str, reason: &str) -> Vec<u8> {
+pub(super) fn withdrawal_line(who: &str, reason: &str) -> Vec<u8> {
     let reason = shorten(reason);
-    of_one("withdrawn", who, Reason { reason })
+    write_line("withdrawn", who, Reason { reason })
 }
 
-/// Writes a line `refused`.
-pub(super) fn of_refusal(who: &str, refused: &RefusedRequest<'_>) -> Vec<u8> {
+/// Returns the line `refused` for a request. Long texts in it are shortened.
+pub(super) fn refusal_line(who: &str, refused: &RefusedRequest<'_>) -> Vec<u8> {
     let refused = RefusedRequest {
         request: shorten(refused.request),
         reason: shorten(refused.reason),
         ..refused.clone()
     };
-    of_one("refused", shorten(who), refused)
+    write_line("refused", shorten(who), refused)
 }
 
 /// Writes a line `confirmed`: a change that was held may be made.
-pub(super) fn of_confirmation(who: &str, request: &str) -> Vec<u8> {
+pub(super) fn confirmation_line(who: &str, request: &str) -> Vec<u8> {
     let request = shorten(request);
-    of_one("confirmed", who, Request { request })
+    write_line("confirmed", who, Request { request })
 }
 
-fn of_one(event: &str, who: &str, rest: impl Serialize) -> Vec<u8> {
+fn write_line(event: &str, who: &str, rest: impl Serialize) -> Vec<u8> {
     let mut lines = Vec::new();
     let now = timestamp(SystemTime::now());
-    write(&mut lines, &now, event, who, rest);
+    append_line(&mut lines, &now, event, who, rest);
     lines
 }
 
-fn write(lines: &mut Vec<u8>, time: &str, event: &str, who: &str, rest: impl Serialize) {
+/// Appends one line of the audit as JSON. `event_fields` are the fields after the
+/// common ones.
+fn append_line(
+    lines: &mut Vec<u8>,
+    time: &str,
+    event: &str,
+    who: &str,
+    event_fields: impl Serialize,
+) {
     let line = Line {
         time,
         event,
         who,
-        rest,
+        rest: event_fields,
     };
     // Writing texts and numbers to memory does not fail.
     let _ = serde_json::to_writer(&mut *lines, &line);

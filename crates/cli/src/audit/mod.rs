@@ -72,8 +72,8 @@ struct Required {
 }
 
 impl Audit {
-    /// Opens a file to append to, which is made if it does not exist; without a
-    /// path, lines go to the log.
+    /// Opens the file of the audit, to append to; makes the file if it does not
+    /// exist. Without a path, lines go to the log.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -97,38 +97,39 @@ impl Audit {
         })))
     }
 
-    /// Records a request that was refused, unless there are too many. Never
+    /// Records a refused request, unless there were too many of late. Never
     /// waits.
-    pub(crate) fn refused(&self, who: &str, refused: RefusedRequest<'_>) {
+    pub(crate) fn record_refusal(&self, who: &str, refusal: RefusedRequest<'_>) {
         let mut rate = self
             .0
             .refusals
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let suppressed = rate.take(Instant::now());
+        let suppressed = rate.admit(Instant::now());
         drop(rate);
         self.0.metrics.count_refusal(suppressed.is_some());
         let Some(suppressed) = suppressed else {
             return;
         };
-        let refused = RefusedRequest {
+
+        let refusal = RefusedRequest {
             suppressed,
-            ..refused
+            ..refusal
         };
         match &self.0.output {
-            Output::Log => log_refusal(who, &refused),
+            Output::Log => log_refusal(who, &refusal),
             Output::File { writer, .. } => {
-                writer.write(line::of_refusal(who, &refused), Duration::ZERO);
+                writer.write(line::refusal_line(who, &refusal), Duration::ZERO);
             }
         }
     }
 
-    /// Records that somebody confirmed a change that was held. Never waits.
-    pub(crate) fn confirmed(&self, who: &str, request: &str) {
+    /// Records that an operator confirmed a held change. Never waits.
+    pub(crate) fn record_confirmation(&self, who: &str, request: &str) {
         match &self.0.output {
             Output::Log => tracing::info!(target: log::AUDIT, who, request, "confirmed"),
             Output::File { writer, .. } => {
-                writer.write(line::of_confirmation(who, request), Duration::ZERO);
+                writer.write(line::confirmation_line(who, request), Duration::ZERO);
             }
         }
     }
@@ -141,8 +142,8 @@ impl Audit {
     }
 }
 
-/// Starts the thread of a file. Lines that cannot be written are logged and
-/// counted.
+/// Starts the thread that writes to a file. Lines that cannot be written are
+/// logged and counted.
 fn start_writer(path: &Path, metrics: &Arc<Metrics>) -> io::Result<Writer> {
     let (shown, metrics) = (path.display().to_string(), Arc::clone(metrics));
     let on_failure = move |lines, error: &str| {
@@ -157,8 +158,8 @@ fn start_writer(path: &Path, metrics: &Arc<Metrics>) -> io::Result<Writer> {
     Writer::start(AuditFile::open(path)?, Box::new(on_failure))
 }
 
-/// Logs each resource of a change; only their number, if there are more than
-/// [`MOST_LOGGED`].
+/// Logs each resource of a change. Of a change with more than [`MOST_LOGGED`],
+/// logs the number only.
 fn log_change(origin: &str, changed: &[Changed]) {
     if changed.len() > MOST_LOGGED {
         tracing::info!(
@@ -184,6 +185,7 @@ fn log_change(origin: &str, changed: &[Changed]) {
     }
 }
 
+/// Logs a refused request as a warning of the audit.
 fn log_refusal(who: &str, refused: &RefusedRequest<'_>) {
     let RefusedRequest {
         request,
@@ -207,7 +209,11 @@ impl Hooks for Audit {
         matches!(&self.0.output, Output::File { required, .. } if required.is_some())
     }
 
-    /// Records a change before it is made, where that is required.
+    /// Records a change before it is made, if the audit is required. Otherwise
+    /// does nothing.
+    ///
+    /// # Errors
+    /// The lines cannot be written, and the change must not be made.
     fn changing(&self, origin: &str, changed: &[Changed]) -> Result<(), String> {
         let Output::File {
             path,
@@ -217,17 +223,19 @@ impl Hooks for Audit {
         else {
             return Ok(());
         };
-        let withdrawal = line::of_withdrawal(origin, "it was not recorded in time");
-        let recorded = writer.record(line::of_change(origin, changed), withdrawal);
+        let withdrawal = line::withdrawal_line(origin, "it was not recorded in time");
+        let result = writer.record(line::change_lines(origin, changed), withdrawal);
         required
             .is_recorded
-            .store(recorded.is_ok(), Ordering::Relaxed);
-        recorded.map_err(|error| {
+            .store(result.is_ok(), Ordering::Relaxed);
+        result.map_err(|error| {
             let path = path.display();
             format!("the change cannot be recorded in the audit log {path}: {error}")
         })
     }
 
+    /// Records that a change was not made after all, if [`Self::changing`] had
+    /// recorded it.
     fn withdrawn(&self, origin: &str, reason: &ApplyError) {
         if let Output::File {
             writer,
@@ -236,14 +244,14 @@ impl Hooks for Audit {
         } = &self.0.output
             && required.is_recorded.swap(false, Ordering::Relaxed)
         {
-            let lines = line::of_withdrawal(origin, &reason.to_string());
+            let lines = line::withdrawal_line(origin, &reason.to_string());
             writer.write(lines, PATIENCE);
         }
     }
 
     /// Writes the resources of an accepted change to the file, or to the log if
-    /// there is none, unless they were recorded before. The change stands even
-    /// if they cannot be written.
+    /// there is no file. Lines that [`Self::changing`] wrote are not repeated.
+    /// A failure does not undo the change.
     fn changed(&self, _: u64, origin: &str, changed: &[Changed]) {
         let Output::File {
             writer, required, ..
@@ -255,7 +263,7 @@ impl Hooks for Audit {
             .as_ref()
             .is_some_and(|required| required.is_recorded.swap(false, Ordering::Relaxed));
         if !is_recorded && !changed.is_empty() {
-            writer.write(line::of_change(origin, changed), PATIENCE);
+            writer.write(line::change_lines(origin, changed), PATIENCE);
         }
     }
 }

@@ -24,9 +24,10 @@ impl Rate {
         }
     }
 
-    /// Decides whether a refusal is recorded. Returns how many before it were
-    /// not; `None` if this one is not either.
-    pub(super) fn take(&mut self, now: Instant) -> Option<u64> {
+    /// Decides whether a refusal is recorded. Returns the number of refusals
+    /// that were suppressed since the last recorded one, or `None` if this one
+    /// is suppressed too.
+    pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
         let elapsed = now.saturating_duration_since(self.since).as_secs_f64();
         self.allowed = (self.allowed + elapsed * PER_SECOND).min(BURST);
         self.since = now;
@@ -48,11 +49,11 @@ mod tests {
     fn a_flood_of_refusals_is_a_bounded_number_of_lines() {
         let start = Instant::now();
         let mut rate = Rate::new(start);
-        let recorded = (0..10_000).filter(|_| rate.take(start).is_some());
+        let recorded = (0..10_000).filter(|_| rate.admit(start).is_some());
         assert_eq!(recorded.count(), 100);
         // The next one that is recorded tells of the others.
         let later = start + Duration::from_millis(150);
-        assert_eq!(rate.take(later), Some(9_900));
-        assert_eq!(rate.take(later), None);
+        assert_eq!(rate.admit(later), Some(9_900));
+        assert_eq!(rate.admit(later), None);
     }
 }

@@ -74,10 +74,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread for a file.
+    /// Starts the thread that writes to a file.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The thread cannot be started.
     pub(super) fn start(file: AuditFile, on_failure: OnFailure) -> io::Result<Self> {
         let writer = Self {
             queue: Arc::default(),
@@ -99,49 +99,51 @@ impl Writer {
         }
     }
 
-    /// Writes lines, and returns when they are on the disk. If they are being
-    /// written when it is too late, `withdrawal` follows them; else they are not
-    /// written any more.
+    /// Writes lines, and returns when they are on the disk. If the wait ends
+    /// while the lines are being written, the thread writes `withdrawal` after
+    /// them; if it ends earlier, the lines are not written at all.
     ///
     /// # Errors
-    /// They are not there, or not in time.
+    /// The lines could not be written, or not in time.
     pub(super) fn record(&self, lines: Vec<u8>, withdrawal: Vec<u8>) -> Result<(), Unwritten> {
         let count = count_lines(&lines);
-        let (recorded, outcome) = sync_channel(1);
+        let (result_sender, result_receiver) = sync_channel(1);
         let is_decided = Arc::<AtomicBool>::default();
         let waiter = Some(Waiter {
-            recorded,
+            recorded: result_sender,
             is_decided: Arc::clone(&is_decided),
             withdrawal,
         });
+
         let is_queued = self.queue.push(Job { lines, waiter }, PATIENCE).is_ok();
         let wait = self.queue.shorten(PATIENCE);
         let outcome = match is_queued {
-            true => outcome
-                .recv_timeout(wait)
-                .or_else(|_| match decide(&is_decided) {
+            true => result_receiver.recv_timeout(wait).or_else(|_| {
+                match decide(&is_decided) {
                     true => Err(RecvError),
-                    // The thread was faster, and is about to tell.
-                    false => outcome.recv(),
-                }),
+                    // The thread decided first, and its result is about to come.
+                    false => result_receiver.recv(),
+                }
+            }),
             false => Err(RecvError),
         };
-        let Ok(recorded) = outcome else {
+
+        let Ok(written) = outcome else {
             self.queue.lock().is_stuck = true;
             (self.on_failure)(count, &Unwritten::Late.to_string());
             return Err(Unwritten::Late);
         };
-        recorded.map_err(Unwritten::Failed)
+        written.map_err(Unwritten::Failed)
     }
 
-    /// Waits until all lines are written, but not longer than this.
+    /// Waits until all lines are written, but at most for `patience`.
     pub(super) fn flush(&self, patience: Duration) {
         let is_waiting = |state: &mut State| state.bytes > 0;
         let queue = &self.queue;
-        let wait = queue
+        let guard = queue
             .changed
             .wait_timeout_while(queue.lock(), patience, is_waiting);
-        drop(wait);
+        drop(guard);
     }
 }
 
@@ -149,19 +151,21 @@ impl Writer {
 struct Full;
 
 impl Queue {
-    /// Adds a job, as soon as there is room for it.
+    /// Adds a job, when there is room for its lines. Marks the queue as stuck
+    /// if no room comes in time.
     fn push(&self, job: Job, patience: Duration) -> Result<(), Full> {
         let bytes = job.lines.len();
         let has_no_room = |state: &mut State| state.bytes > 0 && state.bytes + bytes > MOST_BYTES;
         let patience = self.shorten(patience);
-        let waited = self
+        let result = self
             .changed
             .wait_timeout_while(self.lock(), patience, has_no_room);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (mut state, _) = result.unwrap_or_else(PoisonError::into_inner);
         if has_no_room(&mut state) {
             state.is_stuck = true;
             return Err(Full);
         }
+
         state.bytes += bytes;
         state.jobs.push_back(job);
         self.changed.notify_all();
@@ -177,27 +181,29 @@ impl Queue {
         }
     }
 
-    /// Does jobs for ever.
+    /// Writes the lines of jobs for ever, and tells each waiter the result.
     fn write_to(&self, mut file: AuditFile, on_failure: &OnFailure) {
         loop {
-            let Job { lines, waiter } = self.take();
+            let Job { lines, waiter } = self.take_job();
             let has_given_up = |waiter: &Waiter| waiter.is_decided.load(Ordering::Acquire);
             if waiter.as_ref().is_some_and(has_given_up) {
                 self.note_done(lines.len());
                 continue;
             }
-            let written = file.append(&lines, waiter.is_some());
-            let written = written.map_err(|error| error.to_string());
-            if let Err(error) = &written {
+
+            let result = file.append(&lines, waiter.is_some());
+            let result = result.map_err(|error| error.to_string());
+            if let Err(error) = &result {
                 on_failure(count_lines(&lines), error);
             }
+
             match waiter {
                 None => {}
-                // A waiter whose thread is gone needs no answer.
+                // The send fails if nobody waits any more, which is no fault.
                 Some(waiter) if decide(&waiter.is_decided) => {
-                    let _ = waiter.recorded.send(written);
+                    let _ = waiter.recorded.send(result);
                 }
-                Some(waiter) if written.is_ok() => self.withdraw(waiter.withdrawal),
+                Some(waiter) if result.is_ok() => self.withdraw(waiter.withdrawal),
                 Some(_) => {}
             }
             self.note_done(lines.len());
@@ -212,14 +218,15 @@ impl Queue {
         state.jobs.push_front(Job { lines, waiter });
     }
 
-    fn take(&self) -> Job {
+    /// Takes the next job, and waits until there is one.
+    fn take_job(&self) -> Job {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 return job;
             }
-            let waited = self.changed.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+            let result = self.changed.wait(state);
+            state = result.unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -118,7 +118,8 @@ impl Peer {
 }
 
 impl Import {
-    /// Returns the flags of `apply` that apply what was fetched.
+    /// Returns the flags of an `apply` of the resources that were fetched. An
+    /// import has no lease.
     pub(crate) fn into_apply(self) -> Apply {
         Apply {
             files: self.paths,

@@ -32,8 +32,9 @@ pub(super) fn parse_base(admin: &str) -> Result<(Uri, bool)> {
     })
 }
 
-/// Parses a URL, of which the scheme may be left out. Returns it, and whether
-/// it is to be reached by TLS; `None` if it is neither one of HTTP nor of HTTPS.
+/// Parses a URL, whose scheme may be left out and then is `http`. Returns the
+/// URL and whether its scheme is `https`. Returns `None` if the text is no URL
+/// with a host, or has another scheme.
 pub(super) fn parse_url(text: &str) -> Option<(Uri, bool)> {
     let url = match text.contains("://") {
         true => text.to_owned(),
@@ -45,6 +46,8 @@ pub(super) fn parse_url(text: &str) -> Option<(Uri, bool)> {
         "https" => true,
         _ => return None,
     };
+
+    // A URL without a host names no server.
     url.host()?;
     Some((url, is_secure))
 }

@@ -28,11 +28,11 @@ pub(crate) struct Related {
 }
 
 impl Detail {
-    /// Writes the finding as a compiler would: place, field, message. Without a
-    /// line and a field, the file is not named.
+    /// Writes the finding as a compiler does: place, field, message. The file
+    /// is named only if the finding has a line or a field.
     pub(crate) fn in_file(self, file: &str) -> Message {
-        let at = spot(file, self.line, self.column);
-        let mut text = match &at {
+        let place = spot(file, self.line, self.column);
+        let mut text = match &place {
             Some(Spot { line, column, .. }) => format!("{file}:{line}:{column}: "),
             // In a binary file.
             None if !self.field.is_empty() => format!("{file}: "),
@@ -47,7 +47,7 @@ impl Detail {
         });
         Message {
             text: text + &self.message,
-            at,
+            at: place,
             related,
         }
     }

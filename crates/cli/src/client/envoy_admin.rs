@@ -10,7 +10,7 @@ use http_body_util::{Full, LengthLimitError};
 
 use super::address::{address_of, connect, parse_url};
 use super::open::OpenResponse;
-use super::reach::{NoHost, find};
+use super::reach::{NoHost, find_error};
 use super::{Exchanged, collect_within};
 use crate::failure::{Failure, Result};
 
@@ -29,7 +29,7 @@ impl EnvoyAdmin {
     /// Parses the address of `--envoy-admin`.
     ///
     /// # Errors
-    /// It is none of plain HTTP.
+    /// The address is not a URL with the scheme `http`.
     pub(crate) fn new(address: &str) -> Result<Self> {
         match parse_url(address) {
             Some((url, false)) => Ok(Self(url)),
@@ -40,14 +40,15 @@ impl EnvoyAdmin {
         }
     }
 
-    /// Gets the configuration that the Envoy has, as JSON.
+    /// Fetches the configuration of the Envoy, as JSON.
     ///
     /// # Errors
-    /// It is not reached in time, says more than it may, or is not an Envoy.
+    /// The Envoy is not reached in time, its dump is too long, or another
+    /// program responds.
     pub(crate) async fn config_dump(&self) -> Result<Bytes> {
-        let (status, body) = match tokio::time::timeout(PATIENCE, self.exchange()).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(self.unreachable(&explain(&*error))),
+        let (status, body) = match tokio::time::timeout(PATIENCE, self.request_dump()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.unreachable(&explain_failure(&*error))),
             Err(_) => {
                 let seconds = PATIENCE.as_secs();
                 let reason = format!("no answer in {seconds} s; is --envoy-admin right?");
@@ -73,7 +74,9 @@ impl EnvoyAdmin {
         address_of(&self.0, 80)
     }
 
-    async fn exchange(&self) -> Exchanged<(StatusCode, Bytes)> {
+    /// Requests the dump over a new connection. Reads at most [`LONGEST`] bytes
+    /// of the body.
+    async fn request_dump(&self) -> Exchanged<(StatusCode, Bytes)> {
         let (host, port) = self.address();
         let authority = self
             .0
@@ -82,7 +85,7 @@ impl EnvoyAdmin {
         let request = Request::get(DUMP)
             .header(header::HOST, authority)
             .body(Full::new(Bytes::new()))?;
-        let response = OpenResponse::request(connect(host, port).await?, request).await?;
+        let response = OpenResponse::send_request(connect(host, port).await?, request).await?;
         collect_within(response, LONGEST).await
     }
 
@@ -95,15 +98,15 @@ impl EnvoyAdmin {
     }
 }
 
-/// Explains why an Envoy is not reached, with the remedy.
-fn explain(error: &(dyn Error + 'static)) -> String {
-    if let Some(NoHost(host)) = find(error) {
+/// Explains why the dump of an Envoy cannot be fetched, and what to do.
+fn explain_failure(error: &(dyn Error + 'static)) -> String {
+    if let Some(NoHost(host)) = find_error(error) {
         return format!("there is no host {host:?}; correct --envoy-admin");
     }
-    if find::<LengthLimitError>(error).is_some() {
+    if find_error::<LengthLimitError>(error).is_some() {
         return format!("its dump is longer than {LONGEST} bytes");
     }
-    match find(error).map(io::Error::kind) {
+    match find_error(error).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => "nothing listens there; is the Envoy running, \
              and is this the address that `admin` in its bootstrap has?"
             .to_owned(),

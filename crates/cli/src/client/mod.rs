@@ -58,7 +58,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Makes a call without a body, and so without a file.
+    /// Makes a call without a body.
     pub(crate) fn bare(method: Method, path: &'a str) -> Self {
         Self {
             method,
@@ -84,11 +84,12 @@ impl Client {
     pub(crate) fn new(remote: &Remote) -> Result<Self> {
         let (base, is_secure) = parse_base(&remote.admin)?;
         let token = remote.token_file.as_deref().map(read_token).transpose()?;
-        let tls = is_secure.then(|| tls::config(remote)).transpose()?;
+        let tls = is_secure.then(|| tls::make_config(remote)).transpose()?;
         Ok(Self { base, token, tls })
     }
 
-    /// Makes a call; returns the body of a good response.
+    /// Makes a call, and returns the body of a response with a status of
+    /// success.
     ///
     /// # Errors
     /// The server is not reached, or refuses the request.
@@ -101,8 +102,8 @@ impl Client {
         self.call_with_places(call, &printer).await
     }
 
-    /// Makes a call; returns the body of a good response, and `None` if what the
-    /// call is about does not exist.
+    /// Makes a call, and returns the body of a response with a status of
+    /// success. Returns `None` if the status is 404.
     ///
     /// # Errors
     /// The server is not reached, or refuses the request for another reason.
@@ -116,9 +117,9 @@ impl Client {
         }
     }
 
-    /// Makes a call whose body was made of files, or is a part of one; returns
-    /// the body of a good response. `printer` shows the mistakes that the server
-    /// finds in the body, with their places in the files.
+    /// Makes a call whose body was encoded from files, and returns the body of
+    /// a response with a status of success. `printer` shows the mistakes that
+    /// the server finds, with their places in the files.
     pub(crate) async fn call_with_places(
         &self,
         call: Call<'_>,
@@ -132,11 +133,12 @@ impl Client {
         }
     }
 
-    /// Makes a call; returns the response, also one that refuses the request.
+    /// Makes a call, and returns the response, whether it is a success or a
+    /// refusal.
     ///
     /// # Errors
-    /// The server is not reached, or is not one of ours.
-    pub(crate) async fn ask(&self, call: Call<'_>) -> Result<Answer> {
+    /// The server is not reached, or its response has another form than ours.
+    pub(crate) async fn call_for_answer(&self, call: Call<'_>) -> Result<Answer> {
         let request = self.make_request(call)?;
         let (status, body) = self.send(request).await?;
         if status.is_success() {
@@ -153,9 +155,12 @@ impl Client {
         self.call(Call::bare(Method::GET, path)).await
     }
 
-    /// Makes a request of a call, with the client's token if it has one.
+    /// Makes the request of a call, with the client's token if it has one.
     fn make_request(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>> {
-        let authority = self.base.authority().map_or("", |a| a.as_str());
+        let authority = self
+            .base
+            .authority()
+            .map_or("", |authority| authority.as_str());
         let mut request = Request::builder()
             .method(call.method)
             .uri(call.path)
@@ -182,7 +187,8 @@ impl Client {
         self.open_call(Call::bare(Method::GET, path)).await
     }
 
-    /// Makes a call whose response is read while it arrives.
+    /// Makes a call, and returns after the head of the response; the caller
+    /// reads the body while it arrives.
     ///
     /// # Errors
     /// The server is not reached.
@@ -195,9 +201,10 @@ impl Client {
         if response.status().is_success() {
             return Ok(Opening::Open(response));
         }
+
         let status = response.status();
         let (_, body) = match collect(response).await {
-            Ok(collected) => collected,
+            Ok(response) => response,
             Err(error) => return Err(self.unreachable(&*error).await),
         };
         let failure = refusal_without_file(status, &body);
@@ -215,17 +222,17 @@ impl Client {
         }
     }
 
-    /// Makes the failure of a server that does not respond, with the remedy.
+    /// Makes the failure of a server that does not respond, with what to do.
     async fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {
         let (host, port) = self.address();
         let address = match host.contains(':') {
             true => format!("[{host}]:{port}"),
             false => format!("{host}:{port}"),
         };
-        let reason = reach::explain(error, self.tls.is_some(), &address).await;
-        let base = self.base.to_string();
-        let base = base.trim_end_matches('/');
-        Failure::unreachable(format!("cannot reach the server at {base}: {reason}"))
+        let reason = reach::explain_failure(error, self.tls.is_some(), &address).await;
+        let base_url = self.base.to_string();
+        let base_url = base_url.trim_end_matches('/');
+        Failure::unreachable(format!("cannot reach the server at {base_url}: {reason}"))
     }
 
     /// Returns the host and the port of the server.
@@ -233,17 +240,17 @@ impl Client {
         address_of(&self.base, if self.tls.is_some() { 443 } else { 80 })
     }
 
-    /// Opens a connection, with TLS if the address is one of `https`, sends a
-    /// request and reads the head of its response.
+    /// Opens a connection, with TLS if the URL has the scheme `https`. Sends a
+    /// request, and reads the head of its response.
     async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged<OpenResponse> {
         let (host, port) = self.address();
         let socket = connect(host, port).await?;
         let Some(tls) = &self.tls else {
-            return OpenResponse::request(socket, request).await;
+            return OpenResponse::send_request(socket, request).await;
         };
         let name = ServerName::try_from(host.to_owned())?;
-        let tls = TlsConnector::from(Arc::clone(tls));
-        OpenResponse::request(tls.connect(name, socket).await?, request).await
+        let connector = TlsConnector::from(Arc::clone(tls));
+        OpenResponse::send_request(connector.connect(name, socket).await?, request).await
     }
 }
 

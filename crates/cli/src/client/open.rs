@@ -31,7 +31,7 @@ pub(crate) struct OpenResponse {
 impl OpenResponse {
     /// Sends a request over a new connection, and waits for the head of its
     /// response.
-    pub(super) async fn request(
+    pub(super) async fn send_request(
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         request: Request<Full<Bytes>>,
     ) -> Exchanged<Self> {
@@ -44,7 +44,8 @@ impl OpenResponse {
                 _connection: connection,
             }),
             Err(error) => {
-                // The request was given up; the connection knows why.
+                // The request failed with the connection, whose error has the
+                // reason. Without a sender, the connection ends.
                 drop(sender);
                 match connection.await {
                     Ok(Err(reason)) => Err(reason.into()),
@@ -73,12 +74,12 @@ impl OpenResponse {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// Waits for the next part of the body; `None` if the body or the
+    /// Waits for the next part of the body. Returns `None` if the body or the
     /// connection has ended.
     pub(crate) async fn next_chunk(&mut self) -> Option<Bytes> {
         loop {
             let frame = self.body_mut().frame().await?.ok()?;
-            // Trailers are no part of the body.
+            // A frame of trailers is skipped.
             if let Ok(data) = frame.into_data() {
                 return Some(data);
             }

@@ -19,26 +19,26 @@ const TLS_ALERT: u8 = 0x15;
 #[error("there is no host {0:?}")]
 pub(super) struct NoHost(pub(super) String);
 
-/// Explains why a server is not reached, with the remedy. `is_secure` says
-/// whether TLS was spoken, `address` is the host and the port.
-pub(super) async fn explain(
+/// Explains why a server is not reached, and what to do. `is_secure` says
+/// whether the client used TLS; `address` is the host and the port.
+pub(super) async fn explain_failure(
     error: &(dyn Error + 'static),
     is_secure: bool,
     address: &str,
 ) -> String {
-    if let Some(NoHost(host)) = find(error) {
+    if let Some(NoHost(host)) = find_error(error) {
         return format!("there is no host {host:?}; correct --admin");
     }
-    if let Some(tls) = find_tls(error) {
-        return explain_tls(tls, address);
+    if let Some(tls_error) = find_tls(error) {
+        return explain_tls(tls_error, address);
     }
-    if !is_secure && find::<hyper::Error>(error).is_some() && speaks_tls(address).await {
+    if !is_secure && find_error::<hyper::Error>(error).is_some() && speaks_tls(address).await {
         return format!(
             "it speaks TLS; write --admin https://{address}, with --tls-ca if no authority of the \
              system vouches for it"
         );
     }
-    match find(error).map(io::Error::kind) {
+    match find_error(error).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => "nothing listens there; start it with \
              `trunkline serve`, or name its address with --admin"
             .to_owned(),
@@ -54,10 +54,10 @@ pub(super) async fn explain(
     }
 }
 
-/// Explains an error of TLS.
+/// Explains an error of TLS, and what to do.
 fn explain_tls(error: &rustls::Error, address: &str) -> String {
     match error {
-        // An answer in another protocol.
+        // The server answers in another protocol, such as HTTP.
         rustls::Error::InvalidMessage(_) => {
             format!("it does not speak TLS; write --admin http://{address}")
         }
@@ -69,18 +69,21 @@ fn explain_tls(error: &rustls::Error, address: &str) -> String {
             AlertDescription::CertificateRequired
             | AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
-            // Of another authority that has the same name.
+            // The certificate is of another authority with the same name.
             | AlertDescription::DecryptError
             | AlertDescription::CertificateExpired
             | AlertDescription::CertificateUnknown,
         ) => "it wants a certificate that it trusts; show one with --tls-cert and --tls-key"
             .to_owned(),
-        other => format!("{other}; see to --tls-ca, --tls-cert and --tls-key"),
+        error => format!("{error}; see to --tls-ca, --tls-cert and --tls-key"),
     }
 }
 
-/// Finds an error of a type among an error and its causes.
-pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+/// Returns the first error of type `T` among an error and its causes; `None` if
+/// none of them has the type.
+pub(super) fn find_error<'a, T: Error + 'static>(
+    error: &'a (dyn Error + 'static),
+) -> Option<&'a T> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(found) = error.downcast_ref() {
@@ -95,20 +98,20 @@ pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
 /// hold it.
 fn find_tls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let in_system = || {
-        let held: &'a (dyn Error + 'static) = find::<io::Error>(error)?.get_ref()?;
+        let held: &'a (dyn Error + 'static) = find_error::<io::Error>(error)?.get_ref()?;
         held.downcast_ref()
     };
-    find(error).or_else(in_system)
+    find_error(error).or_else(in_system)
 }
 
-/// Returns whether the server at an address turns plain text down as one of TLS
-/// does.
+/// Returns whether the server at an address responds to plain text with an
+/// alert of TLS.
 async fn speaks_tls(address: &str) -> bool {
     let probe = async {
         let mut socket = TcpStream::connect(address).await?;
         socket.write_all(b"GET / HTTP/1.1\r\n\r\n").await?;
         socket.read_u8().await
     };
-    let first = tokio::time::timeout(PROBE_TIME, probe).await;
-    matches!(first, Ok(Ok(TLS_ALERT)))
+    let first_byte = tokio::time::timeout(PROBE_TIME, probe).await;
+    matches!(first_byte, Ok(Ok(TLS_ALERT)))
 }

@@ -40,9 +40,10 @@ pub(super) fn refusal_without_file(status: StatusCode, body: &[u8]) -> Failure {
     refusal(status, body, &printer)
 }
 
-/// Makes a failure of an error response. Its details are mistakes in the body, or
-/// else lines that explain the message. A response in another form means that the
-/// server is not one of ours, and the failure says so.
+/// Makes the failure of an error response. Its details are findings about the
+/// body if the status is 422, and else lines that explain the message. If the
+/// response has another form, the failure says that the server is not one of
+/// ours.
 pub(super) fn refusal(status: StatusCode, body: &[u8], printer: &DetailPrinter<'_>) -> Failure {
     let Ok(Envelope { error }) = serde_json::from_slice(body) else {
         return Failure::wrong(format!(

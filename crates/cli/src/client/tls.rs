@@ -10,10 +10,13 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 
-/// Makes a configuration of the authorities and the certificate that the flags
-/// name. Without `--tls-ca` the authorities of the system are trusted, and
-/// without `--tls-cert` no certificate is shown.
-pub(super) fn config(remote: &Remote) -> Result<Arc<ClientConfig>> {
+/// Makes the configuration of TLS from the flags. Without `--tls-ca` the
+/// authorities of the system are trusted; without `--tls-cert` the client shows
+/// no certificate.
+///
+/// # Errors
+/// A file cannot be read, or the certificate and the key do not fit.
+pub(super) fn make_config(remote: &Remote) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -30,11 +33,11 @@ pub(super) fn config(remote: &Remote) -> Result<Arc<ClientConfig>> {
     config.map(Arc::new).map_err(Failure::usage)
 }
 
-/// Reads the trusted authorities from a file, or else those of the system. One
-/// that cannot be parsed is left out.
+/// Reads the trusted authorities from a file, or those of the system if there
+/// is no file. An authority that cannot be parsed is skipped.
 ///
 /// # Errors
-/// The file cannot be read, or no authority is left.
+/// The file cannot be read, or no authority can be parsed.
 fn read_roots(path: Option<&Path>) -> Result<RootCertStore> {
     let certificates = match path {
         Some(path) => read_certificates(path, "--tls-ca")?,

@@ -14,19 +14,20 @@ use crate::client::{Call, Client, Opening};
 use crate::failure::{Failure, Result};
 
 /// Writes a backup of a running server to a new file, which only its owner can
-/// read.
+/// read. Removes the file if the backup is not complete.
 pub(super) fn back_up(args: &cli::Backup) -> Result<()> {
-    let shown = args.file.display();
-    let failed = |error: std::io::Error| Failure::wrong(format!("{shown}: {error}"));
+    let path_text = args.file.display();
+    let file_failure = |error: std::io::Error| Failure::wrong(format!("{path_text}: {error}"));
     let mut options = OpenOptions::new();
     let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(&args.file)
-        .map_err(failed)?;
+        .map_err(file_failure)?;
+
     let client = Client::new(&args.remote)?;
-    let written = run_request(async {
+    let backup = run_request(async {
         let call = Call::bare(Method::POST, "/api/v1/backup");
         let mut response = match client.open_call(call).await? {
             Opening::Open(response) => response,
@@ -34,22 +35,25 @@ pub(super) fn back_up(args: &cli::Backup) -> Result<()> {
         };
         let mut written = 0u64;
         while let Some(block) = response.next_chunk().await {
-            file.write_all(&block).map_err(failed)?;
+            file.write_all(&block).map_err(file_failure)?;
             written += block.len() as u64;
         }
+
         if response.content_length() != Some(written) {
             return Err(Failure::wrong(
                 "the server was lost before the end of the backup",
             ));
         }
-        file.sync_all().map_err(failed)?;
+        file.sync_all().map_err(file_failure)?;
         Ok(written)
     });
-    let written = written.inspect_err(|_| {
-        // A part of a backup is none.
+
+    let written = backup.inspect_err(|_| {
+        // An incomplete backup cannot be restored. The first error is shown,
+        // whether the file can be removed or not.
         let _ = std::fs::remove_file(&args.file);
     })?;
-    print(format!("{written} bytes written to {shown}\n").as_bytes())
+    print(format!("{written} bytes written to {path_text}\n").as_bytes())
 }
 
 /// Makes a backup the contents of a directory, for a server that is started

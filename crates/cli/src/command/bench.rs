@@ -7,11 +7,10 @@ use crate::failure::{Failure, Result};
 /// Measures a server and prints the report.
 ///
 /// # Errors
-/// The server cannot be measured, or a client saw something that it should not
-/// have.
+/// The server cannot be measured, or a client received something wrong.
 pub(crate) fn run(options: Options) -> Result<()> {
     let options = Options {
-        // The servers that it starts are this program, too.
+        // The measurement starts its servers from this program.
         command: vec!["bench".to_owned()],
         ..options
     };

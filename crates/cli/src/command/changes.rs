@@ -33,13 +33,14 @@ pub(super) struct Changed {
 }
 
 /// Prints one line for each change in the body of a response, and the number of
-/// resources that did not change. The warnings, which `printer` shows with
-/// their places, go to standard error. Returns what was made.
+/// resources that did not change. Warnings go to standard error, where
+/// `printer` shows their places. Returns the changes and the revision.
 pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result<Made> {
     let outcome: Outcome = parse_body(body)?;
     for warning in outcome.warnings {
         eprint!("{}", printer.show(Severity::Warning, warning));
     }
+
     let mut text: String = outcome.changed.iter().filter_map(change_line).collect();
     if outcome.unchanged > 0 {
         text.push_str(&format!("{} unchanged\n", outcome.unchanged));
@@ -49,6 +50,7 @@ pub(super) fn print_outcome(body: &Bytes, printer: &DetailPrinter<'_>) -> Result
     } else if !outcome.changed.is_empty() {
         text.push_str(&format!("revision {}\n", outcome.revision));
     }
+
     print(text.as_bytes())?;
     Ok(Made {
         revision: outcome.revision,
@@ -71,8 +73,8 @@ fn change_line(changed: &Changed) -> Option<String> {
 }
 
 impl Changed {
-    /// Writes the effect with its versions; `None` if there was no version and is
-    /// none.
+    /// Describes the effect with its versions. Returns `None` if the change has
+    /// no version at all.
     pub(super) fn effect(&self) -> Option<String> {
         match (&self.from, &self.to) {
             (None, Some(to)) => Some(format!("created {to}")),
@@ -82,8 +84,8 @@ impl Changed {
         }
     }
 
-    /// Writes the type and the name, and the clients of the variant if it is not
-    /// for all.
+    /// Returns the type and the name, and the constraints of the variant if it
+    /// has some.
     pub(super) fn label(&self) -> String {
         let type_url = TypeUrl::new(&self.type_url);
         let (kind, name) = (kinds::short(&type_url), &self.name);

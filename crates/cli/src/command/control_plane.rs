@@ -40,33 +40,35 @@ pub(in crate::command) struct Dial<'a> {
 type Prepared = (ClientBuilder, Servers, Vec<(String, String)>);
 
 impl Dial<'_> {
-    /// Prepares the client.
+    /// Makes the builder of the client, from the bootstrap or from the flags.
     ///
     /// # Errors
     /// An address, a file or a parameter is wrong.
     pub(in crate::command) fn builder(&self) -> Result<(ClientBuilder, Servers)> {
         let (builder, servers, params) = match self.bootstrap {
-            Some(path) => of_bootstrap(path)?,
-            None => self.of_servers()?,
+            Some(path) => prepare_bootstrap(path)?,
+            None => self.prepare_servers()?,
         };
         let builder = match self.node.0 {
             Some(id) => builder.node_id(id),
             None => builder,
         };
-        let params = params.iter().chain(self.params);
-        let params = params.map(|(key, value)| (key.as_str(), value.as_str()));
-        let builder = builder.params(params);
-        let wrong = |error| Failure::usage(format!("--param: {error}"));
-        Ok((builder.map_err(wrong)?, servers))
+
+        let all_params = params.iter().chain(self.params);
+        let all_params = all_params.map(|(key, value)| (key.as_str(), value.as_str()));
+        let builder = builder.params(all_params);
+        let invalid_param = |error| Failure::usage(format!("--param: {error}"));
+        Ok((builder.map_err(invalid_param)?, servers))
     }
 
-    fn of_servers(&self) -> Result<Prepared> {
+    /// Makes the builder of a client for the control planes of `--server`.
+    fn prepare_servers(&self) -> Result<Prepared> {
         let mut builder = Client::builder().node_id(self.node.1);
         if self.sotw {
             builder = builder.state_of_the_world();
         }
         for text in self.servers {
-            builder = builder.control_plane(self.control_plane(text)?);
+            builder = builder.control_plane(self.parse_control_plane(text)?);
         }
         let servers = Servers {
             shown: self.servers.join(", "),
@@ -75,27 +77,30 @@ impl Dial<'_> {
         Ok((builder, servers, Vec::new()))
     }
 
-    /// Reads an address of `--server`, with the flags that concern it.
-    fn control_plane(&self, text: &str) -> Result<ControlPlane> {
+    /// Parses an address of `--server`, and adds the flags for TLS and the
+    /// token. Without a scheme, a flag for TLS decides whether TLS is used.
+    fn parse_control_plane(&self, text: &str) -> Result<ControlPlane> {
         let (address, is_secure) = match text.split_once("://") {
-            Some(("https", rest)) => (rest, true),
-            Some(("http", rest)) => (rest, false),
+            Some(("https", address)) => (address, true),
+            Some(("http", address)) => (address, false),
             _ => (text, self.ca.is_some() || self.certificate.is_some()),
         };
         let address: Address = address
             .trim_end_matches('/')
             .parse()
             .map_err(|error| Failure::usage(format!("--server {text}: {error}")))?;
+
         let mut plane = ControlPlane::plaintext(address);
         if is_secure {
-            plane.security = Security::Tls(self.tls()?);
+            plane.security = Security::Tls(self.tls_options()?);
         }
         plane.token_file = self.token.map(check_file).transpose()?;
         Ok(plane)
     }
 
-    fn tls(&self) -> Result<TlsOptions> {
-        let file = |flagged| check_file(flagged).map(Pem::File);
+    /// Reads the flags for TLS. The files must exist.
+    fn tls_options(&self) -> Result<TlsOptions> {
+        let file = |path_flag| check_file(path_flag).map(Pem::File);
         let certificate = self.certificate;
         let certificate = certificate.map(|(cert, key)| Ok((file(cert)?, file(key)?)));
         Ok(TlsOptions {
@@ -106,14 +111,17 @@ impl Dial<'_> {
     }
 }
 
-fn of_bootstrap(path: &Path) -> Result<Prepared> {
-    let shown = path.display();
+/// Makes the builder of a client from a bootstrap. Warnings about the bootstrap
+/// go to standard error.
+fn prepare_bootstrap(path: &Path) -> Result<Prepared> {
+    let path_text = path.display();
     let bootstrap = Bootstrap::from_path(path)
-        .map_err(|error| Failure::usage(format!("--bootstrap {shown}: {error}")))?;
+        .map_err(|error| Failure::usage(format!("--bootstrap {path_text}: {error}")))?;
     for warning in &bootstrap.warnings {
         eprintln!("warning: {warning}");
     }
-    let servers = bootstrap.servers().map(|one| one.address.to_string());
+    let servers = bootstrap.servers().map(|server| server.address.to_string());
+
     let servers = Servers {
         shown: servers.collect::<Vec<_>>().join(", "),
         hint: "its address and its TLS are in the bootstrap",

@@ -27,13 +27,16 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
         }
     };
 
-    let missing_ok = match args.missing_ok {
+    let missing_ok_flag = match args.missing_ok {
         true => "&missing_ok=true",
         false => "",
     };
     let call = Call {
         method: Method::DELETE,
-        path: &format!("/api/v1/resources?{}{missing_ok}", args.change.query()),
+        path: &format!(
+            "/api/v1/resources?{}{missing_ok_flag}",
+            args.change.query_parameters()
+        ),
         content_type: content_type(Format::Json),
         body: json!({"names": names}).to_string().into(),
         file: "",
@@ -42,11 +45,14 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
     run_request(async {
         let body = client.call(call).await?;
         let made = changes::print_outcome_without_file(&body)?;
-        wait::run(&client, &args.wait, made).await
+        wait::wait_for_clients(&client, &args.wait, made).await
     })
 }
 
 /// Lists the resources that the command line names.
+///
+/// # Errors
+/// A type has no names.
 fn names_of_words(args: &cli::Delete) -> Result<Vec<Value>> {
     let mut names = Vec::new();
     for selected in parse_words(&args.words)? {
@@ -63,9 +69,9 @@ fn names_of_words(args: &cli::Delete) -> Result<Vec<Value>> {
     Ok(names)
 }
 
-/// Lists the resources of files, each once. One with constraints is that
-/// variant; one without is every variant of its name. Virtual hosts that are
-/// written in a route configuration go with it.
+/// Lists the resources of files, each only once. A resource with constraints
+/// means that variant; one without means every variant of its name. Virtual
+/// hosts inside a route configuration are removed with it.
 fn names_of_items(items: &[Item]) -> Vec<Value> {
     let mut seen = HashSet::new();
     let listed = items

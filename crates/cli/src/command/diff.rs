@@ -28,24 +28,25 @@ const MOST_NAME_BYTES: usize = 8 << 10;
 type Key = (String, String, Option<String>);
 
 /// Prints each resource that `apply` would create, change or remove, with the
-/// lines that differ. Returns 1 if there is one, and 0 otherwise.
+/// lines that differ. Returns 1 if there is such a resource, and 0 otherwise.
 ///
 /// # Errors
-/// Something is wrong. Its code is 2 or more.
+/// The comparison failed. The exit code is 2 or more.
 pub(super) fn run(args: &cli::Diff) -> Result<ExitCode> {
-    let changed = match &args.revision {
-        Some(range) => revisions::compare(args, range),
-        None => compare(args),
+    let comparison = match &args.revision {
+        Some(range) => revisions::print_differences(args, range),
+        None => print_differences(args),
     };
-    let changed = changed.map_err(Failure::of_comparison)?;
-    Ok(match changed {
+    let has_changes = comparison.map_err(Failure::into_comparison_failure)?;
+    Ok(match has_changes {
         false => ExitCode::SUCCESS,
         true => 1.into(),
     })
 }
 
-/// Prints the differences. Returns whether there is one.
-fn compare(args: &cli::Diff) -> Result<bool> {
+/// Prints the differences between the files and the server. Returns whether
+/// there are any.
+fn print_differences(args: &cli::Diff) -> Result<bool> {
     descriptors::load(&args.types.descriptors)?;
     let sources = Sources::read(&args.files, &Input::default())?;
     let items = sources.checked_items()?;
@@ -56,32 +57,33 @@ fn compare(args: &cli::Diff) -> Result<bool> {
             items.len()
         )));
     }
+
     let encoded = sources.encode();
     let client = Client::new(&args.remote)?;
-    let changed = run_request(rehearse(&client, args, encoded, sources.report()))?;
+    let changes = run_request(rehearse(&client, args, encoded, sources.report()))?;
 
-    let old = run_request(fetch(&client, &changed))?;
+    let old_resources = run_request(fetch_resources(&client, &changes))?;
     let mut text = String::new();
-    let new: HashMap<Key, &Item> = items.iter().map(|item| (key_of(item), item)).collect();
-    for change in &changed {
-        text.push_str(&describe(change, &old, &new)?);
+    let new_items: HashMap<Key, &Item> = items.iter().map(|item| (item_key(item), item)).collect();
+    for change in &changes {
+        text.push_str(&describe_change(change, &old_resources, &new_items)?);
     }
     print(text.as_bytes())?;
-    Ok(!changed.is_empty())
+    Ok(!changes.is_empty())
 }
 
-/// Has the server rehearse the change, and returns what it would change. Its
-/// warnings go to standard error.
+/// Has the server rehearse the change, and returns the changes. Warnings go to
+/// standard error.
 ///
-/// Names of other origins are compared too, and removals are not held: nothing
-/// is changed.
+/// The rehearsal takes names over from other origins, and turns off the guard
+/// against removals: both show the full effect, and nothing is changed.
 async fn rehearse(
     client: &Client,
     args: &cli::Diff,
     encoded: Encoded,
     report: &Report,
 ) -> Result<Vec<Changed>> {
-    let replace = match args.replace {
+    let replace_flag = match args.replace {
         true => "&replace=true",
         false => "",
     };
@@ -89,7 +91,7 @@ async fn rehearse(
     let call = Call {
         method: Method::POST,
         path: &format!(
-            "/api/v1/resources?dry_run=true&take_over=true&yes=true&origin={origin}{replace}"
+            "/api/v1/resources?dry_run=true&take_over=true&yes=true&origin={origin}{replace_flag}"
         ),
         content_type: BINARY,
         body: encoded.body.into(),
@@ -99,25 +101,26 @@ async fn rehearse(
         report,
         locate: &|detail| encoded.places.locate(detail),
     };
-    let answer = client.call_with_places(call, &printer).await?;
-    let outcome: Outcome = parse_body(&answer)?;
+    let response = client.call_with_places(call, &printer).await?;
+    let outcome: Outcome = parse_body(&response)?;
     for warning in outcome.warnings {
         eprint!("{}", printer.show(Severity::Warning, warning));
     }
     Ok(outcome.changed)
 }
 
-/// Gets the resources that are changed or removed, as the server shows them.
-async fn fetch(client: &Client, changed: &[Changed]) -> Result<HashMap<Key, Value>> {
+/// Fetches the old state of the resources that are changed or removed, as the
+/// server shows them.
+async fn fetch_resources(client: &Client, changes: &[Changed]) -> Result<HashMap<Key, Value>> {
     let mut names: HashMap<&str, Vec<&str>> = HashMap::new();
-    for change in changed.iter().filter(|change| change.from.is_some()) {
+    for change in changes.iter().filter(|change| change.from.is_some()) {
         names
             .entry(&change.type_url)
             .or_default()
             .push(&change.name);
     }
 
-    let mut found = HashMap::new();
+    let mut resources = HashMap::new();
     for (type_url, mut names) in names {
         names.sort_unstable();
         names.dedup();
@@ -128,22 +131,23 @@ async fn fetch(client: &Client, changed: &[Changed]) -> Result<HashMap<Key, Valu
                 path.push_str(&format!("&name={}", encode_url(name)));
             }
             let body = client.get(&path).await?;
-            for mut shown in parse_list(&body, "resources")? {
-                let text = |key: &str| shown[key].as_str().map(str::to_owned);
+            for mut resource in parse_list(&body, "resources")? {
+                let text = |key: &str| resource[key].as_str().map(str::to_owned);
                 let name = text("name").unwrap_or_default();
                 let key = (type_url.to_owned(), name, text("constraints"));
-                found.insert(key, shown["resource"].take());
+                resources.insert(key, resource["resource"].take());
             }
         }
     }
-    Ok(found)
+    Ok(resources)
 }
 
-/// Writes what becomes of a resource, and the lines that differ.
-fn describe(
+/// Describes what happens to a resource, with the lines that differ. Returns an
+/// empty text if the change has no version at all.
+fn describe_change(
     change: &Changed,
-    old: &HashMap<Key, Value>,
-    new: &HashMap<Key, &Item>,
+    old_resources: &HashMap<Key, Value>,
+    new_items: &HashMap<Key, &Item>,
 ) -> Result<String> {
     let effect = match (&change.from, &change.to) {
         (None, Some(_)) => "created",
@@ -156,15 +160,17 @@ fn describe(
         change.name.clone(),
         change.constraints.clone(),
     );
-    let before = match old.get(&key).filter(|_| change.from.is_some()) {
+
+    let old_text = match old_resources.get(&key).filter(|_| change.from.is_some()) {
         Some(resource) => output::to_yaml(resource)?,
         None => String::new(),
     };
-    let after = match new.get(&key).filter(|_| change.to.is_some()) {
+    let new_text = match new_items.get(&key).filter(|_| change.to.is_some()) {
         Some(item) => output::to_yaml(&show_file_form(&item.type_url, &item.resource))?,
         None => String::new(),
     };
-    let lines = match write_diff(&before, &after) {
+
+    let lines = match write_diff(&old_text, &new_text) {
         lines if lines.is_empty() => "  only what is not shown differs, such as a secret\n".into(),
         lines => lines,
     };
@@ -172,7 +178,7 @@ fn describe(
 }
 
 /// Returns the type, the name and the constraints of a resource of a file.
-fn key_of(item: &Item) -> Key {
+fn item_key(item: &Item) -> Key {
     let constraints = item.resource.constraints.as_ref();
     (
         item.type_url.to_string(),

@@ -6,9 +6,11 @@ use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource};
 use trunkline_proto::text::{self, Document};
 
 /// Encodes the resources of documents as one binary file: a `DiscoveryResponse`
-/// with each in its wrapper, if it has one.
-pub(super) fn encode<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<u8> {
-    let resources = documents.into_iter().flat_map(|read| &read.resources);
+/// in which each resource has its wrapper, if there is one.
+pub(super) fn encode_documents<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<u8> {
+    let resources = documents
+        .into_iter()
+        .flat_map(|document| &document.resources);
     let response = DiscoveryResponse {
         resources: resources.map(to_any).collect(),
         ..DiscoveryResponse::default()
@@ -16,25 +18,26 @@ pub(super) fn encode<'a>(documents: impl IntoIterator<Item = &'a Document>) -> V
     response.encode_to_vec()
 }
 
-fn to_any(read: &text::Resource) -> Any {
+/// Encodes a resource, in its wrapper if it has one.
+fn to_any(resource: &text::Resource) -> Any {
     let any = Any {
-        type_url: read.type_url.clone(),
-        value: read.body.clone(),
+        type_url: resource.type_url.clone(),
+        value: resource.body.clone(),
     };
-    match read.wrapper == Resource::default() {
+    match resource.wrapper == Resource::default() {
         true => any,
-        false => wrap(any, &read.wrapper),
+        false => wrap(any, &resource.wrapper),
     }
 }
 
-/// Puts a resource into a copy of a wrapper that has no resource yet.
+/// Encodes a resource in a copy of `wrapper`, which has no resource yet.
 pub(super) fn wrap(any: Any, wrapper: &Resource) -> Any {
-    let wrapper = Resource {
+    let filled_wrapper = Resource {
         resource: Some(any),
         ..wrapper.clone()
     };
     Any {
         type_url: types::RESOURCE.to_owned(),
-        value: wrapper.encode_to_vec().into(),
+        value: filled_wrapper.encode_to_vec().into(),
     }
 }

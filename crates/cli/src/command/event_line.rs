@@ -9,11 +9,11 @@ use crate::output::printable;
 /// The maximum of variants that one line names.
 const MOST_NAMED: usize = 10;
 
-/// Writes the line of an event: when, which, who, what. `None` of a bookmark,
-/// which is for programs.
+/// Writes the line of an event: time, kind and what happened. Returns `None`
+/// for a bookmark, which only programs need.
 pub(super) fn event_line(event: &Value) -> Option<String> {
     let kind = text(event, "event");
-    let what = match kind {
+    let description = match kind {
         "bookmark" => return None,
         "changed" => describe_change(event),
         "acked" | "nacked" => describe_acknowledgement(event),
@@ -24,48 +24,48 @@ pub(super) fn event_line(event: &Value) -> Option<String> {
         "missed" => text(event, "message").to_owned(),
         _ => describe_client(event),
     };
-    let line = format!("{} {kind:<12} {what}", text(event, "time"));
+    let line = format!("{} {kind:<12} {description}", text(event, "time"));
     Some(printable(&line) + "\n")
 }
 
-/// Writes who changed what: `revision 7 by api 127.0.0.1: cds/backend created`.
+/// Describes a change: `revision 7 by api 127.0.0.1: cds/backend created`.
 fn describe_change(event: &Value) -> String {
     let changed = event["changed"].as_array().map_or(&[][..], Vec::as_slice);
-    let named: Vec<String> = changed
+    let descriptions: Vec<String> = changed
         .iter()
         .take(MOST_NAMED)
         .map(describe_variant)
         .collect();
     let counts = ["created", "changed", "deleted"].map(|key| event["counts"][key].as_u64());
     let total: u64 = counts.into_iter().flatten().sum();
-    let more = match total.saturating_sub(named.len() as u64) {
+    let more = match total.saturating_sub(descriptions.len() as u64) {
         0 => String::new(),
-        more => format!(" and {more} more"),
+        count => format!(" and {count} more"),
     };
     let (revision, author) = (&event["revision"], text(event, "author"));
     format!(
         "revision {revision} by {author}: {}{more}",
-        named.join(", ")
+        descriptions.join(", ")
     )
 }
 
-/// Writes what happened to a variant: `cds/backend created`.
-fn describe_variant(changed: &Value) -> String {
-    let variant = match changed["constraints"].as_str() {
+/// Describes the change of a variant: `cds/backend created`.
+fn describe_variant(change: &Value) -> String {
+    let variant = match change["constraints"].as_str() {
         Some(constraints) => format!(" [{constraints}]"),
         None => String::new(),
     };
-    let effect = match (changed["from"].is_null(), changed["to"].is_null()) {
+    let effect = match (change["from"].is_null(), change["to"].is_null()) {
         (true, _) => "created",
         (false, false) => "changed",
         (false, true) => "deleted",
     };
-    let (kind, name) = (short_type(changed), text(changed, "name"));
+    let (kind, name) = (short_type(change), text(change, "name"));
     format!("{kind}/{name}{variant} {effect}")
 }
 
-/// Writes who acknowledged what, and of a NACK why:
-/// `node-1 (stream 3) cds at revision 7: backend: no such field`.
+/// Describes an ACK or a NACK, and the error of a NACK: `node-1 (stream 3) cds
+/// at revision 7: backend: no such field`.
 fn describe_acknowledgement(event: &Value) -> String {
     let mut line = format!("{} {}", describe_client(event), short_type(event));
     if let Some(revision) = event["revision"].as_u64() {

@@ -37,8 +37,8 @@ impl Events {
         }
     }
 
-    /// Waits for the next event; `None` if the connection is lost, or the server
-    /// has ended the response.
+    /// Waits for the next event. Returns `None` if the connection is lost or
+    /// silent for [`LONGEST_SILENCE`], or the server has ended the response.
     ///
     /// # Errors
     /// A line is too long.
@@ -51,13 +51,17 @@ impl Events {
                 return Ok(None);
             };
             self.unread.extend_from_slice(&chunk);
-            self.take_lines()?;
+            self.move_whole_lines()?;
         }
     }
 
-    /// Moves the lines that are whole to the others. Empty ones mean nothing.
-    fn take_lines(&mut self) -> Result<()> {
-        let Some(last) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
+    /// Moves the complete lines of the unread bytes to the lines. Empty lines
+    /// only keep the connection alive, and are dropped.
+    ///
+    /// # Errors
+    /// The incomplete line is longer than [`LONGEST_LINE`].
+    fn move_whole_lines(&mut self) -> Result<()> {
+        let Some(last_end) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
             return match self.unread.len() > LONGEST_LINE {
                 true => Err(Failure::wrong(
                     "the answer is not understood: a line is too long",
@@ -65,8 +69,8 @@ impl Events {
                 false => Ok(()),
             };
         };
-        let whole: Vec<u8> = self.unread.drain(..=last).collect();
-        let lines = whole.split(|byte| *byte == b'\n');
+        let whole_lines: Vec<u8> = self.unread.drain(..=last_end).collect();
+        let lines = whole_lines.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty());
         self.lines.extend(lines.map(<[u8]>::to_vec));
         Ok(())
@@ -79,7 +83,7 @@ pub(super) fn parse_event(line: &[u8]) -> Result<Value> {
         .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))
 }
 
-/// Writes to standard output. Returns whether somebody reads it.
+/// Writes to standard output. Returns `false` if the reader has closed it.
 pub(super) fn print_line(bytes: &[u8]) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

@@ -19,20 +19,20 @@ use crate::output::{self, Table};
 
 /// Prints the explanation of a resource, or of a host on demand.
 pub(super) fn run(args: &cli::Explain) -> Result<()> {
-    let answer = request_explanation(args)?;
-    let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
-    if answer["parameters"].is_null() {
+    let body = request_explanation(args)?;
+    let explanation: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if explanation["parameters"].is_null() {
         return Err(Failure::wrong(
             "the answer is not understood; is --admin the admin address of a trunkline server?",
         ));
     }
 
-    // Only the explanation of a host has the name that was asked for.
-    let is_of_resource = answer["asked"].is_null();
+    // Only the explanation of a host has the field `asked`.
+    let is_of_resource = explanation["asked"].is_null();
     let text = match args.output {
-        StatusOutput::Json => output::to_json(&answer),
-        StatusOutput::Table if is_of_resource => variant::write_explanation(&answer),
-        StatusOutput::Table => write_explanation(&answer) + &candidate_table(&answer),
+        StatusOutput::Json => output::to_json(&explanation),
+        StatusOutput::Table if is_of_resource => variant::write_explanation(&explanation),
+        StatusOutput::Table => write_explanation(&explanation) + &candidate_table(&explanation),
     };
     print(text.as_bytes())
 }
@@ -40,9 +40,9 @@ pub(super) fn run(args: &cli::Explain) -> Result<()> {
 /// Endings by which `--node` names a file, although there may be none.
 const FILE_ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// Requests the explanation, and returns the body of the response: for
-/// parameters without `--node`; for the node of a file, if `--node` names one;
-/// else for a connected client.
+/// Requests the explanation, and returns the body of the response. Without
+/// `--node`, the question is about a client with the given parameters; with a
+/// file, about its node; else about a connected client.
 fn request_explanation(args: &cli::Explain) -> Result<Bytes> {
     let client = Client::new(&args.remote)?;
     let path = format!("/api/v1/explain?{}", question_query(args)?);
@@ -68,11 +68,11 @@ fn request_explanation(args: &cli::Explain) -> Result<Bytes> {
     }))
 }
 
-/// Returns whether `--node` names a file, rather than a connected client.
+/// Returns whether `--node` names a file rather than a connected client.
 ///
 /// # Errors
-/// There is no such file, but the text is an absolute path or ends like a file,
-/// so a client can hardly be meant.
+/// The file does not exist, but the text is an absolute path or has the ending
+/// of a file, so it can hardly be the id of a client.
 fn names_file(node: &str) -> Result<bool> {
     let path = Path::new(node);
     if path.is_file() {
@@ -88,21 +88,21 @@ fn names_file(node: &str) -> Result<bool> {
     }
 }
 
-/// Writes the query about a resource, or else about a host. The command line
-/// requires that one of them is given.
+/// Writes the query about a resource if the command line has a type, else about
+/// a host. The parser of the command line requires one of the two.
 fn question_query(args: &cli::Explain) -> Result<String> {
-    let value = |text: &Option<String>| encode_url(text.as_deref().unwrap_or_default());
+    let encoded_value = |text: &Option<String>| encode_url(text.as_deref().unwrap_or_default());
     let Some(kind) = &args.kind else {
-        let (route, host) = (value(&args.route), value(&args.host));
+        let (route, host) = (encoded_value(&args.route), encoded_value(&args.host));
         return Ok(format!("route={route}&host={host}"));
     };
     let kind = kinds::parse(kind).map_err(Failure::usage)?;
-    let (kind, name) = (encode_url(kind.as_str()), value(&args.name));
+    let (kind, name) = (encode_url(kind.as_str()), encoded_value(&args.name));
     Ok(format!("type={kind}&name={name}"))
 }
 
-/// Writes the explanation of a host, one fact in a line. Parameters are left
-/// out if the client has none.
+/// Writes the explanation of a host, one fact per line. The line of parameters
+/// is left out if the client has none.
 fn write_explanation(answer: &Value) -> String {
     let mut lines = vec![
         ("asked for", text(&answer["asked"])),
@@ -119,8 +119,8 @@ fn write_explanation(answer: &Value) -> String {
     align(lines)
 }
 
-/// Returns the lines about a connected client; none, if the question is not
-/// about one.
+/// Returns the lines about a connected client. Returns none if the question is
+/// not about one.
 fn client_lines(answer: &Value) -> Vec<(&'static str, String)> {
     let client = &answer["client"];
     let Some(streams) = client["streams"].as_array() else {
@@ -130,9 +130,9 @@ fn client_lines(answer: &Value) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let is_separate = |stream: &Value| stream["aggregated"] == false;
     if is_in_base(&answer["base"]) && streams.iter().any(is_separate) {
-        let words = "but on a stream of its own only when the client comes back: the first time \
+        let hint = "but on a stream of its own only when the client comes back: the first time \
                      it does not say for which route configuration it is";
-        lines.push(("", words.to_owned()));
+        lines.push(("", hint.to_owned()));
     }
 
     if streams.is_empty() {
@@ -163,32 +163,32 @@ fn texts(value: &Value) -> Vec<&str> {
     list.filter_map(Value::as_str).collect()
 }
 
-/// Tells which virtual host was found, by which of its domains, and in which
-/// variant; or that there is none.
-fn describe_match(found: &Value) -> String {
-    let Some(name) = found["name"].as_str() else {
+/// Describes the matching virtual host: its name, the domain that matches, and
+/// its variant; or says that none matches.
+fn describe_match(virtual_host: &Value) -> String {
+    let Some(name) = virtual_host["name"].as_str() else {
         return "none: no domain of this route configuration matches".to_owned();
     };
-    let mut line = match found["domain"].as_str() {
+    let mut line = match virtual_host["domain"].as_str() {
         Some(domain) => format!("{name}, by its domain {domain}"),
         None => format!("{name}, which is only called so: no domain matches"),
     };
-    if let Some(constraints) = found["constraints"].as_str() {
+    if let Some(constraints) = virtual_host["constraints"].as_str() {
         line.push_str(&format!(", in its variant for {constraints}"));
     }
     line
 }
 
-/// Tells which answer the client gets: the virtual host in its form, or that
-/// there is none; and why.
+/// Describes the answer that the client gets, and its reason: the virtual host
+/// in its form, or that the host does not exist.
 fn describe_answer(answer: &Value) -> String {
-    let because = match answer["virtual_host"]["because"].as_str() {
-        Some(because) => format!(", because {because}"),
+    let reason = match answer["virtual_host"]["because"].as_str() {
+        Some(reason) => format!(", because {reason}"),
         None => String::new(),
     };
     let host = &answer["given"];
     let Some(name) = host["name"].as_str() else {
-        return format!("that it does not exist{because}");
+        return format!("that it does not exist{reason}");
     };
 
     let (version, domains) = (text(&host["version"]), texts(&host["domains"]).join(", "));
@@ -197,7 +197,7 @@ fn describe_answer(answer: &Value) -> String {
         Some("without_wildcards") => "without its wildcards",
         _ => "whole",
     };
-    format!("{name} version {version}, domains {domains}: {form}{because}")
+    format!("{name} version {version}, domains {domains}: {form}{reason}")
 }
 
 /// Returns whether a client gets the host without a subscription.
@@ -205,17 +205,17 @@ fn is_in_base(base: &Value) -> bool {
     !texts(&base["by_sets"]).is_empty() || base["by_name"] == true
 }
 
-/// Tells whether the host is in a base set of the node, and by which sets or
-/// rule; or why it is not.
+/// Describes whether the host is in a base set of the node, and by which sets
+/// or rule; or the reason that it is not.
 fn describe_base(base: &Value) -> String {
     let by_sets = texts(&base["by_sets"]).into_iter();
-    let mut reasons: Vec<String> = by_sets.map(|set| format!("the set {set}")).collect();
+    let mut sources: Vec<String> = by_sets.map(|set| format!("the set {set}")).collect();
     if base["by_name"] == true {
-        reasons.push("a rule that names it".to_owned());
+        sources.push("a rule that names it".to_owned());
     }
-    if !reasons.is_empty() {
-        let reasons = reasons.join(" and ");
-        return format!("yes, it comes without being asked for, by {reasons}");
+    if !sources.is_empty() {
+        let reason = sources.join(" and ");
+        return format!("yes, it comes without being asked for, by {reason}");
     }
 
     if texts(&base["rules"]).is_empty() {
@@ -227,7 +227,7 @@ fn describe_base(base: &Value) -> String {
     }
 }
 
-/// Tells the state of the host on a stream of a connected client.
+/// Describes the state of the host on a stream of a connected client.
 fn describe_stream(client: &Value, stream: &Value) -> String {
     let state = match variant::describe_state(stream, "virtual hosts") {
         Some(state) => state,
@@ -250,8 +250,8 @@ fn describe_unsubscribed(client: &Value) -> &'static str {
     }
 }
 
-/// Writes a table of every domain that matches, the best first; nothing, if
-/// there is none. The first that the client may see is the one that counts.
+/// Writes a table of all domains that match, the best first. The client gets
+/// the first one that it may see. Returns an empty text if no domain matches.
 fn candidate_table(answer: &Value) -> String {
     let candidates = answer["considered"].as_array();
     let Some(candidates) = candidates.filter(|list| !list.is_empty()) else {
@@ -275,6 +275,7 @@ fn candidate_table(answer: &Value) -> String {
             [] => "everybody".to_owned(),
             variants => variants.join("; "),
         };
+
         table.add_row([
             text(&candidate["domain"]),
             text(&candidate["name"]),

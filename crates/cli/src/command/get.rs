@@ -11,27 +11,27 @@ use crate::failure::Result;
 use crate::kinds;
 use crate::output::{self, Table};
 
-/// Prints the resources of a type, or all variants of some names; without any
-/// word, the number of resources of each type.
+/// Prints the resources of a type, or all variants of some names. Without
+/// arguments, prints the number of resources of each type.
 pub(super) fn run(args: &cli::Get) -> Result<()> {
-    let selected = parse_words(&args.words)?;
-    if selected.is_empty() {
+    let selections = parse_words(&args.words)?;
+    if selections.is_empty() {
         return overview::run(args);
     }
     if args.watch {
-        return get_watch::run(args, selected);
+        return get_watch::run(args, selections);
     }
 
     let client = Client::new(&args.remote)?;
     let has_contents = matches!(args.output, Output::Yaml | Output::Json);
     let mut resources = Vec::new();
-    for selected in &selected {
+    for selected in &selections {
         let path = resources_path(selected, has_contents);
         let body = run_request(client.get(&path))?;
         resources.extend(super::parse_list(&body, "resources")?);
     }
 
-    let has_types = selected.len() > 1;
+    let has_types = selections.len() > 1;
     let text = match args.output {
         Output::Table => resource_table(&resources, has_types, false),
         Output::Wide => resource_table(&resources, has_types, true),
@@ -42,7 +42,8 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
     print(text.as_bytes())
 }
 
-/// Writes the path of some resources; with their contents, or a summary only.
+/// Returns the path of a request for the selected resources. Without contents,
+/// the server sends a summary.
 pub(super) fn resources_path(selected: &Selected, has_contents: bool) -> String {
     let names = selected.names.iter();
     let names = names.map(|name| format!("name={}", encode_url(name)));
@@ -76,10 +77,13 @@ pub(super) fn typed_name(resource: &Value) -> String {
 }
 
 /// Writes a table with a line for each variant. It has a column of constraints
-/// if any variant has some. In a wide table, there are all columns; a table of
-/// several types has them before the names.
+/// if a variant has some, and all columns if it is wide. If it has several
+/// types, each name has its type before it.
 pub(super) fn resource_table(resources: &[Value], has_types: bool, is_wide: bool) -> String {
-    let has_variants = is_wide || resources.iter().any(|r| r.get("constraints").is_some());
+    let has_variants = is_wide
+        || resources
+            .iter()
+            .any(|resource| resource.get("constraints").is_some());
     let mut headings = vec!["NAME", "VERSION"];
     if has_variants {
         headings.push("FOR");
@@ -95,6 +99,7 @@ pub(super) fn resource_table(resources: &[Value], has_types: bool, is_wide: bool
             true => typed_name(resource),
             false => text("name"),
         };
+
         let mut row = vec![name, text("version")];
         if has_variants {
             row.push(text("constraints"));

@@ -31,14 +31,15 @@ struct Revision {
     changes: Vec<Changed>,
 }
 
-/// Prints a line for each revision, newest first; of one resource, its versions
-/// as well.
+/// Prints a line for each revision, the newest first. If the command line names
+/// a type or a resource, prints the changes of such resources.
 pub(super) fn run(args: &cli::History) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
     let mut path = format!("/api/v1/history?limit={}", args.limit);
-    if let Some(before) = args.before {
-        path.push_str(&format!("&before={before}"));
+    if let Some(end_revision) = args.before {
+        path.push_str(&format!("&before={end_revision}"));
     }
+
     let (kind, name) = read_words(&args.words)?;
     if let Some(kind) = &kind {
         path.push_str(&format!("&type={}", encode_url(kind)));
@@ -46,52 +47,57 @@ pub(super) fn run(args: &cli::History) -> Result<()> {
     if let Some(name) = name {
         path.push_str(&format!("&name={}", encode_url(&name)));
     }
+
     let client = Client::new(&args.remote)?;
     let body = run_request(client.get(&path))?;
     let List { revisions } = parse_body(&body)?;
+
     let text = match kind {
-        None => list(&revisions),
-        Some(_) => list_changes(&revisions),
+        None => revision_table(&revisions),
+        Some(_) => change_table(&revisions),
     };
     print(text.as_bytes())
 }
 
-/// Reads a type and a name, in one word or in two.
+/// Parses a type and a name, in one word or in two. Both are `None` without
+/// words.
 fn read_words(words: &[String]) -> Result<(Option<String>, Option<String>)> {
-    let Some(first) = words.first() else {
+    let Some(first_word) = words.first() else {
         return Ok((None, None));
     };
-    let (kind, name) = kinds::parse_with_name(first).map_err(Failure::usage)?;
-    let second = words.get(1).map(String::as_str);
-    if name.is_some() && second.is_some() {
+    let (kind, name) = kinds::parse_with_name(first_word).map_err(Failure::usage)?;
+    let second_word = words.get(1).map(String::as_str);
+    if name.is_some() && second_word.is_some() {
         return Err(Failure::usage("give one name: TYPE NAME, or TYPE/NAME"));
     }
-    let name = name.or(second).map(str::to_owned);
+    let name = name.or(second_word).map(str::to_owned);
     Ok((Some(kind.to_string()), name))
 }
 
-fn list(revisions: &[Revision]) -> String {
+/// Writes a table with a line for each revision.
+fn revision_table(revisions: &[Revision]) -> String {
     let mut table = Table::new(&["REVISION", "TIME", "AUTHOR", "ORIGIN", "CHANGES"]);
-    for it in revisions {
+    for revision in revisions {
         table.add_row([
-            it.revision.to_string(),
-            it.time.clone(),
-            printable(&it.author),
-            printable(&it.origin),
-            it.summary(),
+            revision.revision.to_string(),
+            revision.time.clone(),
+            printable(&revision.author),
+            printable(&revision.origin),
+            revision.summary(),
         ]);
     }
     table.to_text()
 }
 
-fn list_changes(revisions: &[Revision]) -> String {
+/// Writes a table with a line for each change of each revision.
+fn change_table(revisions: &[Revision]) -> String {
     let mut table = Table::new(&["REVISION", "TIME", "AUTHOR", "RESOURCE", "CHANGE"]);
-    for it in revisions {
-        for change in &it.changes {
+    for revision in revisions {
+        for change in &revision.changes {
             table.add_row([
-                it.revision.to_string(),
-                it.time.clone(),
-                printable(&it.author),
+                revision.revision.to_string(),
+                revision.time.clone(),
+                printable(&revision.author),
                 change.label(),
                 change.effect().unwrap_or_default(),
             ]);
@@ -101,7 +107,8 @@ fn list_changes(revisions: &[Revision]) -> String {
 }
 
 impl Revision {
-    /// Writes the number of each kind of change.
+    /// Returns the numbers of changes by effect, and the revision that was
+    /// restored. A revision without changes records a lease.
     fn summary(&self) -> String {
         let counts = [
             (self.created, "created"),

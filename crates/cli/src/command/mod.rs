@@ -46,10 +46,10 @@ use serde_json::Value;
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Result};
 
-/// Runs the command that the command line names. Returns the code of one that
-/// did not fail.
+/// Runs the command that the command line names. Returns the exit code; a
+/// command that fails returns an error instead.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    let done = match cli.command {
+    let result = match cli.command {
         Command::Diff(args) => return diff::run(&args),
         Command::Status(args) => return status::run(&args),
         Command::Serve(args) => serve::run(args, cli.global),
@@ -75,11 +75,11 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Settings(args) => settings::run(&args),
         Command::Completions { shell } => completions::run(shell),
     };
-    done.map(|()| ExitCode::SUCCESS)
+    result.map(|()| ExitCode::SUCCESS)
 }
 
-/// Writes to standard output. A reader that stops early is no failure: `head`
-/// may have seen enough.
+/// Writes to standard output. Succeeds too if the reader has closed it: `head`
+/// reads only as much as it needs.
 fn print(bytes: &[u8]) -> Result<()> {
     use std::io::{ErrorKind, Write as _};
     let mut out = std::io::stdout().lock();
@@ -115,10 +115,10 @@ fn parse_body<T: DeserializeOwned>(body: &Bytes) -> Result<T> {
         .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))
 }
 
-/// Parses the body of a response, and returns the list at one of its keys.
+/// Parses the body of a response, and returns the list in the field `key`.
 ///
 /// # Errors
-/// There is no such list, so another server than ours responded.
+/// The field is missing or not a list, so another server than ours responded.
 fn parse_list(body: &Bytes, key: &str) -> Result<Vec<Value>> {
     let mut body: Value = serde_json::from_slice(body).unwrap_or_default();
     match body[key].take() {

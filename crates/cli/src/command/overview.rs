@@ -10,17 +10,17 @@ use crate::failure::Result;
 use crate::kinds;
 use crate::output::{self, Table};
 
-/// Prints the types that have resources, with their numbers and origins, in the
-/// order in which people list them.
+/// Prints the types that have resources, with their numbers and origins. Types
+/// with a short name come first, in the usual order.
 pub(super) fn run(args: &cli::Get) -> Result<()> {
     let client = Client::new(&args.remote)?;
     let body = run_request(client.get("/api/v1/types"))?;
     let mut types = super::parse_list(&body, "types")?;
-    types.sort_by_cached_key(|one| {
-        let type_url = type_url(one);
+    types.sort_by_cached_key(|count| {
+        let type_url = type_url(count);
         let short = kinds::short(&type_url);
-        let place = kinds::SHORT.iter().position(|known| *known == short);
-        (place.unwrap_or(kinds::SHORT.len()), short.to_owned())
+        let position = kinds::SHORT.iter().position(|name| *name == short);
+        (position.unwrap_or(kinds::SHORT.len()), short.to_owned())
     });
 
     let text = match args.output {
@@ -44,8 +44,8 @@ fn short_name(one: &Value) -> String {
     kinds::short(&type_url(one)).to_owned()
 }
 
-/// Writes a table with a line for each type; a sentence, if there is none. A wide
-/// one has type URLs.
+/// Writes a table with a line for each type; a wide table has type URLs too.
+/// Writes a sentence if there are no types.
 fn type_table(types: &[Value], is_wide: bool) -> String {
     if types.is_empty() {
         return "the server has no resources\n".to_owned();
@@ -56,11 +56,15 @@ fn type_table(types: &[Value], is_wide: bool) -> String {
     }
 
     let mut table = Table::new(&headings);
-    for one in types {
-        let resources = one["resources"].to_string();
-        let mut row = vec![short_name(one), resources, write_origins(&one["origins"])];
+    for count in types {
+        let resources = count["resources"].to_string();
+        let mut row = vec![
+            short_name(count),
+            resources,
+            write_origins(&count["origins"]),
+        ];
         if is_wide {
-            row.push(type_url(one).to_string());
+            row.push(type_url(count).to_string());
         }
         table.add_row(row);
     }
@@ -70,20 +74,21 @@ fn type_table(types: &[Value], is_wide: bool) -> String {
 /// The maximum of origins that are listed for a type: each pod may be one.
 const MOST_ORIGINS: usize = 5;
 
-/// Writes origins with their numbers: `api 2, files 31`. Of many, those with the
-/// most resources.
+/// Writes origins with their numbers of resources: `api 2, files 31`. Of many
+/// origins, writes the [`MOST_ORIGINS`] largest.
 fn write_origins(origins: &Value) -> String {
     let origins = origins.as_object().into_iter().flatten();
-    let counted = origins.map(|(name, count)| (count.as_u64().unwrap_or_default(), name));
-    let mut counted: Vec<(u64, &String)> = counted.collect();
-    counted.sort_by_key(|(count, name)| (std::cmp::Reverse(*count), *name));
-    let listed = counted.iter().take(MOST_ORIGINS);
+    let counts = origins.map(|(name, count)| (count.as_u64().unwrap_or_default(), name));
+    let mut counts: Vec<(u64, &String)> = counts.collect();
+    counts.sort_by_key(|(count, name)| (std::cmp::Reverse(*count), *name));
+
+    let listed = counts.iter().take(MOST_ORIGINS);
     let listed: Vec<String> = listed
         .map(|(count, name)| format!("{name} {count}"))
         .collect();
-    match counted.len().saturating_sub(MOST_ORIGINS) {
+    match counts.len().saturating_sub(MOST_ORIGINS) {
         0 => listed.join(", "),
-        more => format!("{} and {more} more", listed.join(", ")),
+        hidden => format!("{} and {hidden} more", listed.join(", ")),
     }
 }
 

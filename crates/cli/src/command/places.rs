@@ -28,21 +28,21 @@ impl Places {
         }])
     }
 
-    /// Makes the places of files whose resources follow each other, in this
-    /// order.
+    /// Makes the places of files whose resources follow each other in this
+    /// order, with indices that count through all files.
     pub(super) fn files(files: impl IntoIterator<Item = (String, Document)>) -> Self {
-        let mut first = 0;
-        let placed = files.into_iter().map(|(name, document)| {
+        let mut first_index = 0;
+        let files = files.into_iter().map(|(name, document)| {
             let count = document.resources.len();
             let file = PlacedFile {
                 name,
-                first,
+                first: first_index,
                 document: Some(document),
             };
-            first += count;
+            first_index += count;
             file
         });
-        Self(placed.collect())
+        Self(files.collect())
     }
 
     /// Returns the names of the files, for messages.
@@ -53,21 +53,23 @@ impl Places {
         }
     }
 
-    /// Gives a finding of the server its file, its line and its column, by the
-    /// path in its field. Without a path there is no file to name.
+    /// Gives a finding of the server its file, line and column, by the path in
+    /// its field. A finding without a path gets the file's name only if there
+    /// is a single file.
     pub(super) fn locate(&self, detail: Detail) -> Message {
         let related = detail.related.as_ref().and_then(|related| {
             let (file, index) = self.find(&related.field)?;
             Some((file.spot(index, &related.field)?, related.message.clone()))
         });
         let Some((file, index)) = self.find(&detail.field) else {
-            let only = match &self.0[..] {
-                [only] => only.name.as_str(),
+            let name = match &self.0[..] {
+                [file] => file.name.as_str(),
                 _ => "",
             };
-            return detail.in_file(only);
+            return detail.in_file(name);
         };
-        let message = file.place(index, detail).in_file(&file.name);
+
+        let message = file.locate_in_file(index, detail).in_file(&file.name);
         Message { related, ..message }
     }
 
@@ -80,29 +82,32 @@ impl Places {
 }
 
 impl PlacedFile {
-    /// Gives a finding its line and its column in the file, and its path there.
-    fn place(&self, index: usize, detail: Detail) -> Detail {
+    /// Gives a finding its line and column, and its path within this file.
+    fn locate_in_file(&self, index: usize, detail: Detail) -> Detail {
         let spot = self.spot(index, &detail.field);
-        let (_, within) = split_index(&detail.field).unwrap_or_default();
+        let (_, path_in_resource) = split_index(&detail.field).unwrap_or_default();
         Detail {
             line: spot.as_ref().map(|spot| spot.line),
             column: spot.as_ref().map(|spot| spot.column),
-            field: format!("{RESOURCES}{}]{within}", index - self.first),
+            field: format!("{RESOURCES}{}]{path_in_resource}", index - self.first),
             ..detail
         }
     }
 
-    /// Returns the line and the column of a path, or of the nearest part around
-    /// it; `None` in a binary file, or if the file has no such resource.
+    /// Returns the line and the column of a path, or of the nearest enclosing
+    /// part. Returns `None` in a binary file, or if the file has no such
+    /// resource.
     fn spot(&self, index: usize, path: &str) -> Option<Spot> {
-        let read = self.document.as_ref()?.resources.get(index - self.first)?;
-        let (_, within) = split_index(path)?;
-        let within = within.strip_prefix(WRAPPED).unwrap_or(within);
-        let at = read.position_of(within.trim_start_matches('.'));
-        (at.line > 0).then(|| Spot {
+        let resource = self.document.as_ref()?.resources.get(index - self.first)?;
+        let (_, path_in_resource) = split_index(path)?;
+        let path_in_resource = path_in_resource
+            .strip_prefix(WRAPPED)
+            .unwrap_or(path_in_resource);
+        let position = resource.position_of(path_in_resource.trim_start_matches('.'));
+        (position.line > 0).then(|| Spot {
             file: self.name.clone(),
-            line: at.line,
-            column: at.column,
+            line: position.line,
+            column: position.column,
         })
     }
 }

@@ -25,37 +25,43 @@ struct Difference {
     after: Option<Value>,
 }
 
-/// Prints each resource that differs, with its lines. Returns whether there is
-/// one.
-pub(super) fn compare(args: &cli::Diff, range: &str) -> Result<bool> {
-    let bad = || {
+/// Prints each resource that differs between two revisions, with the lines that
+/// differ. Returns whether there is one. Without a second revision, compares
+/// with the newest.
+pub(super) fn print_differences(args: &cli::Diff, range: &str) -> Result<bool> {
+    let invalid_range = || {
         Failure::usage(format!(
             "--revision: expected a revision such as 7, or two such as 7..9, found {range:?}"
         ))
     };
-    let (from, to) = match range.split_once("..") {
+    let (from_text, to_text) = match range.split_once("..") {
         Some((from, to)) => (from, Some(to)),
         None => (range, None),
     };
-    let from: u64 = from.parse().map_err(|_| bad())?;
+    let from: u64 = from_text.parse().map_err(|_| invalid_range())?;
+
     let mut path = format!("/api/v1/diff?from={from}");
-    if let Some(to) = to {
-        let to: u64 = to.parse().map_err(|_| bad())?;
+    if let Some(to) = to_text {
+        let to: u64 = to.parse().map_err(|_| invalid_range())?;
         path.push_str(&format!("&to={to}"));
     }
+
     let client = Client::new(&args.remote)?;
     let body = run_request(client.get(&path))?;
     let Differences { changes } = parse_body(&body)?;
+
     let mut text = String::new();
     for change in &changes {
-        text.push_str(&describe(change)?);
+        text.push_str(&describe_difference(change)?);
     }
     print(text.as_bytes())?;
     Ok(!changes.is_empty())
 }
 
-fn describe(change: &Difference) -> Result<String> {
-    let shown = |value: &Option<Value>| match value {
+/// Describes how a resource differs between two revisions, with the lines that
+/// differ.
+fn describe_difference(change: &Difference) -> Result<String> {
+    let to_yaml = |value: &Option<Value>| match value {
         Some(value) => output::to_yaml(value),
         None => Ok(String::new()),
     };
@@ -64,7 +70,7 @@ fn describe(change: &Difference) -> Result<String> {
         (Some(_), Some(_)) => "changed",
         (Some(_), None) => "removed",
     };
-    let lines = match write_diff(&shown(&change.before)?, &shown(&change.after)?) {
+    let lines = match write_diff(&to_yaml(&change.before)?, &to_yaml(&change.after)?) {
         lines if lines.is_empty() => "  only what is not shown differs, such as a secret\n".into(),
         lines => lines,
     };

@@ -7,8 +7,8 @@ use crate::cli;
 use crate::client::{Call, Client};
 use crate::failure::Result;
 
-/// Rolls back, and prints each change. The server checks and guards it like any
-/// other change.
+/// Restores an earlier revision, and prints each change. The server checks the
+/// change as any other.
 pub(super) fn run(args: &cli::Rollback) -> Result<()> {
     let mut path = format!("/api/v1/rollback?revision={}", args.revision);
     for (is_set, name) in [(args.dry_run, "dry_run"), (args.yes, "yes")] {
@@ -19,10 +19,11 @@ pub(super) fn run(args: &cli::Rollback) -> Result<()> {
     if let Some(revision) = args.if_revision {
         path.push_str(&format!("&if_revision={revision}"));
     }
+
     let client = Client::new(&args.remote)?;
     run_request(async {
         let body = client.call(Call::bare(Method::POST, &path)).await?;
         let made = changes::print_outcome_without_file(&body)?;
-        wait::run(&client, &args.wait, made).await
+        wait::wait_for_clients(&client, &args.wait, made).await
     })
 }

@@ -13,21 +13,22 @@ pub(super) struct Selected {
     pub(super) names: Vec<String>,
 }
 
-/// Parses the words of a command: a type and then names, or a type with a name
-/// such as `cds/backend` in each. Words of one type are put together.
+/// Parses the arguments of a command: a type and then names, or words such as
+/// `cds/backend`. Names of one type become one selection. Returns none without
+/// arguments.
 ///
 /// # Errors
-/// A type is not known, or a word is not in the form of the first.
+/// A type is unknown, or a word is not in the form of the first one.
 pub(super) fn parse_words(words: &[String]) -> Result<Vec<Selected>> {
-    let Some((first, names)) = words.split_first() else {
+    let Some((first_word, names)) = words.split_first() else {
         return Ok(Vec::new());
     };
-    if let (type_url, None) = kinds::parse_with_name(first).map_err(Failure::usage)? {
+    if let (type_url, None) = kinds::parse_with_name(first_word).map_err(Failure::usage)? {
         let names = names.to_vec();
         return Ok(vec![Selected { type_url, names }]);
     }
 
-    let mut all: Vec<Selected> = Vec::new();
+    let mut selections: Vec<Selected> = Vec::new();
     for word in words {
         let (type_url, name) = match kinds::parse_with_name(word) {
             Ok((type_url, Some(name))) if !name.is_empty() => (type_url, name.to_owned()),
@@ -39,15 +40,18 @@ pub(super) fn parse_words(words: &[String]) -> Result<Vec<Selected>> {
                 )));
             }
         };
-        match all.iter_mut().find(|known| known.type_url == type_url) {
-            Some(known) => known.names.push(name),
-            None => all.push(Selected {
+        match selections
+            .iter_mut()
+            .find(|selected| selected.type_url == type_url)
+        {
+            Some(selected) => selected.names.push(name),
+            None => selections.push(Selected {
                 type_url,
                 names: vec![name],
             }),
         }
     }
-    Ok(all)
+    Ok(selections)
 }
 
 #[cfg(test)]

@@ -27,14 +27,14 @@ pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     descriptors::load(&settings.descriptors)?;
     trunkline::listen::raise_descriptors();
     let runtimes = Runtimes::start()?;
-    let served = runtimes.front.block_on(serve(&settings, runtimes.lanes()));
-    // Work on a disk that hangs must not hold the end of the program.
+    let result = runtimes.front.block_on(serve(&settings, runtimes.lanes()));
+    // A write to a disk that hangs must not delay the end of the program.
     runtimes.shut_down(LAST_WORK);
-    served
+    result
 }
 
-/// Resolves the settings from flags, the file that they name, and defaults. The
-/// flags of every command count as flags of this one.
+/// Resolves the settings from flags, the settings file, and defaults. The flags
+/// for the log, which all commands have, count as flags of this command.
 fn resolve_settings(args: cli::Serve, global: Global) -> Result<Settings> {
     let mut flags = args.flags.0;
     if let Some(format) = global.log_format {
@@ -56,31 +56,31 @@ fn read_settings(path: &Path) -> Result<Raw> {
     Raw::read(&shown, &text).map_err(Failure::usage)
 }
 
-/// Serves until a signal comes, then drains and stops.
+/// Serves until a signal arrives, then drains and stops.
 async fn serve(settings: &Settings, lanes: Lanes) -> Result<()> {
     let start = Instant::now();
-    let mut ends = Ends::new()?;
+    let mut signals = Ends::new()?;
     let mut running = Running::start(settings, lanes).await?;
 
     let log_and_wait = async {
         log_ready(&running, start).await;
-        // Being ready ends nothing: only a signal does.
+        // The branch must never end: only a signal ends the selection.
         std::future::pending().await
     };
     tokio::select! {
         () = log_and_wait => {}
-        () = ends.next() => {}
+        () = signals.next() => {}
     }
 
-    drain(&mut running, settings, &mut ends).await;
+    drain(&mut running, settings, &mut signals).await;
     running.finish().await;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// Waits until clients are served, and logs that, with the time since `start`.
-/// If the first contents take longer than [`FIRST_LOAD`], logs before that they
-/// are awaited.
+/// If the first contents take longer than [`FIRST_LOAD`], first logs that the
+/// server waits for them.
 async fn log_ready(running: &Running, start: Instant) {
     let Running {
         server,
@@ -104,15 +104,15 @@ async fn log_ready(running: &Running, start: Instant) {
     tracing::info!(%listen, %admin, health, resources, millis, "ready");
 }
 
-/// Drains until no client is connected, or the drain time is over; a second
+/// Drains until no client is connected, or the drain time is over. A second
 /// signal stops the server at once.
-async fn drain(running: &mut Running, settings: &Settings, ends: &mut Ends) {
+async fn drain(running: &mut Running, settings: &Settings, signals: &mut Ends) {
     let seconds = settings.times.drain.as_secs_f64();
     tracing::info!(seconds, "draining; a second signal stops at once");
     tokio::select! {
         // All streams have ended.
         _ = &mut running.serving => {}
         () = running.server.drain() => {}
-        () = ends.next() => running.server.stop(),
+        () = signals.next() => running.server.stop(),
     }
 }

@@ -9,7 +9,7 @@ use crate::{bounds, settings};
 /// Prints what is asked for. The command line requires one of both flags.
 pub(super) fn run(args: &cli::Settings) -> Result<()> {
     let text = match args.print_bounds {
-        true => bounds::markdown(&settings::Settings::new()),
+        true => bounds::to_markdown_table(&settings::Settings::new()),
         false => settings::example_file(),
     };
     print(text.as_bytes())

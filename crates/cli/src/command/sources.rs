@@ -12,7 +12,7 @@ use trunkline::checked::{Decoded, Fault, Finding, Form, Item, decode, find_contr
 use trunkline::wire;
 use trunkline_proto::text::{self, Document, Format};
 
-use super::encode::encode;
+use super::encode::encode_documents;
 use super::places::Places;
 use crate::failure::{Failure, Result};
 use crate::report::{Report, Severity, count_mistakes};
@@ -27,14 +27,14 @@ pub(super) const INPUT_NAME: &str = "standard input";
 pub(super) struct Input(OnceCell<Bytes>);
 
 impl Input {
-    /// Reads standard input, or returns what was read before.
+    /// Reads standard input to its end. Later calls return the same bytes.
     pub(super) fn read(&self) -> Result<Bytes> {
         if let Some(bytes) = self.0.get() {
             return Ok(bytes.clone());
         }
         let mut bytes = Vec::new();
-        let read = std::io::stdin().read_to_end(&mut bytes);
-        read.map_err(|error| Failure::wrong(format!("{INPUT_NAME}: {error}")))?;
+        let result = std::io::stdin().read_to_end(&mut bytes);
+        result.map_err(|error| Failure::wrong(format!("{INPUT_NAME}: {error}")))?;
         Ok(self.0.get_or_init(|| bytes.into()).clone())
     }
 }
@@ -81,20 +81,20 @@ pub(super) struct Encoded {
 }
 
 impl Sources {
-    /// Reads files, and the files of directories: those that `serve --config`
-    /// would read. A file that is reached twice counts once.
+    /// Reads files, and the files of directories as `serve --config` does. A
+    /// file that is reached twice counts only once.
     ///
     /// # Errors
-    /// A path cannot be read, or there is no file.
+    /// A path cannot be read, or there are no files.
     pub(super) fn read(paths: &[String], input: &Input) -> Result<Self> {
-        let on_disk = paths.iter().filter(|path| *path != INPUT);
-        let on_disk: Vec<PathBuf> = on_disk.map(PathBuf::from).collect();
+        let disk_paths = paths.iter().filter(|path| *path != INPUT);
+        let disk_paths: Vec<PathBuf> = disk_paths.map(PathBuf::from).collect();
         let report = Report::new();
-        let found = trunkline_store::find_files(&on_disk);
-        let found = found.map_err(|findings| mistakes(&report, findings))?;
+        let file_paths = trunkline_store::find_files(&disk_paths);
+        let file_paths = file_paths.map_err(|findings| mistakes(&report, findings))?;
 
         let mut sources = Vec::new();
-        for path in found {
+        for path in file_paths {
             let name: Arc<str> = path.display().to_string().into();
             let bytes =
                 std::fs::read(&path).map_err(|error| Failure::wrong(format!("{name}: {error}")))?;
@@ -113,6 +113,7 @@ impl Sources {
                 bytes,
             });
         }
+
         match sources.is_empty() {
             false => Ok(Self {
                 files: sources,
@@ -127,18 +128,18 @@ impl Sources {
         &self.report
     }
 
-    /// Decodes all files and returns their resources, without a check of any.
+    /// Decodes all files and returns their resources, without checking them.
     ///
     /// # Errors
-    /// A file cannot be parsed. A redacted secret is no mistake: only what the
-    /// resources are called matters.
+    /// A file cannot be parsed. A redacted secret is no mistake here, since the
+    /// caller needs only the names.
     pub(super) fn named_items(&self) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         let mut errors: Vec<Finding> = Vec::new();
         for source in &self.files {
             let decoded = source.decode()?;
-            let real = decoded.errors.into_iter();
-            errors.extend(real.filter(|error| error.fault != Fault::Redacted));
+            let mistakes = decoded.errors.into_iter();
+            errors.extend(mistakes.filter(|error| error.fault != Fault::Redacted));
             items.extend(decoded.document.items);
         }
         match errors.is_empty() {
@@ -147,11 +148,12 @@ impl Sources {
         }
     }
 
-    /// Decodes all files, checks each and all with each other, and returns their
-    /// resources. What they refer to is for the server to check.
+    /// Decodes all files, checks them alone and against each other, and returns
+    /// their resources. Only the server can check references to resources
+    /// outside of the files.
     ///
     /// # Errors
-    /// There is a mistake.
+    /// A file has a mistake, or two files contradict each other.
     pub(super) fn checked_items(&self) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         let mut errors: Vec<Finding> = Vec::new();
@@ -169,13 +171,13 @@ impl Sources {
         }
     }
 
-    /// Encodes the resources of all files, which were checked, as one binary
-    /// file.
+    /// Encodes the resources of all files as one binary file. The files must
+    /// have been checked.
     pub(super) fn encode(&self) -> Encoded {
         let names = self.files.iter().map(|source| source.name.to_string());
         let documents: Vec<Document> = self.files.iter().map(Source::parse).collect();
         Encoded {
-            body: encode(&documents).into(),
+            body: encode_documents(&documents).into(),
             allow_removal: documents.iter().any(|document| document.allow_removal),
             places: Places::files(names.zip(documents)),
         }

@@ -17,17 +17,19 @@ use crate::failure::{Failure, Result};
 use crate::output::count_of;
 use crate::report::{Report, Severity, count_mistakes};
 
-/// Checks files. Warnings and mistakes go to standard error, in the order of the
-/// files and their lines; without a mistake, the number of resources is printed.
+/// Checks files. Warnings and mistakes go to standard error, in the order of
+/// the files and their lines. Without a mistake, prints the number of
+/// resources.
 ///
 /// # Errors
-/// There is a mistake.
+/// A file has a mistake, or Envoy rejects a resource.
 pub(super) fn run(args: &cli::Validate) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
     let report = Report::new();
     let (envoy, named_paths) = envoy_and_paths(args)?;
     let (input, paths): (Vec<_>, Vec<_>) = named_paths.iter().partition(|path| is_input(path));
     let mut files = Files::new(paths, contents::options(args.dangling));
+
     let loaded = match input.is_empty() {
         true => files.load(),
         false => {
@@ -36,35 +38,42 @@ pub(super) fn run(args: &cli::Validate) -> Result<()> {
             files.load_with_text(INPUT_NAME, &text)
         }
     };
-    let found = loaded.errors.iter().map(|error| (Severity::Error, error));
+
+    let errors = loaded.errors.iter().map(|error| (Severity::Error, error));
     let warnings = loaded.warnings.iter();
     let warnings = warnings.map(|warning| (Severity::Warning, warning));
-    let findings = report.list(in_order(&loaded, found.chain(warnings)));
+    let findings = report.list(sort_findings(&loaded, errors.chain(warnings)));
+
     if !loaded.errors.is_empty() {
         let failure = Failure::wrong(count_mistakes(&loaded.errors));
         return Err(failure.with_findings(findings));
     }
+
     eprint!("{findings}");
     if loaded.files == 0 {
         let paths: Vec<String> = named_paths
             .iter()
-            .map(|p| p.display().to_string())
+            .map(|path| path.display().to_string())
             .collect();
         return Err(no_files(&paths));
     }
 
-    let judge = match envoy {
-        Some(envoy) => judge(&envoy, &files, &loaded, &report)?,
+    let envoy_note = match envoy {
+        Some(envoy) => ask_envoy(&envoy, &files, &loaded, &report)?,
         None => String::new(),
     };
-    let (resources, files) = (loaded.resources.len(), loaded.files);
-    let verb = if resources == 1 { "is" } else { "are" };
-    let (resources, files) = (count_of(resources, "resource"), count_of(files, "file"));
-    print(format!("{resources} in {files} {verb} valid{judge}\n").as_bytes())
+    let verb = if loaded.resources.len() == 1 {
+        "is"
+    } else {
+        "are"
+    };
+    let resources = count_of(loaded.resources.len(), "resource");
+    let files = count_of(loaded.files, "file");
+    print(format!("{resources} in {files} {verb} valid{envoy_note}\n").as_bytes())
 }
 
-/// Sorts findings by the order of the files and their lines.
-fn in_order<'a>(
+/// Returns the findings in the order of the files and their lines.
+fn sort_findings<'a>(
     loaded: &Loaded,
     findings: impl Iterator<Item = (Severity, &'a Finding)>,
 ) -> Vec<(Severity, &'a Finding)> {
@@ -75,19 +84,20 @@ fn in_order<'a>(
     findings
 }
 
-/// Lets an Envoy judge the resources. Returns who it is, for the last line.
+/// Has an Envoy check the resources. Returns the note about the Envoy for the
+/// last line.
 ///
 /// # Errors
-/// Envoy rejects one, or does not run.
-fn judge(envoy: &Path, files: &Files, loaded: &Loaded, report: &Report) -> Result<String> {
+/// Envoy rejects a resource, or cannot be run.
+fn ask_envoy(envoy: &Path, files: &Files, loaded: &Loaded, report: &Report) -> Result<String> {
     let Judgement {
         version,
         rejected,
         is_cut,
         left_out,
     } = run_request(envoy::judge(envoy, &loaded.resources))?;
-    if let Some(left_out) = left_out {
-        eprintln!("note: Envoy did not judge {left_out}");
+    if let Some(skipped) = left_out {
+        eprintln!("note: Envoy did not judge {skipped}");
     }
 
     let findings = rejected
@@ -103,44 +113,44 @@ fn judge(envoy: &Path, files: &Files, loaded: &Loaded, report: &Report) -> Resul
             _ => format!(", and Envoy {version} takes them"),
         });
     }
-    let more = match is_cut {
+    let note = match is_cut {
         true => ", and Envoy may find more",
         false => "",
     };
     let errors = findings.iter().map(|finding| (Severity::Error, finding));
-    let failure = Failure::wrong(count_mistakes(&findings) + more);
-    Err(failure.with_findings(report.list(in_order(loaded, errors))))
+    let failure = Failure::wrong(count_mistakes(&findings) + note);
+    Err(failure.with_findings(report.list(sort_findings(loaded, errors))))
 }
 
-/// Returns the Envoy that is to judge, if one is, and the paths to check. A
-/// value of `--envoy` that is no program is the first of the paths: the flag
-/// stands alone then.
+/// Returns the Envoy that checks the resources, if the flag is given, and the
+/// paths to check. If the value of `--envoy` is not a program, the value is the
+/// first of the paths, and the Envoy is that of PATH.
 ///
 /// # Errors
-/// There is no Envoy, or no path.
+/// No Envoy is installed, or no path is given.
 fn envoy_and_paths(args: &cli::Validate) -> Result<(Option<PathBuf>, Vec<PathBuf>)> {
     let mut paths = args.paths.clone();
-    let Some(named) = &args.envoy else {
+    let Some(named_program) = &args.envoy else {
         return Ok((None, paths));
     };
-    let mut named = named.as_deref();
-    if let Some(path) = named.filter(|path| is_input(path) || is_no_program(path)) {
+    let mut named_program = named_program.as_deref();
+    if let Some(path) = named_program.filter(|path| is_input(path) || is_no_program(path)) {
         paths.insert(0, path.to_owned());
-        named = None;
+        named_program = None;
     }
     if paths.is_empty() {
         return Err(Failure::usage(
             "which files? give their paths, such as trunkline validate --envoy clusters.yaml",
         ));
     }
-    let missing = || {
+    let no_envoy = || {
         Failure::wrong(
             "no Envoy is installed in a directory of PATH; install one, or name one with \
              --envoy PROGRAM",
         )
     };
-    let found = envoy::find(named)?.ok_or_else(missing)?;
-    Ok((Some(found), paths))
+    let program = envoy::find_envoy(named_program)?.ok_or_else(no_envoy)?;
+    Ok((Some(program), paths))
 }
 
 /// Returns whether a path is that of a directory, or of a file that nobody may

@@ -79,16 +79,17 @@ struct Resource {
     error: String,
 }
 
-/// Waits for the clients of a change, and prints what they answered.
+/// Waits for the clients of a change, and prints their answers. Does nothing
+/// without `--wait`.
 ///
 /// # Errors
-/// A client rejects something of the change, or has not answered in time; or
-/// the server is gone.
-pub(super) async fn run(client: &Client, args: &Wait, made: Made) -> Result<()> {
+/// A client rejects a resource of the change or has not answered in time, or
+/// the server is lost.
+pub(super) async fn wait_for_clients(client: &Client, args: &Wait, made: Made) -> Result<()> {
     let Some(awaited) = args.wait else {
         return Ok(());
     };
-    let body = ask(client, args, awaited, &made).await?;
+    let body = request_progress(client, args, awaited, &made).await?;
     let progress: Progress = parse_body(&body)?;
     let report = Report {
         progress,
@@ -96,18 +97,27 @@ pub(super) async fn run(client: &Client, args: &Wait, made: Made) -> Result<()> 
         awaited,
         timeout: args.timeout,
     };
-    print(report.news().as_bytes())?;
-    report.verdict()
+    print(report.progress_text().as_bytes())?;
+    report.check_answers()
 }
 
-/// Asks the server, which responds when all clients have answered or the time
-/// is over.
+/// Requests the progress of a change. The server responds when all clients have
+/// answered or the time is over.
 ///
 /// # Errors
-/// The server is gone, or was started again: it does not know.
-async fn ask(client: &Client, args: &Wait, awaited: WaitFor, made: &Made) -> Result<Bytes> {
-    // What is known to be there, or too much to list, may have come earlier.
-    let is_listed = made.changed.as_ref().is_some_and(|all| !all.is_empty());
+/// The server is lost, or was started again and does not know the revision.
+async fn request_progress(
+    client: &Client,
+    args: &Wait,
+    awaited: WaitFor,
+    made: &Made,
+) -> Result<Bytes> {
+    // Without a list of changes, the contents may be from an earlier change,
+    // so all clients count.
+    let is_listed = made
+        .changed
+        .as_ref()
+        .is_some_and(|changes| !changes.is_empty());
     let mut path = format!(
         "/api/v1/wait?revision={}&timeout={}ms",
         made.revision,
@@ -122,7 +132,7 @@ async fn ask(client: &Client, args: &Wait, awaited: WaitFor, made: &Made) -> Res
         }
     }
 
-    let asked = tokio::time::timeout(args.timeout + GRACE, async {
+    let exchange = tokio::time::timeout(args.timeout + GRACE, async {
         match client.open(&path).await? {
             Opening::Open(mut response) => {
                 let mut body = Vec::new();
@@ -134,10 +144,10 @@ async fn ask(client: &Client, args: &Wait, awaited: WaitFor, made: &Made) -> Res
             Opening::Refused(_, failure) => Err(failure),
         }
     });
-    let asked = asked
+    let result = exchange
         .await
         .unwrap_or_else(|_| Err(Failure::unreachable("the server has stopped responding")));
-    asked.map_err(|failure| {
+    result.map_err(|failure| {
         Failure::unreachable(format!(
             "the change was made (revision {}), but whether clients have it is not known: {failure}",
             made.revision
@@ -154,46 +164,53 @@ struct Report {
 }
 
 impl Report {
-    /// Writes how many clients have the change, which are gone, and which
-    /// removals are withheld.
-    fn news(&self) -> String {
-        let gone = self.with_status("DISCONNECTED");
-        let gone = gone.map(|client| format!("{} disconnected before it answered", client.label()));
+    /// Writes the number of clients that have the change, the clients that
+    /// disconnected, and the removals that are withheld.
+    fn progress_text(&self) -> String {
+        let disconnected = self.with_status("DISCONNECTED");
+        let disconnected = disconnected
+            .map(|client| format!("{} disconnected before it answered", client.label()));
         let withheld = self.progress.clients.iter().flat_map(|client| {
-            let withheld = client.withheld.iter().filter(|one| self.deletes(one));
-            withheld.map(|one| {
+            let withheld = client
+                .withheld
+                .iter()
+                .filter(|resource| self.deletes(resource));
+            withheld.map(|resource| {
                 format!(
                     "{} keeps {} as long as it may use it: its removal is withheld",
                     client.label(),
-                    one.label()
+                    resource.label()
                 )
             })
         });
-        let mut text = list(gone.collect(), "") + &list(withheld.collect(), "");
+
+        let mut text =
+            indent_lines(disconnected.collect(), "") + &indent_lines(withheld.collect(), "");
         let Counts { answered, awaited } = self.progress.counts;
         if awaited == 0 && self.rejections().is_empty() {
             text.push_str(&match answered {
                 0 if text.is_empty() => "no client is connected that it concerns\n".to_owned(),
                 0 => "no client is left that it concerns\n".to_owned(),
                 1 => "1 client has it\n".to_owned(),
-                several => format!("all {several} clients have it\n"),
+                count => format!("all {count} clients have it\n"),
             });
         }
         text
     }
 
-    /// Judges the change.
+    /// Checks the answers of the clients.
     ///
     /// # Errors
-    /// A client rejects something of it, or has not answered.
-    fn verdict(&self) -> Result<()> {
+    /// A client rejects a resource of the change, or has not answered.
+    fn check_answers(&self) -> Result<()> {
         let rejections = self.rejections();
         let Counts { answered, awaited } = self.progress.counts;
         let mut text = String::new();
         if !rejections.is_empty() {
             text.push_str("rejected; the clients keep what they had:\n");
-            text.push_str(&list(rejections.clone(), "  "));
+            text.push_str(&indent_lines(rejections.clone(), "  "));
         }
+
         if awaited > 0 {
             let lines = self.with_status("AWAITED").map(Waited::describe);
             text.push_str(&format!(
@@ -201,9 +218,10 @@ impl Report {
                 awaited + answered,
                 if awaited == 1 { "has" } else { "have" },
                 self.timeout.as_secs_f64(),
-                list(lines.collect(), "  ")
+                indent_lines(lines.collect(), "  ")
             ));
         }
+
         let text = text.trim_end();
         match (rejections.is_empty(), awaited) {
             (true, 0) => Ok(()),
@@ -217,37 +235,39 @@ impl Report {
         clients.filter(move |client| client.status == status)
     }
 
-    /// Writes a line for each resource of the change that a client rejects. If
-    /// the changes are not listed, any resource counts. A virtual host may have
-    /// another name and version for each client, so any of the type counts.
+    /// Returns a line for each resource of the change that a client rejects. If
+    /// the changes are not listed, every rejected resource counts. A virtual
+    /// host may have another name and version for each client, so every
+    /// rejected one counts if the change has virtual hosts.
     fn rejections(&self) -> Vec<String> {
-        let made = self.changed().iter();
-        let made: HashSet<_> = made
-            .map(|c| (&c.type_url, &c.name, c.to.as_ref()))
+        let changes = self.changed().iter();
+        let changes: HashSet<_> = changes
+            .map(|change| (&change.type_url, &change.name, change.to.as_ref()))
             .collect();
-        let changes_hosts = made.iter().any(|(type_url, ..)| *type_url == kind::VHDS);
-        let is_of_change = |one: &&Resource| {
-            made.is_empty()
-                || made.contains(&(&one.type_url, &one.name, Some(&one.version)))
-                || (changes_hosts && one.type_url == kind::VHDS)
+        let changes_hosts = changes.iter().any(|(type_url, ..)| *type_url == kind::VHDS);
+        let is_of_change = |resource: &&Resource| {
+            changes.is_empty()
+                || changes.contains(&(&resource.type_url, &resource.name, Some(&resource.version)))
+                || (changes_hosts && resource.type_url == kind::VHDS)
         };
         let lines = self.progress.clients.iter().flat_map(|client| {
             let rejected = client.rejected.iter().filter(is_of_change);
-            rejected.map(|one| {
-                let error = printable(&one.error);
-                format!("{} {}: {error}", client.label(), one.label())
+            rejected.map(|resource| {
+                let error = printable(&resource.error);
+                format!("{} {}: {error}", client.label(), resource.label())
             })
         });
         lines.collect()
     }
 
-    /// Returns whether the change deletes a resource. If the changes are not
-    /// listed, it may.
+    /// Returns whether the change deletes a resource. Returns `true` for every
+    /// resource if the changes are not listed, or `--wait` asks for all
+    /// removals.
     fn deletes(&self, resource: &Resource) -> bool {
-        let mut changed = self.changed().iter();
+        let mut changes = self.changed().iter();
         self.awaited == WaitFor::Removals
             || self.changed().is_empty()
-            || changed.any(|change| {
+            || changes.any(|change| {
                 (&change.type_url, &change.name) == (&resource.type_url, &resource.name)
                     && change.to.is_none()
             })
@@ -265,7 +285,8 @@ impl Waited {
         format!("{} (stream {})", printable(&self.node), self.stream)
     }
 
-    /// Writes what the client has not answered.
+    /// Describes what the client has not answered; without such, the removals
+    /// that it withholds.
     fn describe(&self) -> String {
         let mut parts: Vec<String> = self.outstanding.iter().map(Outstanding::describe).collect();
         if parts.is_empty() {
@@ -281,7 +302,7 @@ impl Waited {
 }
 
 impl Outstanding {
-    /// Writes the type with the names, and how long they are unanswered.
+    /// Describes the type and the names, and the time since they were sent.
     fn describe(&self) -> String {
         let kind = short(&self.type_url);
         let mut names = self.names.iter().map(|name| printable(name));
@@ -312,13 +333,13 @@ fn short(type_url: &str) -> String {
     kinds::short(&TypeUrl::new(type_url)).to_owned()
 }
 
-/// Writes lines behind an indentation, at most [`MOST_LISTED`] of them.
-fn list(lines: Vec<String>, indent: &str) -> String {
-    let more = lines.len().saturating_sub(MOST_LISTED);
+/// Writes lines with an indentation, at most [`MOST_LISTED`] of them.
+fn indent_lines(lines: Vec<String>, indent: &str) -> String {
+    let hidden_count = lines.len().saturating_sub(MOST_LISTED);
     let shown = lines.iter().take(MOST_LISTED);
     let mut text: String = shown.map(|line| format!("{indent}{line}\n")).collect();
-    if more > 0 {
-        text.push_str(&format!("{indent}and {more} more\n"));
+    if hidden_count > 0 {
+        text.push_str(&format!("{indent}and {hidden_count} more\n"));
     }
     text
 }
@@ -349,9 +370,9 @@ mod tests {
         let said = "n (stream 4) disconnected before it answered\n";
         let alone = report(gone.clone(), 0);
         let expected = format!("{said}no client is left that it concerns\n");
-        assert_eq!(alone.news(), expected);
-        assert!(alone.verdict().is_ok());
-        let others = report(gone, 2).news();
+        assert_eq!(alone.progress_text(), expected);
+        assert!(alone.check_answers().is_ok());
+        let others = report(gone, 2).progress_text();
         assert_eq!(others, format!("{said}all 2 clients have it\n"));
     }
 
@@ -362,7 +383,7 @@ mod tests {
                 json!({"type": kind::CDS, "name": "backend", "version": version, "error": "no"});
             let client = json!({"stream": 1, "node": "n", "status": "ANSWERED",
                 "rejected": [rejected]});
-            report(json!([client]), 1).verdict()
+            report(json!([client]), 1).check_answers()
         };
         assert!(rejects("1").is_ok());
         let failure = rejects("2").unwrap_err().to_string();

@@ -13,16 +13,16 @@ use tokio::net::TcpListener;
 
 use crate::failure::{Failure, Result};
 
-/// Starts a backend that responds with this version until the program ends;
-/// returns its port, which was free.
-pub(super) async fn start(version: &'static str) -> Result<u16> {
+/// Starts a backend on a free port, which responds with this version until the
+/// program ends. Returns the port.
+pub(super) async fn start_backend(version: &'static str) -> Result<u16> {
     let listener = bind_free_port().await?;
     let port = listener.local_addr().map_err(Failure::wrong)?.port();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
             let service = service_fn(move |request| respond(version, request));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
-            // A client that goes away early is no failure.
+            // The error of a client that disconnects early does not matter.
             tokio::spawn(async move { drop(connection.await) });
         }
     });

@@ -17,32 +17,33 @@ pub(super) struct Envoy {
     log: PathBuf,
 }
 
-/// Starts the Envoy at `path`, which takes its configuration from the port
-/// `xds` of loopback. Its bootstrap and its log are written to the folder.
-pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
-    let failed = |error: std::io::Error| {
+/// Starts the Envoy at `path`, which gets its configuration from the port `xds_port`
+/// of loopback. Its bootstrap and its log are written to the folder.
+pub(super) fn start_envoy(path: &Path, folder: &Path, xds_port: u16) -> Result<Envoy> {
+    let start_failure = |error: std::io::Error| {
         Failure::wrong(format!("{} does not start: {error}", path.display()))
     };
     let bootstrap = folder.join("envoy.yaml");
-    std::fs::write(&bootstrap, bootstrap_text(xds)).map_err(failed)?;
+    std::fs::write(&bootstrap, bootstrap_text(xds_port)).map_err(start_failure)?;
+
     let log = folder.join("envoy.log");
-    let log_file = File::create(&log).map_err(failed)?;
+    let log_file = File::create(&log).map_err(start_failure)?;
 
     let process = Command::new(path)
         .args(["--concurrency", "1", "--disable-hot-restart"])
         .args(["--log-level", "warning", "--config-path"])
         .arg(bootstrap)
         .stdin(Stdio::null())
-        .stdout(log_file.try_clone().map_err(failed)?)
+        .stdout(log_file.try_clone().map_err(start_failure)?)
         .stderr(log_file)
         .kill_on_drop(true)
         .spawn()
-        .map_err(failed)?;
+        .map_err(start_failure)?;
     Ok(Envoy { process, log })
 }
 
-/// Waits until Envoy ends by itself, which it should not. Returns a message
-/// with the end of its log; never returns if there is no Envoy.
+/// Waits until Envoy ends by itself, and returns a message with the end of its
+/// log. Never returns without an Envoy.
 pub(super) async fn wait_for_exit(envoy: Option<&mut Envoy>) -> String {
     let Some(envoy) = envoy else {
         return std::future::pending().await;
@@ -54,13 +55,13 @@ pub(super) async fn wait_for_exit(envoy: Option<&mut Envoy>) -> String {
 
     let log = std::fs::read_to_string(&envoy.log).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
-    let first = lines.len().saturating_sub(LAST_LINES);
-    let last = lines[first..].join("\n  ");
-    format!("Envoy has ended ({status}); its last words:\n  {last}")
+    let first_line = lines.len().saturating_sub(LAST_LINES);
+    let last_lines = lines[first_line..].join("\n  ");
+    format!("Envoy has ended ({status}); its last words:\n  {last_lines}")
 }
 
-/// Writes a bootstrap: delta ADS, from a static cluster that is the server at
-/// the port `xds` of loopback.
+/// Returns a bootstrap with delta ADS from the server at the port `xds` of
+/// loopback.
 fn bootstrap_text(xds: u16) -> String {
     format!(
         r#"node: {{id: demo-envoy, cluster: demo}}

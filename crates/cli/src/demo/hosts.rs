@@ -9,10 +9,10 @@ use super::view;
 pub(super) struct Live;
 
 impl Hooks for Live {
-    /// Prints a line for each virtual host that a client asks for or is sent.
-    /// The client of the demo itself is left out.
+    /// Prints a line for each virtual host that a client requests or is sent.
+    /// Skips the client of the demo itself.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
-        // The demo's own client prints by itself.
+        // The client of the demo prints its own requests and responses.
         if peer.node == view::NODE {
             return;
         }

@@ -24,7 +24,7 @@ use trunkline::listen::bind;
 
 use self::envoy::Envoy;
 use crate::cli;
-use crate::envoy::find;
+use crate::envoy::find_envoy;
 use crate::failure::{Failure, Result};
 use crate::running::Running;
 use crate::settings::{Address, Settings};
@@ -35,44 +35,46 @@ const INGRESS: u16 = 10_000;
 /// The port of its listener with virtual hosts on demand, if it is free.
 const ON_DEMAND: u16 = 10_001;
 
-/// Runs the demo until a signal comes, its time is over, or Envoy ends; then
-/// stops everything. Its files are removed with the folder.
+/// Runs the demo until a signal arrives, its time is over, or Envoy ends. Then
+/// stops everything, and removes the folder of the files.
 pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
-    let mut ends = Ends::new()?;
-    let failed = |error| Failure::wrong(format!("no folder for the demo: {error}"));
+    let mut signals = Ends::new()?;
+    let folder_failure = |error| Failure::wrong(format!("no folder for the demo: {error}"));
     let folder = tempfile::Builder::new()
         .prefix("trunkline-demo-")
         .tempdir()
-        .map_err(failed)?;
+        .map_err(folder_failure)?;
 
     let ports = sample::Ports {
         ingress: free_port(INGRESS).await?,
         on_demand: free_port(ON_DEMAND).await?,
-        v1: backend::start("v1").await?,
-        v2: backend::start("v2").await?,
+        v1: backend::start_backend("v1").await?,
+        v2: backend::start_backend("v2").await?,
     };
     let config = folder.path().join("resources");
-    sample::write(&config, &ports).map_err(failed)?;
+    sample::write_files(&config, &ports).map_err(folder_failure)?;
     let running = serve(&config).await?;
 
-    let found = find(args.envoy.as_deref())?;
-    let envoy = found.map(|path| envoy::start(&path, folder.path(), running.listen.port()));
+    let envoy_path = find_envoy(args.envoy.as_deref())?;
+    let envoy =
+        envoy_path.map(|path| envoy::start_envoy(&path, folder.path(), running.listen.port()));
     let mut envoy = envoy.transpose()?;
-    words::say_all(&running, &config, &ports, envoy.is_some());
+    words::print_introduction(&running, &config, &ports, envoy.is_some());
     let view = tokio::spawn(view::run(running.listen));
 
     tokio::select! {
-        () = ends.next() => println!("\nstopping"),
+        () = signals.next() => println!("\nstopping"),
         () = sleep_for(args.duration) => println!("\nthe time is over"),
         message = envoy::wait_for_exit(envoy.as_mut()) => println!("\n{message}"),
     }
+
     view.abort();
     stop(running, envoy).await;
     Ok(())
 }
 
-/// Serves the resources of a folder, on the default addresses if they are free
-/// and else on other ports. Returns when all resources are loaded.
+/// Serves the resources of a folder, on the default addresses, or on other
+/// ports if those are in use. Returns when all resources are loaded.
 async fn serve(config: &Path) -> Result<Running> {
     let mut settings = Settings::new();
     settings.config = vec![config.to_owned()];
@@ -85,10 +87,12 @@ async fn serve(config: &Path) -> Result<Running> {
     Ok(running)
 }
 
-/// Stops Envoy, if there is one, then the server; returns when both have ended.
+/// Stops Envoy, if there is one, and then the server. Returns when both have
+/// ended.
 async fn stop(running: Running, envoy: Option<Envoy>) {
     if let Some(mut envoy) = envoy {
-        // Dropping would end it, too; this waits for it.
+        // A drop would end it too, but not wait for its end. An Envoy that has
+        // ended by itself gives an error, which does not matter.
         let _ = envoy.process.kill().await;
     }
     running.server.stop();

@@ -12,9 +12,9 @@ pub(super) struct Ports {
     pub(super) v2: u16,
 }
 
-/// Writes the resources into files of a folder, which is made if it does not
+/// Writes the resources into files of a folder. Makes the folder if it does not
 /// exist.
-pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
+pub(super) fn write_files(folder: &Path, ports: &Ports) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let ingress = listener("ingress", ports.ingress, "routes");
     let endpoints = endpoints("v1", ports.v1) + &endpoints("v2", ports.v2);
@@ -27,7 +27,7 @@ pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
     ];
 
     for (file, text) in files {
-        // A text that begins with a comment has its own heading.
+        // A text that begins with a comment has the key `resources` itself.
         let text = match text.starts_with('#') {
             true => text,
             false => format!("resources:\n{text}"),
@@ -74,8 +74,8 @@ fn on_demand(port: u16) -> String {
     HOSTS.to_owned() + &listener("on-demand", port, "on-demand")
 }
 
-/// Writes a listener that takes its route configuration, which is called
-/// `routes`, by RDS. It has the filter that fetches virtual hosts on demand.
+/// Returns a listener that gets its route configuration, called `routes`, by
+/// RDS. The listener has the filter that requests virtual hosts on demand.
 fn listener(name: &str, port: u16, routes: &str) -> String {
     // Without route configurations that have `vhds` the filter does nothing.
     format!(
@@ -102,7 +102,7 @@ fn listener(name: &str, port: u16, routes: &str) -> String {
     )
 }
 
-/// Writes a cluster that takes its endpoints by EDS.
+/// Returns a cluster that gets its endpoints by EDS.
 fn cluster(name: &str) -> String {
     format!(
         r#"- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
@@ -115,7 +115,7 @@ fn cluster(name: &str) -> String {
     )
 }
 
-/// Writes the endpoints of a cluster: one, on this port of loopback.
+/// Returns the endpoints of a cluster: one, on this port of loopback.
 fn endpoints(name: &str, port: u16) -> String {
     format!(
         r#"- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
@@ -141,7 +141,7 @@ mod tests {
             v1: 2,
             v2: 3,
         };
-        write(dir.path(), &ports).unwrap();
+        write_files(dir.path(), &ports).unwrap();
         let loaded = Files::new([dir.path()], Options::default()).load();
         assert_eq!(loaded.errors, []);
         assert_eq!(loaded.warnings, []);

@@ -31,7 +31,7 @@ pub(super) async fn run(server: SocketAddr) {
     }
 }
 
-/// Subscribes to all of [`TYPES`] and to [`HOST`]; prints and ACKs each
+/// Subscribes to all of [`TYPES`] and to [`HOST`]. Prints and ACKs each
 /// response until the server ends the stream.
 async fn subscribe_and_print(
     server: SocketAddr,
@@ -40,7 +40,8 @@ async fn subscribe_and_print(
         .connect()
         .await?;
 
-    // All first requests fit, so none waits for a stream that is not open yet.
+    // The channel has room for all first requests: they are sent before the
+    // stream is open and reads them.
     let (requests, receiver) = mpsc::channel(TYPES.len() * 2);
     for type_url in TYPES {
         requests.send(first_request(type_url, "*")).await?;
@@ -54,9 +55,9 @@ async fn subscribe_and_print(
         .await?
         .into_inner();
 
-    let mut held = HashSet::new();
+    let mut held_resources = HashSet::new();
     while let Some(response) = responses.message().await? {
-        print_response(&response, &mut held);
+        print_response(&response, &mut held_resources);
         let ack = DeltaDiscoveryRequest {
             type_url: response.type_url,
             response_nonce: response.nonce,
@@ -67,8 +68,8 @@ async fn subscribe_and_print(
     Ok(())
 }
 
-/// Makes the first request of a type: a subscription to a name or to the
-/// wildcard, with the node.
+/// Makes the first request of a type, with the node: a subscription to a name
+/// or to the wildcard.
 fn first_request(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest {
         node: Some(Node {
@@ -84,18 +85,21 @@ fn first_request(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
 }
 
 /// Prints a line for each resource of a response: new, changed or removed.
-/// Keeps the resources that the client has in `held`, by type and name.
-fn print_response(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>) {
+/// Updates `held_resources`, the type and name of each resource that the client has.
+fn print_response(
+    response: &DeltaDiscoveryResponse,
+    held_resources: &mut HashSet<(String, String)>,
+) {
     let type_url = TypeUrl::new(&response.type_url);
     let kind = kinds::short(&type_url);
     for resource in &response.resources {
         let key = (response.type_url.clone(), resource.name.clone());
-        let sign = if held.insert(key) { '+' } else { '~' };
+        let sign = if held_resources.insert(key) { '+' } else { '~' };
         println!("  {sign} {kind} {:<16} {}", resource.name, resource.version);
     }
     for name in &response.removed_resources {
-        // A name that the client never had was only said not to exist.
-        if held.remove(&(response.type_url.clone(), name.clone())) {
+        // The removal of a name that the client never had is a negative answer.
+        if held_resources.remove(&(response.type_url.clone(), name.clone())) {
             println!("  - {kind} {name}");
         }
     }

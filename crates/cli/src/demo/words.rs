@@ -8,20 +8,19 @@ use crate::running::Running;
 /// The port of the admin address that commands use without a flag.
 const DEFAULT_PORT: u16 = 18001;
 
-/// Prints the whole text: the addresses, commands to try, and the signs in the
-/// lines that follow.
-pub(super) fn say_all(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
-    say_addresses(running, config, ports, has_envoy);
+/// Prints the introduction: the addresses, commands to try, and the signs in
+/// the lines that follow.
+pub(super) fn print_introduction(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
+    print_addresses(running, config, ports, has_envoy);
     println!("\nTry in another terminal:\n");
-    say_commands(running, config, ports, has_envoy);
+    print_commands(running, config, ports, has_envoy);
     println!("\nCtrl-C stops everything and takes the files away.\n");
     println!("What a client receives (+ new, ~ changed, - gone)");
     println!("and what is asked for on demand (? asked, ! answered):\n");
 }
 
-/// Prints the addresses of everything that runs, and the folder of the
-/// resources.
-fn say_addresses(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
+/// Prints the addresses of all that runs, and the folder of the resources.
+fn print_addresses(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
     let Running { listen, admin, .. } = running;
     let Ports {
         ingress,
@@ -45,8 +44,9 @@ fn say_addresses(running: &Running, config: &Path, ports: &Ports, has_envoy: boo
     }
 }
 
-/// Prints commands to try; those that reach Envoy, only if it is running.
-fn say_commands(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
+/// Prints commands to try. Those that reach Envoy are left out if Envoy does
+/// not run.
+fn print_commands(running: &Running, config: &Path, ports: &Ports, has_envoy: bool) {
     let ingress = ports.ingress;
     let routes = config.join("routes.yaml");
     let (config, routes) = (config.display(), routes.display());
@@ -63,7 +63,7 @@ fn say_commands(running: &Running, config: &Path, ports: &Ports, has_envoy: bool
 
     let (program, admin) = (program_path(), admin_flag(running));
     if has_envoy {
-        say_requests(ports.on_demand);
+        print_requests(ports.on_demand);
         println!(
             "  {program} explain --node demo-envoy --route on-demand --host a.tenants.example{admin}"
         );
@@ -76,9 +76,9 @@ fn say_commands(running: &Running, config: &Path, ports: &Ports, has_envoy: bool
     println!("  {program} validate {config}");
 }
 
-/// Prints requests to the listener with virtual hosts on demand, which has this
-/// port.
-fn say_requests(port: u16) {
+/// Prints requests to the listener with virtual hosts on demand, which is on
+/// this port.
+fn print_requests(port: u16) {
     println!(
         "  curl -H 'Host: shop.example' http://127.0.0.1:{port}/    # Envoy asks for this host now"
     );
@@ -97,13 +97,13 @@ fn admin_flag(running: &Running) -> String {
     }
 }
 
-/// Returns the path of this program: relative if it is below the current
-/// directory, and just its name if the path is not known.
+/// Returns the path of this program, relative if it is below the current
+/// directory. If the path is not known, returns the name.
 fn program_path() -> String {
     let Ok(path) = std::env::current_exe() else {
         return "trunkline".to_owned();
     };
-    let here = std::env::current_dir().unwrap_or_default();
-    let short = path.strip_prefix(&here).unwrap_or(&path);
-    short.display().to_string()
+    let current_dir = std::env::current_dir().unwrap_or_default();
+    let shown_path = path.strip_prefix(&current_dir).unwrap_or(&path);
+    shown_path.display().to_string()
 }

@@ -47,16 +47,20 @@ const VIRTUAL_HOSTS: u32 = 2;
 const VALIDATE_CLUSTERS: u32 = 7;
 
 /// Encodes a bootstrap of some parts, in their order. A cluster that a part
-/// refers to and that is not among them is there without endpoints: whether a
-/// reference dangles is for other checks.
-pub(super) fn encode(parts: &[&Part]) -> Vec<u8> {
-    let mut statics = Statics::default();
+/// refers to and that is not among them is added without endpoints: other
+/// checks find dangling references.
+pub(super) fn encode_bootstrap(parts: &[&Part]) -> Vec<u8> {
+    let mut static_resources = Statics::default();
     for part in parts {
-        statics.add(part);
+        static_resources.add_part(part);
     }
-    statics.add_missing_clusters(parts);
-    statics.add_routes();
-    put(&mut statics.bytes, CLUSTERS, &static_cluster(ADS_CLUSTER));
+    static_resources.add_missing_clusters(parts);
+    static_resources.add_routes();
+    put(
+        &mut static_resources.bytes,
+        CLUSTERS,
+        &static_cluster(ADS_CLUSTER),
+    );
 
     let node = Node {
         id: "trunkline-validate".to_owned(),
@@ -66,19 +70,19 @@ pub(super) fn encode(parts: &[&Part]) -> Vec<u8> {
     let mut bytes = Bootstrap {
         node: Some(node),
         dynamic_resources: Some(DynamicResources {
-            ads_config: Some(ads()),
+            ads_config: Some(ads_source()),
             ..DynamicResources::default()
         }),
         ..Bootstrap::default()
     }
     .encode_to_vec();
-    put(&mut bytes, STATIC_RESOURCES, &statics.bytes);
+    put(&mut bytes, STATIC_RESOURCES, &static_resources.bytes);
     bytes
 }
 
-/// Returns ADS from a cluster without endpoints: parts refer to it, and nothing
-/// is fetched. It is delta, as VHDS wants it.
-fn ads() -> ApiConfigSource {
+/// Returns ADS from a cluster without endpoints. Parts refer to it, but Envoy
+/// fetches nothing when it validates. It is delta, which VHDS needs.
+fn ads_source() -> ApiConfigSource {
     let envoy_grpc = grpc_service::EnvoyGrpc {
         cluster_name: ADS_CLUSTER.to_owned(),
         ..grpc_service::EnvoyGrpc::default()
@@ -109,8 +113,9 @@ struct Statics<'a> {
 }
 
 impl<'a> Statics<'a> {
-    /// Adds a part; route configurations and virtual hosts are only collected.
-    fn add(&mut self, part: &'a Part) {
+    /// Adds a part. Route configurations and virtual hosts are only collected,
+    /// for [`Self::add_routes`].
+    fn add_part(&mut self, part: &'a Part) {
         match part.role {
             Role::Listener => put(&mut self.bytes, LISTENERS, &part.body),
             Role::Cluster => put(&mut self.bytes, CLUSTERS, &part.body),
@@ -121,7 +126,7 @@ impl<'a> Statics<'a> {
             }
             Role::Secret => {
                 put(&mut self.bytes, SECRETS, &part.body);
-                if let Some(cluster) = cluster_with_secret(part) {
+                if let Some(cluster) = encode_secret_user(part) {
                     put(&mut self.bytes, CLUSTERS, &cluster);
                 }
             }
@@ -129,27 +134,28 @@ impl<'a> Statics<'a> {
                 self.routes.insert(part.name(), routes_start(&part.body));
             }
             Role::VirtualHost => {
-                let name = part
+                let routes_name = part
                     .name()
                     .rsplit_once('/')
                     .map_or("", |(routes, _)| routes);
-                let routes = self.routes.entry(name).or_insert_with(|| {
-                    let mut named = Vec::new();
-                    put(&mut named, ROUTES_NAME, name.as_bytes());
-                    routes_start(&named)
+                let routes = self.routes.entry(routes_name).or_insert_with(|| {
+                    let mut body = Vec::new();
+                    put(&mut body, ROUTES_NAME, routes_name.as_bytes());
+                    routes_start(&body)
                 });
                 put(routes, VIRTUAL_HOSTS, &part.body);
             }
         }
     }
 
-    /// Adds an empty cluster for each that is referred to and not there.
+    /// Adds an empty cluster for each one that a part refers to and that no
+    /// part is.
     fn add_missing_clusters(&mut self, parts: &[&Part]) {
-        let known = parts.iter().filter(|part| part.role == Role::Cluster);
-        let known: BTreeSet<&str> = known.map(|part| part.name()).collect();
-        let named = parts.iter().flat_map(|part| &part.clusters);
-        let named: BTreeSet<&str> = named.map(String::as_str).collect();
-        for name in named.difference(&known) {
+        let present = parts.iter().filter(|part| part.role == Role::Cluster);
+        let present: BTreeSet<&str> = present.map(|part| part.name()).collect();
+        let referenced = parts.iter().flat_map(|part| &part.clusters);
+        let referenced: BTreeSet<&str> = referenced.map(String::as_str).collect();
+        for name in referenced.difference(&present) {
             put(&mut self.bytes, CLUSTERS, &static_cluster(name));
         }
     }
@@ -157,7 +163,7 @@ impl<'a> Statics<'a> {
     /// Adds a listener around each route configuration.
     fn add_routes(&mut self) {
         for (name, routes) in std::mem::take(&mut self.routes) {
-            let listener = listener_around(name, &routes);
+            let listener = encode_routes_listener(name, &routes);
             put(&mut self.bytes, LISTENERS, &listener);
         }
     }
@@ -182,10 +188,11 @@ fn routes_start(body: &[u8]) -> Vec<u8> {
 
 /// Encodes a static cluster without endpoints.
 fn static_cluster(name: &str) -> Vec<u8> {
-    cluster_named(name).encode_to_vec()
+    make_static_cluster(name).encode_to_vec()
 }
 
-fn cluster_named(name: &str) -> Cluster {
+/// Makes a static cluster without endpoints.
+fn make_static_cluster(name: &str) -> Cluster {
     let discovery = cluster::DiscoveryType::Static.into();
     Cluster {
         name: name.to_owned(),
@@ -194,24 +201,31 @@ fn cluster_named(name: &str) -> Cluster {
     }
 }
 
-/// Encodes a cluster that uses a secret, if it is one that a cluster can use:
-/// Envoy looks at the contents of a secret where it is used.
-fn cluster_with_secret(part: &Part) -> Option<Vec<u8>> {
+/// Encodes a cluster that uses a secret, since Envoy checks the contents of a
+/// secret only where it is used. Returns `None` if the secret is of a kind that
+/// no cluster can use.
+fn encode_secret_user(part: &Part) -> Option<Vec<u8>> {
     let secret = Secret::decode(part.body.clone()).ok()?;
-    let named = SdsSecretConfig {
+    let secret_config = SdsSecretConfig {
         name: part.name().to_owned(),
         ..SdsSecretConfig::default()
     };
+
     let mut context = CommonTlsContext::default();
     match secret.r#type? {
-        secret::Type::TlsCertificate(_) => context.tls_certificate_sds_secret_configs = vec![named],
+        secret::Type::TlsCertificate(_) => {
+            context.tls_certificate_sds_secret_configs = vec![secret_config]
+        }
         secret::Type::ValidationContext(_) => {
             let context_type =
-                common_tls_context::ValidationContextType::ValidationContextSdsSecretConfig(named);
+                common_tls_context::ValidationContextType::ValidationContextSdsSecretConfig(
+                    secret_config,
+                );
             context.validation_context_type = Some(context_type);
         }
         _ => return None,
     }
+
     let tls = UpstreamTlsContext {
         common_tls_context: Some(context),
         ..UpstreamTlsContext::default()
@@ -224,13 +238,13 @@ fn cluster_with_secret(part: &Part) -> Option<Vec<u8>> {
                 tls.encode_to_vec(),
             ))),
         }),
-        ..cluster_named(&format!("secret {}", part.name()))
+        ..make_static_cluster(&format!("secret {}", part.name()))
     };
     Some(cluster.encode_to_vec())
 }
 
-/// Encodes a listener around an encoded route configuration.
-fn listener_around(name: &str, routes: &[u8]) -> Vec<u8> {
+/// Encodes a listener with an encoded route configuration inside.
+fn encode_routes_listener(name: &str, routes: &[u8]) -> Vec<u8> {
     let router = HttpFilter {
         name: "envoy.filters.http.router".to_owned(),
         config_type: Some(http_filter::ConfigType::TypedConfig(any(
@@ -254,9 +268,10 @@ fn listener_around(name: &str, routes: &[u8]) -> Vec<u8> {
             manager,
         ))),
     };
+
     let listener = Listener {
         name: routes_listener(name),
-        address: Some(loopback()),
+        address: Some(any_loopback_port()),
         filter_chains: vec![FilterChain {
             filters: vec![filter],
             ..FilterChain::default()
@@ -266,8 +281,9 @@ fn listener_around(name: &str, routes: &[u8]) -> Vec<u8> {
     listener.encode_to_vec()
 }
 
-/// Returns an address that any number of listeners may have.
-fn loopback() -> Address {
+/// Returns the address of loopback with port 0, which several listeners may
+/// have.
+fn any_loopback_port() -> Address {
     Address {
         address: Some(address::Address::SocketAddress(SocketAddress {
             address: "127.0.0.1".to_owned(),

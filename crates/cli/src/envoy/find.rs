@@ -7,18 +7,18 @@ use crate::failure::{Failure, Result};
 /// The Envoy that the tests of this project install.
 const FOR_TESTS: &str = "target/venv/bin/envoy";
 
-/// Finds the Envoy that is `named`, or else the first one in the `PATH`, or
-/// else that of this project's tests; returns `None` if there is none.
+/// Finds the Envoy at the path `given_path`; without one, the first Envoy in `PATH`,
+/// or else that of this project's tests. Returns `None` if there is none.
 ///
 /// # Errors
-/// The named one is not a file.
-pub(crate) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
-    if let Some(named) = named {
-        return match named.is_file() {
-            true => Ok(Some(named.to_owned())),
+/// The path does not lead to a file.
+pub(crate) fn find_envoy(given_path: Option<&Path>) -> Result<Option<PathBuf>> {
+    if let Some(given_path) = given_path {
+        return match given_path.is_file() {
+            true => Ok(Some(given_path.to_owned())),
             false => Err(Failure::wrong(format!(
                 "--envoy {}: there is no such file",
-                named.display()
+                given_path.display()
             ))),
         };
     }

@@ -31,23 +31,24 @@ pub(crate) struct Judgement {
     pub(crate) left_out: Option<String>,
 }
 
-/// Lets the Envoy at a path judge resources, as their clients would get them.
+/// Has the Envoy at a path check resources, in the views that their clients
+/// have.
 ///
 /// # Errors
-/// It does not run.
+/// The Envoy cannot be run.
 pub(crate) async fn judge(
     envoy: &Path,
     resources: &[(TypeUrl, Arc<Resource>)],
 ) -> Result<Judgement> {
     let mut parts = Vec::new();
-    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut skipped_types: BTreeMap<&str, usize> = BTreeMap::new();
     for (type_url, resource) in resources {
         match Part::new(type_url, resource) {
             Some(part) => parts.push(part),
-            None => *others.entry(kinds::short(type_url)).or_default() += 1,
+            None => *skipped_types.entry(kinds::short(type_url)).or_default() += 1,
         }
     }
-    // Stable: resources of one kind stay in the order of their files.
+    // The sort is stable: within a role, resources stay in the order of files.
     parts.sort_by_key(|part| part.role);
 
     let views = Views::choose(&parts);
@@ -60,28 +61,32 @@ pub(crate) async fn judge(
         judging.judge_view(view).await?;
     }
     Ok(Judgement {
-        left_out: left_out(&others, views.left_out),
+        left_out: describe_skipped(&skipped_types, views.left_out),
         is_cut: judging.rejected.len() >= MOST_MISTAKES,
         version: judging.program.version,
         rejected: judging
             .rejected
             .into_iter()
-            .map(|(index, words)| {
+            .map(|(index, error)| {
                 let part = &judging.parts[index];
-                (part.type_url.clone(), Arc::clone(&part.resource), words)
+                (part.type_url.clone(), Arc::clone(&part.resource), error)
             })
             .collect(),
     })
 }
 
-/// Writes what was not judged.
-fn left_out(others: &BTreeMap<&str, usize>, variants: usize) -> Option<String> {
+/// Describes the resources that Envoy did not check: those of other types, and
+/// variants beyond the maximum of views. Returns `None` if it checked all.
+fn describe_skipped(
+    skipped_types: &BTreeMap<&str, usize>,
+    skipped_variants: usize,
+) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
-    for (kind, count) in others {
+    for (kind, count) in skipped_types {
         parts.push(format!("{count} {kind}"));
     }
-    if variants > 0 {
-        parts.push(format!("{variants} variants of too many clients"));
+    if skipped_variants > 0 {
+        parts.push(format!("{skipped_variants} variants of too many clients"));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -95,86 +100,92 @@ struct Judging {
 }
 
 impl Judging {
-    /// Judges the view of a client. Envoy reports one mistake in a run, so it
-    /// runs again without the rejected parts until it takes the rest, or
-    /// [`MOST_MISTAKES`] parts are rejected.
+    /// Checks the view of a client. Envoy reports only one mistake per run, so
+    /// the rejected part is removed and Envoy runs again, until it accepts the
+    /// parts or [`MOST_MISTAKES`] parts are rejected.
     async fn judge_view(&mut self, view: &[usize]) -> Result<()> {
         while self.rejected.len() < MOST_MISTAKES {
-            let is_left = |index: &usize| !self.rejected.contains_key(index);
-            let left: Vec<usize> = view.iter().copied().filter(is_left).collect();
-            let Verdict::Bad(error) = self.run(&left).await? else {
+            let is_unrejected = |index: &usize| !self.rejected.contains_key(index);
+            let remaining_parts: Vec<usize> = view.iter().copied().filter(is_unrejected).collect();
+            let Verdict::Bad(error) = self.run(&remaining_parts).await? else {
                 return Ok(());
             };
-            let (index, error) = self.find_rejected_part(&left, error).await?;
-            let own_error = self.parts[index].own_words(error);
+            let (index, error) = self.find_rejected_part(&remaining_parts, error).await?;
+            let own_error = self.parts[index].strip_listener(error);
             self.rejected.insert(index, own_error);
         }
         Ok(())
     }
 
-    /// Finds a part that Envoy rejects among some that it rejects together, and
-    /// returns it with Envoy's words. The part that the words name is tried
-    /// alone; if it is not at fault alone, the shortest beginning that Envoy
-    /// rejects ends with the part at fault.
-    async fn find_rejected_part(&self, parts: &[usize], words: String) -> Result<(usize, String)> {
-        if let Some(index) = self.named_in(parts, &words)
-            && let Verdict::Bad(words) = self.run(&[index]).await?
+    /// Finds one part that Envoy rejects among several, and returns its index
+    /// with Envoy's error. Tries the part that the error names first. If that
+    /// part alone is accepted, bisects: the shortest rejected beginning of the
+    /// list ends with the part.
+    async fn find_rejected_part(&self, parts: &[usize], error: String) -> Result<(usize, String)> {
+        if let Some(index) = self.find_named_part(parts, &error)
+            && let Verdict::Bad(error) = self.run(&[index]).await?
         {
-            return Ok((index, words));
+            return Ok((index, error));
         }
 
-        let (mut good, mut bad, mut words) = (0, parts.len(), words);
+        // Envoy accepts the first `good` parts and rejects the first `bad`.
+        let (mut good, mut bad, mut error) = (0, parts.len(), error);
         while bad - good > 1 {
             let middle = good + (bad - good) / 2;
             match self.run(&parts[..middle]).await? {
                 Verdict::Good => good = middle,
-                Verdict::Bad(of_middle) => (bad, words) = (middle, of_middle),
+                Verdict::Bad(middle_error) => (bad, error) = (middle, middle_error),
             }
         }
+
         match (good, parts.get(good)) {
-            (1.., Some(index)) => Ok((*index, words)),
-            // Nothing was good yet: is it the resource, or Envoy?
+            (1.., Some(index)) => Ok((*index, error)),
+            // No part was accepted yet: the fault is Envoy's if it rejects an
+            // empty bootstrap too.
             (0, Some(index)) if matches!(self.run(&[]).await?, Verdict::Good) => {
-                Ok((*index, words))
+                Ok((*index, error))
             }
             _ => Err(Failure::wrong(format!(
-                "Envoy {} takes no configuration at all: {words}",
+                "Envoy {} takes no configuration at all: {error}",
                 self.program.version
             ))),
         }
     }
 
-    /// Returns the part whose name is quoted, if it is one only.
-    fn named_in(&self, parts: &[usize], words: &str) -> Option<usize> {
-        let quoted: BTreeSet<&str> = words.split(['\'', '"']).skip(1).step_by(2).collect();
-        let mut named = parts.iter().filter(|index| {
+    /// Returns the part whose name the error quotes. Returns `None` if the
+    /// error quotes the names of several parts, or of none.
+    fn find_named_part(&self, parts: &[usize], error: &str) -> Option<usize> {
+        let quoted: BTreeSet<&str> = error.split(['\'', '"']).skip(1).step_by(2).collect();
+        let mut named_parts = parts.iter().filter(|index| {
             let part = &self.parts[**index];
             quoted.contains(part.name()) || quoted.contains(&*routes_listener(part.name()))
         });
-        let first = named.next()?;
-        named.next().is_none().then_some(*first)
+        let index = named_parts.next()?;
+        named_parts.next().is_none().then_some(*index)
     }
 
     /// Lets Envoy judge some parts.
     async fn run(&self, parts: &[usize]) -> Result<Verdict> {
         let parts: Vec<&Part> = parts.iter().map(|index| &self.parts[*index]).collect();
-        self.program.judge(&bootstrap::encode(&parts)).await
+        self.program
+            .judge(&bootstrap::encode_bootstrap(&parts))
+            .await
     }
 }
 
 impl Part {
-    /// Takes the listener that is only around a route configuration out of
-    /// Envoy's words.
-    fn own_words(&self, words: String) -> String {
+    /// Removes the name of the listener from Envoy's error, if that listener
+    /// was only made to hold a route configuration.
+    fn strip_listener(&self, error: String) -> String {
         let routes = match self.role {
             Role::Routes => self.name(),
             Role::VirtualHost => self.name().rsplit_once('/').map_or("", |(name, _)| name),
-            _ => return words,
+            _ => return error,
         };
-        let around = format!("error adding listener '{}': ", routes_listener(routes));
-        match words.strip_prefix(&around) {
-            Some(own) => own.to_owned(),
-            None => words,
+        let prefix = format!("error adding listener '{}': ", routes_listener(routes));
+        match error.strip_prefix(&prefix) {
+            Some(message) => message.to_owned(),
+            None => error,
         }
     }
 }

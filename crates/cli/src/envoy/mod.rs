@@ -19,5 +19,5 @@ mod program;
 mod views;
 mod words;
 
-pub(crate) use self::find::find;
+pub(crate) use self::find::find_envoy;
 pub(crate) use self::judge::{Judgement, judge};

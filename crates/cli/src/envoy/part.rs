@@ -41,23 +41,24 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Makes a part of a resource; `None` if no bootstrap can hold it: one of
-    /// another type, and a listener that is for gRPC only.
+    /// Makes a part of a resource. Returns `None` if no bootstrap can have the
+    /// resource: its type has no role, it cannot be decoded, or it is a
+    /// listener for gRPC only.
     pub(super) fn new(type_url: &TypeUrl, resource: &Arc<Resource>) -> Option<Self> {
-        let role = role_of(type_url)?;
-        let of = descriptor::message(type_url.as_str())?;
+        let role = part_role(type_url)?;
+        let message_type = descriptor::message(type_url.as_str())?;
         let body = resource.body.clone().unwrap_or_default();
-        let mut message = DynamicMessage::decode(of, body).ok()?;
+        let mut message = DynamicMessage::decode(message_type, body).ok()?;
         if role == Role::Listener && message.has_field_by_name("api_listener") {
             return None;
         }
 
         let mut clusters = clusters_of(resource);
-        let mut cut_off = |inner: &mut DynamicMessage| {
+        let mut replace_sources = |inner: &mut DynamicMessage| {
             clusters.extend(named_cluster(inner));
             use_ads(inner)
         };
-        visit::visit(&mut message, &mut cut_off).ok()?;
+        visit::visit(&mut message, &mut replace_sources).ok()?;
         Some(Self {
             role,
             type_url: type_url.clone(),
@@ -73,8 +74,9 @@ impl Part {
     }
 }
 
-/// Returns the role of a type; `None` if it has none.
-fn role_of(type_url: &TypeUrl) -> Option<Role> {
+/// Returns the role of a type. Returns `None` if a bootstrap cannot have
+/// resources of the type.
+fn part_role(type_url: &TypeUrl) -> Option<Role> {
     Some(match type_url.as_str() {
         kind::SDS => Role::Secret,
         kind::CDS => Role::Cluster,
@@ -103,22 +105,22 @@ fn named_cluster(message: &DynamicMessage) -> Option<String> {
     Some(name.as_str()?.to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Makes a config source one of ADS, and returns whether the message is one. A
-/// cluster or a file that it names may be there for clients only.
+/// Replaces a config source by ADS: the cluster or file that it names may exist
+/// for clients only. Returns whether the message is a config source.
 fn use_ads(message: &mut DynamicMessage) -> bool {
     let descriptor = message.descriptor();
     if descriptor.full_name() != CONFIG_SOURCE {
         return false;
     }
-    let ads = descriptor.get_field_by_name("ads");
-    let Some(ads) = ads
+    let ads_field = descriptor.get_field_by_name("ads");
+    let Some(ads_type) = ads_field
         .as_ref()
         .and_then(|field| field.kind().as_message().cloned())
     else {
         return false;
     };
-    // Sets another field of the oneof, which clears the one that was set.
-    message.set_field_by_name("ads", Value::Message(DynamicMessage::new(ads)));
+    // This clears the field of the oneof that was set before.
+    message.set_field_by_name("ads", Value::Message(DynamicMessage::new(ads_type)));
     message.clear_field_by_name("authorities");
     true
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::words::reason;
+use super::words::rejection_reason;
 use crate::failure::{Failure, Result};
 
 /// How long Envoy may take.
@@ -35,10 +35,10 @@ pub(super) enum Verdict {
 }
 
 impl Program {
-    /// Asks an Envoy for its version.
+    /// Runs an Envoy to get its version.
     ///
     /// # Errors
-    /// The program does not run, or is no Envoy.
+    /// The program cannot be run, or is not an Envoy.
     pub(super) async fn open(path: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("trunkline-validate-")
@@ -59,50 +59,52 @@ impl Program {
         Ok(program)
     }
 
-    /// Lets Envoy judge a bootstrap.
+    /// Has Envoy validate a bootstrap.
     ///
     /// # Errors
-    /// It does not run, or takes too long.
+    /// Envoy cannot be run, or takes too long.
     pub(super) async fn judge(&self, bootstrap: &[u8]) -> Result<Verdict> {
         let path = self.folder.path().join("bootstrap.pb");
         std::fs::write(&path, bootstrap)
             .map_err(|error| Failure::wrong(format!("{}: {error}", path.display())))?;
         let path = path.display().to_string();
         let flags = ["--mode", "validate", "--log-level", "error"];
-        let flags = [&flags[..], &["--concurrency", "1", "-c", &path]].concat();
-        let (status, log) = self.run(&flags).await?;
+        let all_flags = [&flags[..], &["--concurrency", "1", "-c", &path]].concat();
+        let (status, log) = self.run(&all_flags).await?;
         Ok(match status.success() {
             true => Verdict::Good,
-            false => Verdict::Bad(reason(status, &log, &path)),
+            false => Verdict::Bad(rejection_reason(status, &log, &path)),
         })
     }
 
-    /// Runs Envoy to its end. Returns how it ended, and what it printed.
+    /// Runs Envoy to its end. Returns its exit status, and its output.
     async fn run(&self, flags: &[&str]) -> Result<(ExitStatus, String)> {
-        let failed = |error: std::io::Error| {
+        let start_failure = |error: std::io::Error| {
             Failure::wrong(format!("{} does not start: {error}", self.path.display()))
         };
         let log = self.folder.path().join("log.txt");
-        let file = File::create(&log).map_err(failed)?;
+        let file = File::create(&log).map_err(start_failure)?;
         let mut child = Command::new(&self.path)
             .args(flags)
             .stdin(Stdio::null())
-            .stdout(file.try_clone().map_err(failed)?)
+            .stdout(file.try_clone().map_err(start_failure)?)
             .stderr(file)
             .kill_on_drop(true)
             .spawn()
-            .map_err(failed)?;
-        let Ok(ended) = timeout(TIME_LIMIT, child.wait()).await else {
-            // It ended meanwhile, or is ended now; both wait for it.
+            .map_err(start_failure)?;
+
+        let Ok(exit) = timeout(TIME_LIMIT, child.wait()).await else {
+            // An error means that the process has ended meanwhile.
             let _ = child.kill().await;
             return Err(Failure::wrong(format!(
                 "Envoy did not end within {} s, and was stopped; validate fewer files at once",
                 TIME_LIMIT.as_secs()
             )));
         };
-        let text = std::fs::read(&log).map_err(failed)?;
+
+        let text = std::fs::read(&log).map_err(start_failure)?;
         let text = String::from_utf8_lossy(&text).into_owned();
-        Ok((ended.map_err(failed)?, text))
+        Ok((exit.map_err(start_failure)?, text))
     }
 }
 

@@ -17,38 +17,39 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// Chooses clients until each variant is in the view of one of them, up to
-    /// [`MOST_VIEWS`].
+    /// Chooses clients until the view of one of them has each variant, or
+    /// [`MOST_VIEWS`] are chosen.
     pub(super) fn choose(parts: &[Part]) -> Self {
         let clients: Vec<Constraints> = parts.iter().map(|part| part.resource.clients()).collect();
-        let mut is_seen = vec![false; parts.len()];
+        let mut is_covered = vec![false; parts.len()];
         let mut views = Vec::new();
         while views.len() < MOST_VIEWS {
-            let Some(client) = unseen_client(&clients, &mut is_seen) else {
+            let Some(client) = uncovered_client(&clients, &mut is_covered) else {
                 break;
             };
             let matches = |index: &usize| clients[*index].matches(&client);
             let view: Vec<usize> = (0..parts.len()).filter(matches).collect();
             for index in &view {
-                is_seen[*index] = true;
+                is_covered[*index] = true;
             }
             views.push(view);
         }
         Self {
             views,
-            left_out: is_seen.iter().filter(|seen| !**seen).count(),
+            left_out: is_covered.iter().filter(|covered| !**covered).count(),
         }
     }
 }
 
-/// Returns the parameters of a client of the first variant that no view has;
-/// `None` if there is no such variant. One that has no client is passed over.
-fn unseen_client(clients: &[Constraints], is_seen: &mut [bool]) -> Option<Params> {
+/// Returns the parameters of a client of the first variant that no view has.
+/// Returns `None` if there is no such variant. A variant whose constraints no
+/// client meets is marked and skipped.
+fn uncovered_client(clients: &[Constraints], is_covered: &mut [bool]) -> Option<Params> {
     loop {
-        let next = is_seen.iter().position(|seen| !seen)?;
-        if let Ok(Some(client)) = clients[next].overlap(&Constraints::always()) {
+        let index = is_covered.iter().position(|covered| !covered)?;
+        if let Ok(Some(client)) = clients[index].overlap(&Constraints::always()) {
             return Some(client);
         }
-        is_seen[next] = true;
+        is_covered[index] = true;
     }
 }

@@ -17,37 +17,38 @@ const RESOURCE: &str = "BootstrapValidationError.StaticResources: embedded messa
 /// The words between the steps of a path.
 const INSIDE: &str = ": embedded message failed validation | caused by ";
 
-/// Returns why Envoy rejects the bootstrap at a path, by its log, in one line
-/// and without secrets. If the log does not say why, its last line is returned
-/// with how Envoy ended.
-pub(super) fn reason(status: ExitStatus, log: &str, path: &str) -> String {
-    let found = log.split(REASON).nth(1);
-    let found = found.and_then(|rest| rest.strip_prefix(path)?.strip_prefix("': "));
-    let words = match found {
-        // Lines of the log that follow begin with a time in brackets.
+/// Returns the reason that Envoy rejects the bootstrap at a path, from its log:
+/// one line without secrets. If the log has no reason, returns its last line
+/// and the exit status.
+pub(super) fn rejection_reason(status: ExitStatus, log: &str, path: &str) -> String {
+    let after_path = log.split(REASON).nth(1);
+    let after_path = after_path.and_then(|text| text.strip_prefix(path)?.strip_prefix("': "));
+    let message = match after_path {
+        // The next line of the log begins with a time in brackets.
         Some(rest) => without_dump(rest.split("\n[").next().unwrap_or(rest)),
         None => {
-            let last = log.lines().rev().find(|line| !line.trim().is_empty());
-            format!("{} ({status})", last.unwrap_or("nothing"))
+            let last_line = log.lines().rev().find(|line| !line.trim().is_empty());
+            format!("{} ({status})", last_line.unwrap_or("nothing"))
         }
     };
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    redact::quoted(&words).into_owned()
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    redact::quoted(&message).into_owned()
 }
 
-/// Returns a reason without the bootstrap that it dumps, which is not the
-/// user's, and without the way from there to a resource.
-fn without_dump(words: &str) -> String {
-    let words = match words.rsplit_once(DUMP_END) {
-        Some((dump, words)) if dump.starts_with(DUMP) => words,
-        _ => words,
+/// Removes the dump of the bootstrap from a reason, since the user did not
+/// write the bootstrap. Also removes the path from the bootstrap to the
+/// resource.
+fn without_dump(message: &str) -> String {
+    let message = match message.rsplit_once(DUMP_END) {
+        Some((dump, message)) if dump.starts_with(DUMP) => message,
+        _ => message,
     };
-    let Some((before, path)) = words.split_once(RESOURCE) else {
-        return words.to_owned();
+    let Some((prefix, path)) = message.split_once(RESOURCE) else {
+        return message.to_owned();
     };
     match path.split_once(INSIDE) {
-        Some((_, inside)) => format!("{before}{inside}"),
-        None => words.to_owned(),
+        Some((_, inside)) => format!("{prefix}{inside}"),
+        None => message.to_owned(),
     }
 }
 
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     fn of(log: &str) -> String {
-        reason(ExitStatus::from_raw(1 << 8), log, "/tmp/b.pb")
+        rejection_reason(ExitStatus::from_raw(1 << 8), log, "/tmp/b.pb")
     }
 
     #[test]

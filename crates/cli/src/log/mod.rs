@@ -34,8 +34,8 @@ pub(crate) const AUDIT: &str = "audit";
 /// The queue of the log, once it was started.
 static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
 
-/// Starts logging to standard error, with colours if that has any. Panics are
-/// logged too. A second call in a process changes nothing.
+/// Starts logging to standard error, in colours if it is a terminal that has
+/// them. Panics are logged too. Further calls change nothing.
 ///
 /// # Errors
 /// Standard error is closed, or the thread that writes cannot be started.
@@ -52,7 +52,7 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) -> Result<()> {
             .boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
-    // It fails only if a log was started before.
+    // This fails only if a log was started before, which stays then.
     let _ = registry()
         .with(layer.with_filter(level_filter(level)))
         .try_init();
@@ -76,18 +76,18 @@ pub(crate) fn finish(last_words: &str) {
     queue.flush(LAST_LINES);
 }
 
-/// Returns the queue; with the first call, starts its thread.
+/// Returns the queue. The first call starts the thread that writes its lines.
 fn start_queue() -> io::Result<&'static Arc<Queue>> {
     if let Some(queue) = QUEUE.get() {
         return Ok(queue);
     }
     let queue = Arc::new(Queue::default());
-    // A file of its own: whoever writes to `std::io::stderr` holds its lock
-    // meanwhile, and would keep others waiting with it.
-    let out = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    // The thread has its own file, since a write to `std::io::stderr` holds a
+    // lock that other writers would wait for.
+    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     let thread = std::thread::Builder::new().name("trunkline-log".to_owned());
     let lines = Arc::clone(&queue);
-    thread.spawn(move || lines.write_to(out, tell_lost))?;
+    thread.spawn(move || lines.write_to(stderr, tell_lost))?;
     Ok(QUEUE.get_or_init(|| queue))
 }
 
@@ -146,22 +146,22 @@ impl Write for Line<'_> {
     }
 }
 
-/// Makes the filter of a level. Of other libraries it passes at most warnings,
-/// but everything at the level `trace`.
+/// Makes the filter of a level. From other libraries it lets only warnings and
+/// errors pass, but everything at the level `trace`.
 fn level_filter(level: LogLevel) -> Targets {
-    let own = match level {
+    let own_level = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    let others = match level {
-        LogLevel::Trace => own,
-        _ => own.min(LevelFilter::WARN),
+    let library_level = match level {
+        LogLevel::Trace => own_level,
+        _ => own_level.min(LevelFilter::WARN),
     };
     Targets::new()
-        .with_default(others)
-        .with_target("trunkline", own)
-        .with_target(AUDIT, own)
+        .with_default(library_level)
+        .with_target("trunkline", own_level)
+        .with_target(AUDIT, own_level)
 }

@@ -47,16 +47,16 @@ impl State {
 }
 
 impl Queue {
-    /// Adds a line if there is room, and never waits for any. An important line
-    /// may take all of the room, another one not what is [`RESERVED`].
+    /// Adds a line if there is room, and never waits. An important line may use
+    /// the whole queue; other lines leave [`RESERVED`] bytes for it.
     pub(super) fn push(&self, line: &[u8], is_important: bool) {
-        let most = match is_important {
+        let capacity = match is_important {
             true => MOST_BYTES,
             false => MOST_BYTES - RESERVED,
         };
         let mut state = self.lock();
-        let bytes = state.pending.len() + state.in_writing + line.len();
-        match bytes <= most {
+        let total_bytes = state.pending.len() + state.in_writing + line.len();
+        match total_bytes <= capacity {
             true => state.pending.extend_from_slice(line),
             false => state.lose(1),
         }
@@ -77,31 +77,32 @@ impl Queue {
         drop(wait);
     }
 
-    /// Writes lines for ever. `tell` is called when lines were lost and there
-    /// is room again, with their number; it may push a line.
-    pub(super) fn write_to(&self, mut out: impl Write, tell: impl Fn(u64)) {
+    /// Writes lines for ever. After a successful write, calls `report_loss` with the
+    /// number of lines that were lost since the last call, if there were any;
+    /// `report_loss` may push a line.
+    pub(super) fn write_to(&self, mut output: impl Write, report_loss: impl Fn(u64)) {
         loop {
-            let lines = self.take();
-            let written = out.write_all(&lines).and_then(|()| out.flush());
-            let untold = self.note_written(&lines, written.is_ok());
+            let lines = self.take_pending();
+            let result = output.write_all(&lines).and_then(|()| output.flush());
+            let untold = self.note_written(&lines, result.is_ok());
             if untold > 0 {
-                tell(untold);
+                report_loss(untold);
             }
         }
     }
 
-    /// Takes all pending lines, as soon as there are some.
-    fn take(&self) -> Vec<u8> {
+    /// Takes all pending lines. Waits until there are some.
+    fn take_pending(&self) -> Vec<u8> {
         let is_empty = |state: &mut State| state.pending.is_empty();
-        let waited = self.changed.wait_while(self.lock(), is_empty);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let result = self.changed.wait_while(self.lock(), is_empty);
+        let mut state = result.unwrap_or_else(PoisonError::into_inner);
         let lines = std::mem::take(&mut state.pending);
         state.in_writing = lines.len();
         lines
     }
 
-    /// Notes that the lines which were taken are written, or lost. Returns how
-    /// many lost lines have to be told of now.
+    /// Notes that the lines which the thread took are written, or lost. Returns
+    /// the number of lost lines that are to be reported now.
     fn note_written(&self, lines: &[u8], is_written: bool) -> u64 {
         let mut state = self.lock();
         state.in_writing = 0;

@@ -48,12 +48,12 @@ impl Hooks for Count {
             Report::Oversized(oversized) => count_one(&table.oversized, oversized.type_url),
             Report::Missing { type_url, .. } => count_one(&table.missing, type_url),
             Report::Denied { type_url } => count_one(&table.denied, type_url),
-            Report::Configured(took) => table.first_config.observe(took.as_secs_f64()),
+            Report::Configured(duration) => table.first_config.observe(duration.as_secs_f64()),
             Report::Refused(_) => self.0.count_refused("request", 1),
             Report::Event(Event::Acked { type_url, .. }) => count_one(&table.acks, type_url),
             Report::Event(Event::Nacked { type_url, .. }) => count_one(&table.nacks, type_url),
             Report::Event(Event::Refused { reason, names, .. }) => {
-                self.0.count_refused(refused_by(reason), *names);
+                self.0.count_refused(refusal_label(reason), *names);
             }
             _ => {}
         }
@@ -75,6 +75,8 @@ impl Hooks for Count {
         histogram.observe(took.as_secs_f64());
     }
 
+    /// Counts a lease that was not renewed in time. Other events are not
+    /// counted.
     fn lease(&self, event: LeaseEvent<'_>) {
         let outcome = match event {
             LeaseEvent::Expired { .. } => "removed",
@@ -92,8 +94,8 @@ impl Hooks for Count {
 }
 
 impl Metrics {
-    /// Counts a stream that opens. With the first stream of a node, its client
-    /// is counted too.
+    /// Counts a stream that opens. The first stream of a node counts as a
+    /// connected client too.
     fn open_stream(&self, node: &str) {
         self.table.streams.inc();
         let mut nodes = lock(&self.nodes);
@@ -104,8 +106,8 @@ impl Metrics {
         }
     }
 
-    /// Discounts a stream that closes. With the last stream of a node, its
-    /// client is discounted and the node forgotten.
+    /// Subtracts a stream that closes. With the last stream of a node,
+    /// subtracts its client too, and forgets the node.
     fn close_stream(&self, node: &str) {
         self.table.streams.dec();
         let mut nodes = lock(&self.nodes);
@@ -144,8 +146,8 @@ impl Metrics {
     }
 }
 
-/// The label of the limit that refused a name.
-fn refused_by(reason: &Refusal) -> &'static str {
+/// Returns the label of the limit that refused a name.
+fn refusal_label(reason: &Refusal) -> &'static str {
     match reason {
         Refusal::Hosts { .. } => "host",
         Refusal::SubscriptionBytes { .. } => "subscription_bytes",

@@ -35,8 +35,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Makes and registers all metrics, which are zero, but for the constant
-    /// ones.
+    /// Makes and registers all metrics. All but the constant ones are zero.
     pub(crate) fn new() -> Arc<Self> {
         let mut registry = Registry::default();
         let table = Table::register(&mut registry);
@@ -48,21 +47,21 @@ impl Metrics {
         })
     }
 
-    /// Writes all metrics, after looking up those that are states. A second
-    /// scrape waits for the first, because both set the same gauges.
+    /// Writes all metrics. Gauges are set from the present state first. Scrapes
+    /// wait for each other, since they set the same gauges.
     pub(crate) fn to_text(
         &self,
         server: &Server,
         clients: &[Client],
         files: Option<&FilesStatus>,
-        mcp: Counts,
+        mcp_counts: Counts,
     ) -> String {
         let _scrape = lock(&self.scrape);
         self.set_server_gauges(server);
         self.set_resource_gauges(server);
         self.set_client_gauges(clients);
         self.set_file_gauges(files);
-        self.set_mcp_gauges(mcp);
+        self.set_mcp_gauges(mcp_counts);
         let lost_lines = self.table.log_dropped.inner();
         lost_lines.store(log::lost_lines(), Ordering::Relaxed);
 
@@ -72,9 +71,9 @@ impl Metrics {
         text
     }
 
-    /// Sets whether the server is ready, its memory, the number of leases, the
-    /// longest wait for the database, and the most names that were visited in
-    /// one slice.
+    /// Sets the gauges of the server itself: whether it is ready, its memory,
+    /// the number of leases, the longest wait for the database, and the most
+    /// names that were visited in one slice.
     fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
@@ -100,8 +99,8 @@ impl Metrics {
         resources.set(&self.table.resources);
     }
 
-    /// Sets the numbers of subscriptions and of quarantined resources of all
-    /// clients, for each type.
+    /// Sets, for each type, the numbers of subscriptions and of quarantined
+    /// resources of all clients.
     fn set_client_gauges(&self, clients: &[Client]) {
         let mut subscriptions = ByType::default();
         let mut quarantined = ByType::default();
@@ -113,25 +112,31 @@ impl Metrics {
         quarantined.set(&self.table.parked);
     }
 
-    /// Sets what is to be watched of sources and sinks.
-    fn set_mcp_gauges(&self, mcp: Counts) {
+    /// Sets the gauges of the Mesh Configuration Protocol.
+    fn set_mcp_gauges(&self, counts: Counts) {
         let table = &self.table;
-        table.mcp_streams.set(to_gauge(mcp.streams));
-        table.mcp_rejected.set(to_gauge(mcp.rejected));
-        table.mcp_stopped.set(i64::from(mcp.is_stopped));
-        table.mcp_nacks.inner().store(mcp.nacks, Ordering::Relaxed);
-        table.mcp_stale.inner().store(mcp.stale, Ordering::Relaxed);
+        table.mcp_streams.set(to_gauge(counts.streams));
+        table.mcp_rejected.set(to_gauge(counts.rejected));
+        table.mcp_stopped.set(i64::from(counts.is_stopped));
+        table
+            .mcp_nacks
+            .inner()
+            .store(counts.nacks, Ordering::Relaxed);
+        table
+            .mcp_stale
+            .inner()
+            .store(counts.stale, Ordering::Relaxed);
     }
 
-    /// Sets the numbers of mistakes in files and of bad files; zero, if there
-    /// are no files.
+    /// Sets the numbers of mistakes in files, of bad files and of held files.
+    /// Without files, all are zero.
     fn set_file_gauges(&self, files: Option<&FilesStatus>) {
         let errors = files.map_or(0, |files| files.errors().count());
-        let bad = files.map_or(0, |files| files.bad().count());
+        let bad_files = files.map_or(0, |files| files.bad().count());
         self.table.config_errors.set(to_gauge(errors));
-        self.table.config_bad_files.set(to_gauge(bad));
-        let held = files.map_or(0, |files| files.held().len());
-        self.table.config_held.set(to_gauge(held));
+        self.table.config_bad_files.set(to_gauge(bad_files));
+        let held_files = files.map_or(0, |files| files.held().len());
+        self.table.config_held.set(to_gauge(held_files));
     }
 }
 

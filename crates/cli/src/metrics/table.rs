@@ -82,8 +82,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Registers every metric, the constant ones too; the others begin at zero.
-    /// One line for each.
+    /// Registers every metric, one per line. The constant ones have their
+    /// values; the others begin at zero.
     #[rustfmt::skip]
     pub(super) fn register(registry: &mut Registry) -> Self {
         let mut add = Adder(registry);
@@ -140,7 +140,7 @@ fn add_constants(add: &mut Adder<'_>) {
     add.0.register("trunkline_build", help, Info::new(build));
 
     let start: Gauge = Gauge::default();
-    // A clock before 1970 shows as 1970, which nobody takes for a start.
+    // A clock before 1970 is shown as 1970, which is obviously wrong.
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = since_epoch.unwrap_or_default().as_secs();
     start.set(i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -152,16 +152,17 @@ fn add_constants(add: &mut Adder<'_>) {
 struct Adder<'a>(&'a mut Registry);
 
 impl Adder<'_> {
-    /// Registers a metric under its name, to which `trunkline_` is put first,
-    /// and returns it. Both share one value.
+    /// Registers a metric under its name with the prefix `trunkline_`, and
+    /// returns it. The returned metric and the registered one share their
+    /// value.
     fn add<M: prometheus_client::registry::Metric + Clone>(
         &mut self,
         name: &str,
         help: &str,
         metric: M,
     ) -> M {
-        let name = format!("trunkline_{name}");
-        self.0.register(name, help, metric.clone());
+        let full_name = format!("trunkline_{name}");
+        self.0.register(full_name, help, metric.clone());
         metric
     }
 
@@ -182,8 +183,8 @@ impl Adder<'_> {
         self.counters(name, help, "type", &kinds::LABELS)
     }
 
-    /// Registers a counter for each value of a label. Each begins at zero, so
-    /// that its first event is seen as a step.
+    /// Registers a counter for each value of a label. Each begins at zero: a
+    /// scraper sees the first event as a step only if it has seen zero before.
     fn counters(
         &mut self,
         name: &str,
@@ -192,6 +193,7 @@ impl Adder<'_> {
         values: &[&'static str],
     ) -> Counters {
         let counters = Counters::default();
+
         for value in values {
             drop(counters.get_or_create(&[(label, value)]));
         }

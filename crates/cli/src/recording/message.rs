@@ -8,55 +8,60 @@ use trunkline_proto::discovery::{
     DeltaDiscoveryRequest, DiscoveryRequest, Glance, Node, ResourceLocator, Status,
 };
 
-/// Describes a request; one that cannot be read has no description.
-pub(super) fn request(mode: Mode, bytes: &[u8]) -> Value {
+/// Describes a request. Returns `null` if it cannot be decoded.
+pub(super) fn describe_request(mode: Mode, bytes: &[u8]) -> Value {
     match mode {
         Mode::Delta => match DeltaDiscoveryRequest::decode(bytes) {
-            Ok(request) => delta_request(request),
+            Ok(request) => describe_delta_request(request),
             Err(_) => Value::Null,
         },
         Mode::Sotw => match DiscoveryRequest::decode(bytes) {
-            Ok(request) => sotw_request(request),
+            Ok(request) => describe_sotw_request(request),
             Err(_) => Value::Null,
         },
     }
 }
 
-fn delta_request(request: DeltaDiscoveryRequest) -> Value {
-    let held = request.initial_resource_versions.into_iter();
-    let held: Map<String, Value> = held.map(|held| (held.name, json!(held.version))).collect();
-    let subscribe = names(
+/// Describes a delta request, without empty fields.
+fn describe_delta_request(request: DeltaDiscoveryRequest) -> Value {
+    let versions = request.initial_resource_versions.into_iter();
+    let held_versions: Map<String, Value> = versions
+        .map(|entry| (entry.name, json!(entry.version)))
+        .collect();
+    let subscribe = describe_names(
         request.resource_names_subscribe,
         request.resource_locators_subscribe,
     );
-    let unsubscribe = names(
+    let unsubscribe = describe_names(
         request.resource_names_unsubscribe,
         request.resource_locators_unsubscribe,
     );
+
     without_empty(json!({
         "type": request.type_url,
         "node": node_id(request.node.as_deref()),
         "subscribe": subscribe,
         "unsubscribe": unsubscribe,
-        "held": held,
+        "held": held_versions,
         "nonce": request.response_nonce,
         "error": error(request.error_detail),
     }))
 }
 
-fn sotw_request(request: DiscoveryRequest) -> Value {
+/// Describes a SotW request, without empty fields.
+fn describe_sotw_request(request: DiscoveryRequest) -> Value {
     without_empty(json!({
         "type": request.type_url,
         "node": node_id(request.node.as_deref()),
-        "names": names(request.resource_names, request.resource_locators),
+        "names": describe_names(request.resource_names, request.resource_locators),
         "version": request.version_info,
         "nonce": request.response_nonce,
         "error": error(request.error_detail),
     }))
 }
 
-/// Describes a response.
-pub(super) fn response(mode: Mode, bytes: &[u8]) -> Value {
+/// Describes a response, with the names, versions and sizes of its resources.
+pub(super) fn describe_response(mode: Mode, bytes: &[u8]) -> Value {
     let glance = match mode {
         Mode::Delta => Glance::delta(bytes),
         Mode::Sotw => Glance::sotw(bytes),
@@ -79,12 +84,13 @@ pub(super) fn response(mode: Mode, bytes: &[u8]) -> Value {
     }))
 }
 
-/// Describes a verdict.
-pub(super) fn verdict(delivery: &Delivery, verdict: &Verdict) -> Value {
+/// Describes the verdict on a delivery: an ACK, or a NACK with the rejected
+/// resources.
+pub(super) fn describe_verdict(delivery: &Delivery, verdict: &Verdict) -> Value {
     let rejected = verdict.rejected.iter();
-    let rejected = rejected.map(|one| {
-        let name = one.name.as_ref().map(|name| name.as_str());
-        json!({"name": name, "reason": one.reason})
+    let rejected = rejected.map(|rejection| {
+        let name = rejection.name.as_ref().map(|name| name.as_str());
+        json!({"name": name, "reason": rejection.reason})
     });
     let rejected: Vec<Value> = rejected.collect();
     json!({
@@ -95,8 +101,8 @@ pub(super) fn verdict(delivery: &Delivery, verdict: &Verdict) -> Value {
     })
 }
 
-/// Names, and locators with their parameters.
-fn names(names: Vec<String>, locators: Vec<ResourceLocator>) -> Vec<Value> {
+/// Describes names, and locators with their parameters.
+fn describe_names(names: Vec<String>, locators: Vec<ResourceLocator>) -> Vec<Value> {
     let names = names.into_iter().map(Value::String);
     let locators = locators.into_iter().map(|locator| {
         let params: Map<String, Value> = locator
@@ -117,7 +123,8 @@ fn error(status: Option<Status>) -> Option<String> {
     status.map(|status| status.message)
 }
 
-/// Leaves out keys that say nothing.
+/// Removes the keys of an object whose values are null or empty. Returns other
+/// values unchanged.
 fn without_empty(mut object: Value) -> Value {
     if let Value::Object(map) = &mut object {
         map.retain(|_, value| match value {

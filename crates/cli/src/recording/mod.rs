@@ -21,7 +21,7 @@ mod message;
 mod read;
 mod write;
 
-pub(crate) use self::read::{Recorded, Recording, read};
+pub(crate) use self::read::{Recorded, Recording, read_recording};
 pub(crate) use self::write::Recorder;
 
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ enum Dir {
     Close,
 }
 
-/// The protocol of a stream, by its path: that of a poll is empty.
+/// Returns the protocol of a stream, by its path. A poll has an empty path.
 pub(crate) fn mode_of(path: &str) -> Mode {
     let method = path.rsplit('/').next().unwrap_or_default();
     match method.starts_with("Delta") {

@@ -58,8 +58,8 @@ struct Line {
 /// Reads a recording.
 ///
 /// # Errors
-/// It cannot be read, or a line is none of a recording.
-pub(crate) fn read(mut file: impl BufRead) -> Result<Recording, ReadError> {
+/// The file cannot be read, or a line is not one of a recording.
+pub(crate) fn read_recording(mut file: impl BufRead) -> Result<Recording, ReadError> {
     let mut recording = Recording::default();
     let mut modes = BTreeMap::new();
     let mut line = Vec::new();
@@ -69,15 +69,17 @@ pub(crate) fn read(mut file: impl BufRead) -> Result<Recording, ReadError> {
         if limited.read_until(b'\n', &mut line)? == 0 && number > 1 {
             break;
         }
+
         let outcome = match (number, line.ends_with(b"\n")) {
-            (1, _) => read_head(&line),
-            (_, true) => recording.add(&line, &mut modes),
+            (1, _) => check_head(&line),
+            (_, true) => recording.add_line(&line, &mut modes),
             (_, false) => Err(
                 "the line has no end: the recording was cut here; remove the line to replay \
                  those before it"
                     .to_owned(),
             ),
         };
+
         outcome.map_err(|reason| ReadError::Line {
             line: number,
             reason,
@@ -86,8 +88,8 @@ pub(crate) fn read(mut file: impl BufRead) -> Result<Recording, ReadError> {
     Ok(recording)
 }
 
-/// Checks the first line.
-fn read_head(line: &[u8]) -> Result<(), String> {
+/// Checks that the first line is that of a recording in our format.
+fn check_head(line: &[u8]) -> Result<(), String> {
     let head: Option<Head> = serde_json::from_slice(line).ok();
     match head {
         Some(head) if head.recording != KIND => {
@@ -119,9 +121,9 @@ impl Recording {
         responses.map(|response| response.stream).collect()
     }
 
-    /// Adds the response of a line, if it is one. `modes` are the protocols of
-    /// the streams so far.
-    fn add(&mut self, line: &[u8], modes: &mut BTreeMap<u64, Mode>) -> Result<(), String> {
+    /// Adds the response of a line. Of a CONNECT, notes the protocol of the
+    /// stream in `modes`. Ignores other lines.
+    fn add_line(&mut self, line: &[u8], modes: &mut BTreeMap<u64, Mode>) -> Result<(), String> {
         let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let Line { stream, .. } = line;
         if line.dir == Dir::Connect {
@@ -142,32 +144,34 @@ impl Recording {
             Mode::Sotw => Glance::sotw(&bytes),
         };
         let type_url = glance.type_url.to_owned();
-        let at = Duration::try_from_secs_f64(line.t);
+
+        let time = Duration::try_from_secs_f64(line.t);
         self.responses.push(Recorded {
             stream,
             mode,
             type_url,
-            at: at.map_err(|error| format!("t: {error}"))?,
+            at: time.map_err(|error| format!("t: {error}"))?,
             message: without_nonce(&bytes).ok_or("bytes: they are no response")?,
         });
         Ok(())
     }
 }
 
-/// Returns a response without its nonce, and otherwise byte for byte; `None` if
-/// it is no message.
+/// Returns a response without its nonce, and otherwise byte for byte. Returns
+/// `None` if the bytes are not a message.
 fn without_nonce(message: &Bytes) -> Option<Bytes> {
-    let mut rest = message.clone();
-    let mut kept = BytesMut::with_capacity(message.len());
-    while rest.has_remaining() {
-        let field = rest.clone();
-        let (number, wire_type) = decode_key(&mut rest).ok()?;
-        skip_field(wire_type, number, &mut rest, DecodeContext::default()).ok()?;
+    let mut unread = message.clone();
+    let mut remaining_fields = BytesMut::with_capacity(message.len());
+
+    while unread.has_remaining() {
+        let field = unread.clone();
+        let (number, wire_type) = decode_key(&mut unread).ok()?;
+        skip_field(wire_type, number, &mut unread, DecodeContext::default()).ok()?;
         if number != NONCE {
-            kept.extend_from_slice(&field[..field.len() - rest.len()]);
+            remaining_fields.extend_from_slice(&field[..field.len() - unread.len()]);
         }
     }
-    Some(kept.freeze())
+    Some(remaining_fields.freeze())
 }
 
 #[cfg(test)]
@@ -180,7 +184,7 @@ mod tests {
     const CONNECT: &str = "{\"t\":0,\"dir\":\"CONNECT\",\"stream\":1,\"path\":\"/a/DeltaX\"}\n";
 
     fn fails(text: &str) -> String {
-        read(text.as_bytes()).unwrap_err().to_string()
+        read_recording(text.as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
@@ -200,7 +204,12 @@ mod tests {
             );
             assert!(fails(&line).contains(reason), "{}", fails(&line));
         }
-        assert!(read(HEAD.as_bytes()).unwrap().responses.is_empty());
+        assert!(
+            read_recording(HEAD.as_bytes())
+                .unwrap()
+                .responses
+                .is_empty()
+        );
     }
 
     #[test]

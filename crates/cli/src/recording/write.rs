@@ -34,10 +34,11 @@ struct Output {
 
 impl Recorder {
     /// Makes a file that only its owner can read, and begins to record. The
-    /// receiver is told if a line cannot be written; no other follows then.
+    /// receiver gets the error if a line cannot be written; no line follows
+    /// then.
     ///
     /// # Errors
-    /// The file cannot be made, or there is one already.
+    /// The file cannot be made, or it exists already.
     pub(crate) fn create(path: &Path) -> io::Result<(Self, oneshot::Receiver<io::Error>)> {
         let mut options = OpenOptions::new();
         let mut file = options
@@ -45,6 +46,7 @@ impl Recorder {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
+
         let head = Head {
             recording: KIND.to_owned(),
             format: FORMAT,
@@ -53,26 +55,29 @@ impl Recorder {
             warning: "bytes hold secrets as they were received".to_owned(),
         };
         file.write_all(format!("{}\n", json!(head)).as_bytes())?;
-        let (failed, on_failure) = oneshot::channel();
+
+        let (failure_sender, failure_receiver) = oneshot::channel();
         let recorder = Self {
             began: Instant::now(),
             output: Mutex::new(Output {
                 file: Some(file),
-                failed: Some(failed),
+                failed: Some(failure_sender),
             }),
         };
-        Ok((recorder, on_failure))
+        Ok((recorder, failure_receiver))
     }
 
-    fn write(&self, stream: &StreamInfo, dir: Dir, more: Value) {
+    /// Writes a line with the time, the direction, the stream and `fields`.
+    /// After an error, tells the receiver and writes no more.
+    fn write_line(&self, stream: &StreamInfo, dir: Dir, fields: Value) {
         let micros = self.began.elapsed().as_micros();
         let mut line = json!({
             "t": micros as f64 / 1e6,
             "dir": dir,
             "stream": stream.number,
         });
-        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
-            line.extend(more);
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
         }
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = &mut output.file else {
@@ -80,9 +85,9 @@ impl Recorder {
         };
         if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
             output.file = None;
-            if let Some(failed) = output.failed.take() {
-                // Nobody hears it if the program is about to end.
-                let _ = failed.send(error);
+            if let Some(sender) = output.failed.take() {
+                // The send fails only if the program is about to end.
+                let _ = sender.send(error);
             }
         }
     }
@@ -93,22 +98,22 @@ impl Observer for Recorder {
         match event {
             ClientEvent::Connecting(stream) => {
                 let server = stream.server.address.to_string();
-                let more = json!({"server": server, "path": stream.path});
-                self.write(stream, Dir::Connect, more);
+                let fields = json!({"server": server, "path": stream.path});
+                self.write_line(stream, Dir::Connect, fields);
             }
-            ClientEvent::Connected(stream) => self.write(stream, Dir::Open, Value::Null),
+            ClientEvent::Connected(stream) => self.write_line(stream, Dir::Open, Value::Null),
             ClientEvent::Disconnected(stream, reason) => {
-                self.write(stream, Dir::Close, json!({"msg": reason}));
+                self.write_line(stream, Dir::Close, json!({"msg": reason}));
             }
             ClientEvent::Sent(stream, bytes) => {
-                let msg = message::request(mode_of(&stream.path), bytes);
-                let more = json!({"msg": msg, "bytes": STANDARD.encode(bytes)});
-                self.write(stream, Dir::Request, more);
+                let msg = message::describe_request(mode_of(&stream.path), bytes);
+                let fields = json!({"msg": msg, "bytes": STANDARD.encode(bytes)});
+                self.write_line(stream, Dir::Request, fields);
             }
             ClientEvent::Received(stream, bytes) => {
-                let msg = message::response(mode_of(&stream.path), bytes);
-                let more = json!({"msg": msg, "bytes": STANDARD.encode(bytes)});
-                self.write(stream, Dir::Response, more);
+                let msg = message::describe_response(mode_of(&stream.path), bytes);
+                let fields = json!({"msg": msg, "bytes": STANDARD.encode(bytes)});
+                self.write_line(stream, Dir::Response, fields);
             }
             ClientEvent::Judged {
                 stream,
@@ -116,11 +121,11 @@ impl Observer for Recorder {
                 verdict,
                 ..
             } => {
-                let msg = message::verdict(delivery, verdict);
-                self.write(stream, Dir::Verdict, json!({"msg": msg}));
+                let msg = message::describe_verdict(delivery, verdict);
+                self.write_line(stream, Dir::Verdict, json!({"msg": msg}));
             }
             ClientEvent::Fault(stream, error) => {
-                self.write(stream, Dir::Fault, json!({"msg": error.to_string()}));
+                self.write_line(stream, Dir::Fault, json!({"msg": error.to_string()}));
             }
             _ => {}
         }

@@ -21,9 +21,9 @@ const TAB: usize = 4;
 /// The mark of a cut.
 const CUT: char = '…';
 
-/// Writes a line with its number, and carets under the scalar at `column`, which
-/// counts characters from one.
-pub(super) fn show(
+/// Writes a line with its number, and carets under the scalar at `column`.
+/// Columns count characters from one.
+pub(super) fn show_line(
     text: &str,
     line: usize,
     column: usize,
@@ -31,89 +31,91 @@ pub(super) fn show(
     palette: Palette,
 ) -> String {
     let first = column.saturating_sub(1);
-    let count = extent(text, first);
-    // A text may be one line of many megabytes.
+    let count = scalar_length(text, first);
+    // Only the characters near the place are read: a file may be one line of
+    // many megabytes.
     let skipped = first.saturating_sub(NEAR);
-    let cells = cells(text.chars().skip(skipped).take(2 * NEAR));
-    // A place behind the end of a line is the end.
+    let cells = to_cells(text.chars().skip(skipped).take(2 * NEAR));
+    // A column beyond the end of the line means its end.
     let first = (first - skipped).min(cells.len());
-    let (shown, indent, width) = cut(&cells, first, count);
+    let (excerpt, indent, width) = cut_excerpt(&cells, first, count);
 
     let number = line.to_string();
     let gutter = " ".repeat(number.len());
-    let aside = |text: &str| palette.paint(Style::Aside, text);
+    let paint_aside = |text: &str| palette.paint(Style::Aside, text);
     let carets = palette.paint(style, &"^".repeat(width));
-    let empty = aside(&format!("{gutter} |"));
-    let numbered = aside(&format!("{number} |"));
-    let shown = shown.trim_end();
-    let space = if shown.is_empty() { "" } else { " " };
+    let empty_gutter = paint_aside(&format!("{gutter} |"));
+    let numbered_gutter = paint_aside(&format!("{number} |"));
+    let excerpt = excerpt.trim_end();
+    let space = if excerpt.is_empty() { "" } else { " " };
     format!(
-        "{empty}\n{numbered}{space}{shown}\n{empty} {}{carets}\n",
+        "{empty_gutter}\n{numbered_gutter}{space}{excerpt}\n{empty_gutter} {}{carets}\n",
         " ".repeat(indent)
     )
 }
 
-/// Returns what is shown of each character: itself, spaces for a tab, and a mark
-/// for one that is not seen.
-fn cells(text: impl Iterator<Item = char>) -> Vec<(String, usize)> {
-    let cell = |c: char| match c {
+/// Returns the shown form of each character with its width: the character
+/// itself, spaces for a tab, and a mark for an invisible one.
+fn to_cells(text: impl Iterator<Item = char>) -> Vec<(String, usize)> {
+    let to_cell = |c: char| match c {
         '\t' => (" ".repeat(TAB), TAB),
         c if is_invisible(c) => (char::REPLACEMENT_CHARACTER.to_string(), 1),
         c => (c.to_string(), columns(c)),
     };
-    text.map(cell).collect()
+    text.map(to_cell).collect()
 }
 
-/// Cuts a line around `count` characters from `first` on. Returns it, the
-/// columns before the carets, and the columns of these.
-fn cut(cells: &[(String, usize)], first: usize, count: usize) -> (String, usize, usize) {
+/// Cuts the part of a line around `count` characters from `first` on. Returns
+/// the part, the number of columns before the carets, and the number of carets.
+fn cut_excerpt(cells: &[(String, usize)], first: usize, count: usize) -> (String, usize, usize) {
     let width = |cells: &[(String, usize)]| cells.iter().map(|(_, width)| width).sum::<usize>();
-    let marked = width(&cells[first..(first + count).min(cells.len())]).clamp(1, WIDEST - BEFORE);
+    let caret_count =
+        width(&cells[first..(first + count).min(cells.len())]).clamp(1, WIDEST - BEFORE);
 
     let mut start = 0;
-    if width(&cells[..first]) + marked > WIDEST {
+    if width(&cells[..first]) + caret_count > WIDEST {
         start = first;
         while start > 0 && width(&cells[start..first]) < BEFORE {
             start -= 1;
         }
     }
 
-    let mut shown = String::new();
+    let mut excerpt = String::new();
     let mut indent = width(&cells[start..first]);
-    let mut used = 0;
+    let mut used_columns = 0;
     if start > 0 {
-        shown.push(CUT);
+        excerpt.push(CUT);
         indent += 1;
-        used += 1;
+        used_columns += 1;
     }
     for (text, width) in &cells[start..] {
-        if used + width > WIDEST {
-            shown.push(CUT);
+        if used_columns + width > WIDEST {
+            excerpt.push(CUT);
             break;
         }
-        used += width;
-        shown.push_str(text);
+        used_columns += width;
+        excerpt.push_str(text);
     }
-    (shown, indent, marked)
+    (excerpt, indent, caret_count)
 }
 
-/// Returns the number of characters of the scalar that begins at `first`; one,
-/// if the line does not tell.
-fn extent(text: &str, first: usize) -> usize {
-    let rest: Vec<char> = text.chars().skip(first).take(NEAR).collect();
-    match rest.first() {
-        Some(quote @ ('"' | '\'')) => quoted_extent(&rest, *quote),
+/// Returns the number of characters of the scalar that begins at `first`.
+/// Returns one if the line alone does not say where it ends.
+fn scalar_length(text: &str, first: usize) -> usize {
+    let remaining_chars: Vec<char> = text.chars().skip(first).take(NEAR).collect();
+    match remaining_chars.first() {
+        Some(quote @ ('"' | '\'')) => quoted_length(&remaining_chars, *quote),
         Some('{' | '}' | '[' | ']' | '|' | '>' | '-' | '#' | ',' | ':') | None => 1,
         Some(c) if c.is_whitespace() => 1,
-        Some(_) => plain_extent(&rest, is_in_flow(text, first)),
+        Some(_) => plain_length(&remaining_chars, is_in_flow(text, first)),
     }
 }
 
-/// Returns the length of a quoted scalar with its quotes; one, if it does not end
-/// in the line.
-fn quoted_extent(rest: &[char], quote: char) -> usize {
+/// Returns the length of a quoted scalar, with its quotes. Returns one if the
+/// scalar does not end in this line.
+fn quoted_length(chars: &[char], quote: char) -> usize {
     let mut is_escaped = false;
-    for (index, c) in rest.iter().enumerate().skip(1) {
+    for (index, c) in chars.iter().enumerate().skip(1) {
         match c {
             _ if is_escaped => is_escaped = false,
             '\\' if quote == '"' => is_escaped = true,
@@ -124,20 +126,21 @@ fn quoted_extent(rest: &[char], quote: char) -> usize {
     1
 }
 
-/// Returns the length of a plain scalar: up to a colon or a comment, and in a flow
-/// collection up to its end or a comma.
-fn plain_extent(rest: &[char], is_in_flow: bool) -> usize {
-    let ends = |index: usize| {
-        let (c, next) = (rest[index], rest.get(index + 1));
+/// Returns the length of a plain scalar, which ends before a colon or a
+/// comment; in a flow collection also before a comma or the end of the
+/// collection.
+fn plain_length(chars: &[char], is_in_flow: bool) -> usize {
+    let ends_at = |index: usize| {
+        let (c, next_char) = (chars[index], chars.get(index + 1));
         match c {
-            ':' => next.is_none_or(|c| c.is_whitespace()),
-            '#' => index > 0 && rest[index - 1].is_whitespace(),
+            ':' => next_char.is_none_or(|c| c.is_whitespace()),
+            '#' => index > 0 && chars[index - 1].is_whitespace(),
             ',' | '}' | ']' => is_in_flow,
             _ => false,
         }
     };
-    let end = (0..rest.len()).find(|index| ends(*index));
-    let scalar = &rest[..end.unwrap_or(rest.len())];
+    let end = (0..chars.len()).find(|index| ends_at(*index));
+    let scalar = &chars[..end.unwrap_or(chars.len())];
     let trailing = scalar
         .iter()
         .rev()
@@ -146,10 +149,10 @@ fn plain_extent(rest: &[char], is_in_flow: bool) -> usize {
     (scalar.len() - trailing).max(1)
 }
 
-/// Returns whether a bracket is open before a character of a line.
+/// Returns whether a bracket is open before the character at `first` of a line.
 fn is_in_flow(text: &str, first: usize) -> bool {
-    let before = text.chars().take(first);
-    let depth = before.fold(0_i32, |depth, c| match c {
+    let preceding_chars = text.chars().take(first);
+    let depth = preceding_chars.fold(0_i32, |depth, c| match c {
         '{' | '[' => depth + 1,
         '}' | ']' => depth - 1,
         _ => depth,
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, column: usize) -> String {
-        show(text, 12, column, Style::Bad, Palette::NONE)
+        show_line(text, 12, column, Style::Bad, Palette::NONE)
     }
 
     #[test]

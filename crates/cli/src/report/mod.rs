@@ -88,7 +88,7 @@ impl From<&Finding> for Message {
         Self {
             text: finding.to_string(),
             at: Spot::of(&finding.place),
-            related: related.and_then(|(place, what)| Some((Spot::of(place)?, what.to_owned()))),
+            related: related.and_then(|(place, text)| Some((Spot::of(place)?, text.to_owned()))),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Source {
     /// secret.
     fn line(&self, number: usize) -> Option<&str> {
         let line = self.text.lines().nth(number.checked_sub(1)?)?;
-        let is_shown = !self.secrets.may_be_on(&self.text, number, line);
+        let is_shown = !self.secrets.may_show_secret(&self.text, number, line);
         is_shown.then_some(line)
     }
 }
@@ -168,18 +168,19 @@ impl Report {
         self.texts.borrow_mut().clear();
     }
 
-    /// Writes a finding, with the line that it is about, and with that of its
+    /// Writes a finding, with the line that it is about, and the line of its
     /// second place. Each line ends in a newline.
     pub(crate) fn show(&self, severity: Severity, message: &Message) -> String {
         let mut text = self.headline(severity, &message.text);
-        if let Some(at) = &message.at {
-            text.push_str(&self.source_line(severity, at).unwrap_or_default());
+        if let Some(spot) = &message.at {
+            text.push_str(&self.source_line(severity, spot).unwrap_or_default());
         }
-        if let Some((spot, what)) = &message.related
-            && let Some(lines) = self.source_line(Severity::Note, spot)
+
+        if let Some((related_spot, related_text)) = &message.related
+            && let Some(lines) = self.source_line(Severity::Note, related_spot)
         {
-            let Spot { file, line, column } = spot;
-            let note = format!("{file}:{line}:{column}: {what}");
+            let Spot { file, line, column } = related_spot;
+            let note = format!("{file}:{line}:{column}: {related_text}");
             text.push_str(&self.headline(Severity::Note, &note));
             text.push_str(&lines);
         }
@@ -195,16 +196,16 @@ impl Report {
         bare.trim_end().to_owned()
     }
 
-    /// Writes findings one after the other, up to [`MOST_FINDINGS`], and how many
-    /// are left out.
+    /// Writes findings one after the other, up to [`MOST_FINDINGS`], and the
+    /// number of the others.
     pub(crate) fn list<'a>(
         &self,
         findings: impl IntoIterator<Item = (Severity, &'a Finding)>,
     ) -> String {
         let mut findings = findings.into_iter();
-        let shown = findings.by_ref().take(MOST_FINDINGS);
-        let shown = shown.map(|(severity, finding)| self.show(severity, &finding.into()));
-        let mut text: String = shown.collect();
+        let reports = findings.by_ref().take(MOST_FINDINGS);
+        let reports = reports.map(|(severity, finding)| self.show(severity, &finding.into()));
+        let mut text: String = reports.collect();
         match findings.count() {
             0 => {}
             more => text.push_str(&format!("and {more} more\n")),
@@ -224,7 +225,13 @@ impl Report {
         let source = self.source(&at.file)?;
         let text = source.line(at.line)?;
         let style = severity.style();
-        Some(line::show(text, at.line, at.column, style, self.palette))
+        Some(line::show_line(
+            text,
+            at.line,
+            at.column,
+            style,
+            self.palette,
+        ))
     }
 
     /// Returns the text of a file, which is read if it was not given.
@@ -235,8 +242,8 @@ impl Report {
     }
 }
 
-/// Writes the number of mistakes. Of each file [`MOST_FINDINGS`] are kept, so there
-/// may be more.
+/// Returns the number of mistakes. Only [`MOST_FINDINGS`] of each file are
+/// kept, so the number may be a lower bound, and the text says so.
 pub(crate) fn count_mistakes<'a>(errors: impl IntoIterator<Item = &'a Finding>) -> String {
     let mut by_file: HashMap<&str, usize> = HashMap::new();
     for error in errors {

@@ -42,9 +42,9 @@ impl Secrets {
         }
     }
 
-    /// Returns whether a line of the text, which counts from one, may hold a
-    /// secret.
-    pub(super) fn may_be_on(&self, text: &str, number: usize, line: &str) -> bool {
+    /// Returns whether a line of the text may contain a secret. Lines count
+    /// from one.
+    pub(super) fn may_show_secret(&self, text: &str, number: usize, line: &str) -> bool {
         if words(line).any(resembles_secret_name) {
             return true;
         }
@@ -59,21 +59,22 @@ impl Secrets {
     }
 }
 
-/// Parses a text, and returns the beginnings of all values; `None` if it cannot
-/// be parsed.
+/// Parses a text, and returns the positions where values begin. Returns `None`
+/// if the text cannot be parsed.
 fn parse_starts(format: Format, text: &str) -> Option<Vec<Start>> {
     let documents = parse(format, "", text, &Limits::default()).ok()?;
     let mut starts = Vec::new();
     for document in &documents {
         add_starts(document, false, &mut starts);
     }
-    // The values of aliases stand where their anchors are.
+    // The values of an alias have the positions of their anchor, so they are
+    // out of order.
     starts.sort_unstable();
     Some(starts)
 }
 
-/// Adds the beginnings of a value and of all values in it, which are secret if it
-/// is.
+/// Adds the positions where a value and all values inside it begin. The inner
+/// values are secret if the value is.
 fn add_starts(node: &Node, is_secret: bool, starts: &mut Vec<Start>) {
     let at = node.at;
     starts.push(Start { at, is_secret });
@@ -116,13 +117,13 @@ fn is_secret_pair(entries: &[Entry]) -> bool {
     })
 }
 
-/// Returns whether a mapping is a secret resource, or of a type of which nothing
-/// is known.
+/// Returns whether a mapping is a secret resource, or has a type that is
+/// unknown here and so may be secret.
 fn has_hidden_type(node: &Node) -> bool {
     let Value::Map(entries) = &node.value else {
         return false;
     };
-    let stated = entries.iter().filter_map(|entry| match &entry.node.value {
+    let type_urls = entries.iter().filter_map(|entry| match &entry.node.value {
         Value::String(url) if [TYPE, "type_url", "typeUrl"].contains(&entry.key.as_str()) => {
             Some(url)
         }
@@ -132,21 +133,21 @@ fn has_hidden_type(node: &Node) -> bool {
         let is_known = descriptor::message(url).is_some();
         !is_known || descriptor::full_name(url) == descriptor::full_name(descriptor::types::SECRET)
     };
-    stated.into_iter().any(is_hidden)
+    type_urls.into_iter().any(is_hidden)
 }
 
-/// Returns whether a line has the beginning of a secret value, or goes on with
-/// one that began before.
+/// Returns whether a secret value begins in a line, or continues there from a
+/// line before.
 fn is_in_secret(starts: &[Start], number: usize, line: &str) -> bool {
     let first = starts.partition_point(|start| start.at.line < number);
-    let after = starts.partition_point(|start| start.at.line <= number);
-    let here = &starts[first..after];
-    if here.iter().any(|start| start.is_secret) {
+    let end = starts.partition_point(|start| start.at.line <= number);
+    let line_starts = &starts[first..end];
+    if line_starts.iter().any(|start| start.is_secret) {
         return true;
     }
     let follows_secret = starts[..first].last().is_some_and(|start| start.is_secret);
     follows_secret
-        && !here
+        && !line_starts
             .first()
             .is_some_and(|start| begins_line(start.at, line))
 }
@@ -194,7 +195,7 @@ mod tests {
     fn hidden(name: &str, text: &str) -> Vec<usize> {
         let secrets = Secrets::of(name, text);
         let lines = text.lines().zip(1..);
-        let hidden = lines.filter(|(line, number)| secrets.may_be_on(text, *number, line));
+        let hidden = lines.filter(|(line, number)| secrets.may_show_secret(text, *number, line));
         hidden.map(|(_, number)| number).collect()
     }
 

@@ -30,8 +30,8 @@ pub(crate) struct Apis {
 }
 
 impl Apis {
-    /// Serves the API on a listener, and its pages for everybody on that of
-    /// `health`.
+    /// Serves the API on a listener; on the listener of `health`, serves the
+    /// pages that need no right.
     pub(crate) fn start(
         api: &Arc<Admin>,
         listener: TcpListener,
@@ -45,11 +45,12 @@ impl Apis {
             ..Listening::default()
         };
         let stopped = listening.stopped.clone();
-        // Their connections are counted apart from those of xDS, so a fleet that
-        // takes all of its own leaves these alone.
+        // These listeners have limits of their own, so the API can be reached
+        // when clients use all connections of xDS.
         let count = Count(Arc::clone(&api.metrics));
-        let met = move |limit| count.limited(limit);
+        let note_limit = move |limit| count.limited(limit);
         let mut tasks = JoinSet::new();
+
         let health_address = health.as_ref().map(|(address, _)| *address);
         if let Some((_, listener)) = health {
             let listening = Listening {
@@ -60,9 +61,11 @@ impl Apis {
                 ..Listening::default()
             };
             let pages = admin::health_router(Arc::clone(api));
-            tasks.spawn(listening.serve(listener, pages, met.clone()));
+
+            tasks.spawn(listening.serve(listener, pages, note_limit.clone()));
         }
-        tasks.spawn(listening.serve(listener, admin::router(Arc::clone(api)), met));
+        tasks.spawn(listening.serve(listener, admin::router(Arc::clone(api)), note_limit));
+
         Self {
             health: health_address,
             tasks,

@@ -57,21 +57,22 @@ impl Running {
         Self::start_with(settings, Some(lanes), more).await
     }
 
-    /// Binds the addresses of the settings and begins to serve. `more` may add
-    /// to the server before it is built. `lanes` are those of its admin API.
+    /// Binds the addresses of the settings and begins to serve. `customize` may add
+    /// to the builder of the server. `lanes` are those of the admin API.
     ///
     /// # Errors
     /// An address cannot be bound, or a file of the settings cannot be used.
     pub(crate) async fn start_with(
         settings: &Settings,
         lanes: Option<Lanes>,
-        more: impl FnOnce(Builder) -> Builder,
+        customize: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self> {
         let plaintext = Arc::new(PlaintextLog::default());
         let load_for = |client_ca: Option<&PathBuf>| load_tls(settings, client_ca, &plaintext);
         let tls = load_for(settings.tls_client_ca.as_ref())?;
         let admin_tls = load_for(settings.admin_tls_client_ca.as_ref())?;
-        // Loaded on first use, which should not be a client's.
+        // The checks load their tables on first use, which should not delay a
+        // client.
         checked::warm_up();
 
         let (listen, xds) = bind_xds(settings).await?;
@@ -80,10 +81,10 @@ impl Running {
             Some(address) => Some(bind(address, "--health").await?),
             None => None,
         };
-        warn_of_admin(settings, admin);
+        warn_of_admin_access(settings, admin);
 
         let role = start_sink(settings, tls.clone(), lanes.clone()).await?;
-        let (server, api) = build(settings, Reading::Resources, role, more)?;
+        let (server, api) = build(settings, Reading::Resources, role, customize)?;
         for (address, tls) in [("xDS", &tls), ("admin", &admin_tls)] {
             if let Some(tls) = tls.clone() {
                 let log = move |result| log_reload(address, result);
@@ -115,8 +116,9 @@ impl Running {
     }
 }
 
-/// Warns of an admin address that gives more, or less, than may be meant.
-fn warn_of_admin(settings: &Settings, admin: SocketAddr) {
+/// Warns of an admin address on which others can read, or nobody can write
+/// although the settings look as if. Does nothing for an address of loopback.
+fn warn_of_admin_access(settings: &Settings, admin: SocketAddr) {
     if admin.ip().is_loopback() {
         return;
     }
@@ -144,13 +146,14 @@ async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
         async move { server.serve_with(listener, tls).await }
     });
     let mut serving: JoinSet<()> = tasks.collect();
-    // An error of a task is a panic, which was logged.
+
+    // A task fails only by a panic, which the log has.
     while serving.join_next().await.is_some() {}
 }
 
-/// Builds a server with its hooks and contents, and the state of its admin API.
-/// Contents come from the files of the settings, if these name any, and else
-/// over the API. Nothing listens yet.
+/// Builds a server with its hooks and contents, and the state of its admin API,
+/// but binds no address. The contents come from the files of the settings;
+/// without files, over the API.
 ///
 /// # Errors
 /// The audit log, the token file or the files of contents cannot be used.
@@ -158,7 +161,7 @@ pub(crate) fn build(
     settings: &Settings,
     reading: Reading,
     role: Option<Role>,
-    more: impl FnOnce(Builder) -> Builder,
+    customize: impl FnOnce(Builder) -> Builder,
 ) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let events = EventLog::default();
@@ -173,12 +176,17 @@ pub(crate) fn build(
         .hooks(audit.clone())
         .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
-    let Opened { store, kept } = data::open(settings)?;
+
+    let Opened { store, kept } = data::open_store(settings)?;
     builder = builder.store(store);
-    // What is kept was applied before.
+    // An origin that the store has was applied before the restart.
     let origins = settings.await_origins.iter();
-    let origins: Vec<String> = origins.filter(|it| !kept.has_origin(it)).cloned().collect();
+    let origins: Vec<String> = origins
+        .filter(|origin| !kept.has_origin(origin))
+        .cloned()
+        .collect();
     let applied = Arc::new(AppliedContents::new(&origins));
+
     let is_empty = settings.config.is_empty()
         && settings.await_origins.is_empty()
         && !settings.mcp.is_on()
@@ -186,8 +194,9 @@ pub(crate) fn build(
     if (is_empty && !settings.allow_empty) || !origins.is_empty() {
         builder = builder.contents(Arc::clone(&applied));
     }
+
     if !settings.config.is_empty() {
-        let contents = contents::watch(settings, reading)
+        let contents = contents::watch_files(settings, reading)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
         let lines = settings.log_format == LogFormat::Text && std::io::stderr().is_terminal();
         tokio::spawn(contents::log_problems(contents.status(), lines));
@@ -199,13 +208,14 @@ pub(crate) fn build(
         builder = builder.contents(Arc::clone(contents));
     }
 
-    let server = more(builder).build();
+    let server = customize(builder).build();
     let restored = server.restore(kept);
     restored.map_err(|error| {
         Failure::wrong(format!(
             "the contents that are kept cannot be served: {error}; use the release that kept them"
         ))
     })?;
+
     let admin = Admin {
         server: server.clone(),
         metrics,
@@ -225,7 +235,8 @@ pub(crate) fn build(
     Ok((server, admin))
 }
 
-/// Makes the sink of the settings, if they name a source, and binds its address.
+/// Makes the sink of the settings, and binds the address where its source may
+/// connect. Returns `None` if the settings name no source.
 async fn start_sink(
     settings: &Settings,
     tls: Option<Tls>,
@@ -233,18 +244,19 @@ async fn start_sink(
 ) -> Result<Option<Role>> {
     let listener = match &settings.mcp.listen {
         None => None,
-        Some(wanted) => {
-            let (address, listener) = bind(wanted, "--mcp-listen").await?;
-            if !mcp::is_local(address) && settings.tls_client_ca.is_none() {
+        Some(address) => {
+            let (bound_address, listener) = bind(address, "--mcp-listen").await?;
+            if !mcp::is_local(bound_address) && settings.tls_client_ca.is_none() {
                 return Err(Failure::usage(format!(
-                    "--mcp-listen {address}: whoever reaches it would bring contents for all \
+                    "--mcp-listen {bound_address}: whoever reaches it would bring contents for all \
                      clients; name the authorities of sources with --tls-client-ca"
                 )));
             }
-            tracing::info!(%address, "sources may connect");
+            tracing::info!(address = %bound_address, "sources may connect");
             Some(listener)
         }
     };
+
     let contents = mcp::contents(settings, listener, tls, lanes);
     if contents.is_some() && settings.data.is_none() {
         tracing::info!("contents of MCP are not kept: a server that starts again asks its source");
@@ -262,19 +274,20 @@ fn open_audit(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Audit> {
     })
 }
 
-/// Binds all addresses of xDS; returns the main one, and the listeners of all,
-/// of which the first is the main one's.
+/// Binds all addresses of xDS. Returns the main address, and all listeners, the
+/// main one first.
 async fn bind_xds(settings: &Settings) -> Result<(SocketAddr, Vec<TcpListener>)> {
-    let (listen, listener) = bind(&settings.listen, "--listen").await?;
+    let (main_address, listener) = bind(&settings.listen, "--listen").await?;
     let mut listeners = vec![listener];
     for address in &settings.also_listen {
-        listeners.push(bind(address, "--also-listen").await?.1);
+        let (_, listener) = bind(address, "--also-listen").await?;
+        listeners.push(listener);
     }
-    Ok((listen, listeners))
+    Ok((main_address, listeners))
 }
 
-/// Binds an address, whose port may be 0; returns the one that was bound, with
-/// its listener. The error advises `flag`, by which the address was given.
+/// Binds an address, whose port may be 0. Returns the bound address and its
+/// listener. The error advises the user to change `flag`.
 pub(crate) async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
     let listener = listen::bind(address.as_str()).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -286,8 +299,8 @@ pub(crate) async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, T
 }
 
 /// Loads the TLS files of the settings, for an address whose clients need a
-/// certificate from these authorities, if there are any; returns `None` if the
-/// settings name no files.
+/// certificate of `client_ca`, if that is given. Returns `None` if the settings
+/// name no certificate.
 pub(crate) fn load_tls(
     settings: &Settings,
     client_ca: Option<&PathBuf>,
@@ -301,14 +314,14 @@ pub(crate) fn load_tls(
         key: key.clone(),
         client_ca: client_ca.cloned(),
     };
-    let plaintext = Arc::clone(plaintext);
+    let plaintext_log = Arc::clone(plaintext);
     let tls = Tls::load(files).map_err(Failure::wrong)?;
-    let tls = tls.on_plaintext(move |peer, local| plaintext.note(peer, local));
+    let tls = tls.on_plaintext(move |peer, local| plaintext_log.log_client(peer, local));
     Ok(Some(tls))
 }
 
-/// Logs that the TLS files of an address were loaded again, or why the old ones
-/// stay in use.
+/// Logs the outcome of loading the TLS files of an address again. After an
+/// error, the old ones stay in use.
 pub(crate) fn log_reload(address: &str, result: std::result::Result<(), TlsError>) {
     match result {
         Ok(()) => tracing::info!(address, "new TLS certificates are in use"),

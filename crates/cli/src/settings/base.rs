@@ -48,30 +48,31 @@ pub(super) fn read(raw: &Raw, node: Node) -> Result<Vec<BaseRule>, SettingsError
     Reader { raw, key: KEY }.read_list(node, read_rule)
 }
 
-/// Reads one rule. `path` leads to it from the key of the rules.
+/// Parses one rule. `path` leads to it from the key of the rules.
 ///
 /// # Errors
-/// It has neither sets nor hosts, or an unknown key, or a bad value.
+/// The rule has neither sets nor hosts, an unknown key, or a bad value.
 fn read_rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<BaseRule, SettingsError> {
-    let at = node.at;
+    let position = node.at;
     let mut nodes = NodeMatch::default();
     let mut sets = Vec::new();
     let mut hosts = Vec::new();
     for entry in reader.read_entries(path, node)? {
-        let inner = format!("{path}.{}", entry.key);
+        let entry_path = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
-            "node" => nodes = reader.read_nodes(&inner, entry.node)?,
-            "sets" => sets = reader.read_texts(&inner, entry.node)?,
-            "hosts" => hosts = reader.read_texts(&inner, entry.node)?,
+            "node" => nodes = reader.read_nodes(&entry_path, entry.node)?,
+            "sets" => sets = reader.read_texts(&entry_path, entry.node)?,
+            "hosts" => hosts = reader.read_texts(&entry_path, entry.node)?,
             key => {
-                let known = ["node", "sets", "hosts"];
-                return Err(reader.unknown_key(entry.at, path, key, &known));
+                let known_keys = ["node", "sets", "hosts"];
+                return Err(reader.unknown_key(entry.at, path, key, &known_keys));
             }
         }
     }
 
     if sets.is_empty() && hosts.is_empty() {
-        return Err(reader.error(at, path, "gives nothing: say which `sets` or `hosts`"));
+        return Err(reader.error(position, path, "gives nothing: say which `sets` or `hosts`"));
     }
-    BaseRule::new(nodes, sets, hosts).map_err(|bad| reader.error(at, path, bad.to_string()))
+    BaseRule::new(nodes, sets, hosts)
+        .map_err(|error| reader.error(position, path, error.to_string()))
 }

@@ -19,8 +19,8 @@ const HISTORY: usize = 1000;
 const ADMIN_BODY: ByteSize = ByteSize(64 << 20);
 
 impl Settings {
-    /// Makes the default settings. Where the library has an option for a
-    /// setting, its default is that of the library.
+    /// Makes the default settings. A setting that the library has as an option
+    /// gets the library's default.
     pub(crate) fn new() -> Self {
         let options = trunkline::Options::default();
         let sending = Sending {
@@ -37,7 +37,7 @@ impl Settings {
         };
 
         Self {
-            // The constants are valid addresses.
+            // `known` does not fail, since the constants are valid addresses.
             listen: Address::known(LISTEN),
             also_listen: Vec::new(),
             admin: Address::known(ADMIN),
@@ -89,7 +89,7 @@ impl Settings {
 }
 
 impl Sending {
-    /// Sets the options of sending; types may be short names or type URLs.
+    /// Sets the options of sending. Types may be short names or type URLs.
     fn fill(&self, options: &mut trunkline::Options) {
         options.identifier.clone_from(&self.identifier);
         options.debounce = self.debounce;
@@ -100,8 +100,8 @@ impl Sending {
 }
 
 impl Limits {
-    /// Sets the limits of the server and of each stream. That of bodies of the
-    /// admin API is not one of the library.
+    /// Sets the limits of the server and of each stream. The limit for bodies
+    /// of the admin API is no option of the library.
     fn fill(&self, options: &mut trunkline::Options) {
         options.streams = self.streams;
         options.streams_per_peer = self.streams_per_peer;
@@ -125,8 +125,7 @@ impl Limits {
 }
 
 impl Times {
-    /// Sets the timeouts and intervals. A maximum age of zero means that there
-    /// is no maximum.
+    /// Sets the timeouts and intervals. A maximum age of zero means no maximum.
     fn fill(&self, options: &mut trunkline::Options) {
         options.drain = self.drain;
         options.ready_patience = self.ready_patience;
@@ -140,15 +139,15 @@ impl Times {
 }
 
 impl Load {
-    /// Sets the options of load reports; without a named cluster, clients
-    /// report on all clusters.
+    /// Sets the options of load reports. Without named clusters, clients report
+    /// on all of them.
     fn fill(&self, options: &mut trunkline::Options) {
         options.load.interval = self.interval;
         options.load.endpoint_granularity = self.endpoints;
         options.load_bytes = self.memory.0;
         options.load.clusters = match &self.clusters[..] {
             [] => LoadClusters::All,
-            named => LoadClusters::Named(named.to_vec()),
+            names => LoadClusters::Named(names.to_vec()),
         };
     }
 }
@@ -178,8 +177,8 @@ fn default_limits(options: trunkline::Options) -> Limits {
     }
 }
 
-/// Returns the default times, which are those of the library. If connections
-/// have no maximum age there, it is zero here.
+/// Returns the default times, which are those of the library. A maximum age of
+/// `None` there is zero here.
 fn default_times(options: &trunkline::Options) -> Times {
     Times {
         drain: options.drain,

@@ -31,9 +31,9 @@ fn serve_settings() -> impl Iterator<Item = (&'static str, &'static Setting)> {
     settings.filter(|(_, setting)| !GLOBAL.contains(&setting.key))
 }
 
-/// Makes the flag of a setting, with its default in the help. The flag has no
-/// default value itself, so that one which is not given does not win over the
-/// file. The part of the section's title before a colon is the heading.
+/// Makes the flag of a setting, with its default in the help. Clap must not
+/// know the default, since the value of a flag that is not given would override
+/// the file. The heading is the section's title up to a colon.
 fn make_arg(section: &'static str, setting: &'static Setting) -> Arg {
     let mut defaults = Settings::new();
     let field = (setting.field)(&mut defaults);
@@ -82,8 +82,8 @@ impl FromArgMatches for Flags {
         Ok(flags)
     }
 
-    /// Takes the values of each flag that was given; the others stay without
-    /// any.
+    /// Takes the values of each flag that is given. The other flags have no
+    /// values.
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         for (_, setting) in serve_settings() {
             if let Some(values) = matches.get_many::<String>(setting.key) {

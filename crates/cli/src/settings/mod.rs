@@ -34,7 +34,7 @@ use trunkline::node::{BaseRule, NodeMatch, ParamRules};
 
 pub(crate) use flags::Flags;
 pub(crate) use operator::OperatorName;
-pub(crate) use peer::{Collections, Pairs, Peer, collection_of, parse_pair};
+pub(crate) use peer::{Collections, Pairs, Peer, parse_collection, parse_pair};
 pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;

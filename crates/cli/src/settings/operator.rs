@@ -25,7 +25,8 @@ enum Kind {
 }
 
 impl OperatorName {
-    /// Returns whether it is the name of a client.
+    /// Returns whether a client has this name: its identity is of the same
+    /// kind, and matches the pattern.
     pub(crate) fn matches(&self, identity: &Identity) -> bool {
         let kind = match identity {
             Identity::Uri(_) => Kind::Uri,
@@ -41,7 +42,7 @@ impl FromStr for OperatorName {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = || {
+        let bad_value = || {
             let expected =
                 "the name in a certificate: spiffe://..., or another URI, dns:NAME or cn:NAME";
             BadValue::new(text, expected)
@@ -49,10 +50,10 @@ impl FromStr for OperatorName {
         let (kind, name) = match text.split_once(':') {
             Some(("dns", name)) => (Kind::Dns, name),
             Some(("cn", name)) => (Kind::CommonName, name),
-            Some((_, rest)) if rest.starts_with("//") => (Kind::Uri, text),
-            _ => return Err(bad()),
+            Some((_, path)) if path.starts_with("//") => (Kind::Uri, text),
+            _ => return Err(bad_value()),
         };
-        let pattern = name.parse().map_err(|_| bad())?;
+        let pattern = name.parse().map_err(|_| bad_value())?;
         Ok(Self { kind, pattern })
     }
 }

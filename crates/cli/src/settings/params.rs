@@ -53,21 +53,21 @@ pub(super) fn read(raw: &Raw, node: Node) -> Result<ParamRules, SettingsError> {
     ParamRules::new(rules).map_err(|bad| reader.error(at, "", bad.to_string()))
 }
 
-/// Reads one rule. `path` leads to it from the key of the rules.
+/// Parses one rule. `path` leads to it from the key of the rules.
 ///
 /// # Errors
-/// It sets no parameter, or has an unknown key, or a bad value.
+/// The rule sets no parameter, or has an unknown key or a bad value.
 fn read_rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<ParamRule, SettingsError> {
-    let at = node.at;
+    let position = node.at;
     let mut rule = ParamRule::default();
     for entry in reader.read_entries(path, node)? {
-        let inner = format!("{path}.{}", entry.key);
+        let entry_path = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
-            "node" => rule.node = reader.read_nodes(&inner, entry.node)?,
+            "node" => rule.node = reader.read_nodes(&entry_path, entry.node)?,
             "set" => {
-                for param in reader.read_entries(&inner, entry.node)? {
-                    let inner = format!("{inner}.{}", param.key);
-                    let template = reader.read_text(&inner, param.node)?;
+                for param in reader.read_entries(&entry_path, entry.node)? {
+                    let param_path = format!("{entry_path}.{}", param.key);
+                    let template = reader.read_text(&param_path, param.node)?;
                     rule.set.push((param.key, template));
                 }
             }
@@ -76,14 +76,14 @@ fn read_rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<ParamRule, S
     }
 
     match rule.set.is_empty() {
-        true => Err(reader.error(at, path, "sets nothing: say which keys to `set`")),
+        true => Err(reader.error(position, path, "sets nothing: say which keys to `set`")),
         false => Ok(rule),
     }
 }
 
-/// Reads the list of rules at the key [`ERRORS`]: the nodes of clients that
+/// Parses the list of rules at the key [`ERRORS`]: the nodes of clients that
 /// understand errors. A rule without `node` is for all clients.
-pub(super) fn read_errors(raw: &Raw, node: Node) -> Result<Vec<NodeMatch>, SettingsError> {
+pub(super) fn read_error_rules(raw: &Raw, node: Node) -> Result<Vec<NodeMatch>, SettingsError> {
     let reader = Reader { raw, key: ERRORS };
     reader.read_list(node, |reader, path, node| {
         let mut nodes = NodeMatch::default();

@@ -21,8 +21,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The peer, whose certificate these authorities have signed, and to which a
-    /// certificate is shown. Without TLS none of them count.
+    /// Returns the peer as a control plane. `ca` are the authorities of its
+    /// certificate, and `certificate` is shown to it; both are ignored without
+    /// TLS.
     pub(crate) fn control_plane(
         &self,
         ca: Option<&PathBuf>,
@@ -45,12 +46,12 @@ impl FromStr for Peer {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let (is_secure, rest) = match text.split_once("://") {
-            Some(("https", rest)) => (true, rest),
-            Some(("http", rest)) => (false, rest),
+        let (is_secure, authority) = match text.split_once("://") {
+            Some(("https", authority)) => (true, authority),
+            Some(("http", authority)) => (false, authority),
             _ => (false, text),
         };
-        let address = rest.trim_end_matches('/').parse();
+        let address = authority.trim_end_matches('/').parse();
         let expected = "an address with a port, such as 127.0.0.1:18010 or https://a.example:443";
         Ok(Self {
             text: text.to_owned(),
@@ -83,22 +84,23 @@ impl Field for Option<Peer> {
 pub(crate) struct Collections(Vec<String>);
 
 impl Collections {
-    /// Their names.
+    /// Returns the names of the collections: those of the settings, or of all
+    /// types but secrets if the settings name none.
     pub(crate) fn names(&self) -> Vec<String> {
         match &self.0[..] {
             [] => {
                 let types = ALL.iter().filter(|url| **url != trunkline::kind::SDS);
                 types.map(|url| Collection::of_type_url(url)).collect()
             }
-            named => named.to_vec(),
+            names => names.to_vec(),
         }
     }
 }
 
-/// The collection that a word means: a collection, a word for a type such as
-/// `cds`, or a type URL.
-pub(crate) fn collection_of(word: &str) -> String {
-    // A path is a collection, or as Istio asks for one over xDS.
+/// Returns the collection that a word means: a collection, a word for a type
+/// such as `cds`, or a type URL.
+pub(crate) fn parse_collection(word: &str) -> String {
+    // A word with a slash is a collection, unless it is a type URL.
     let is_type = !word.contains('/') || word.starts_with("type.googleapis.com/");
     match kinds::parse(word) {
         Ok(type_url) if is_type => Collection::of_type_url(type_url.as_str()),
@@ -110,7 +112,7 @@ impl Field for Collections {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
         let words = text.split(',').map(str::trim);
         for word in words.filter(|word| !word.is_empty()) {
-            let name = collection_of(word);
+            let name = parse_collection(word);
             if !name.contains('/') {
                 let expected =
                     "a collection such as istio/networking/v1/gateways, or a type such as cds";

@@ -9,8 +9,9 @@ use super::{Settings, base, params};
 /// The longest line of a comment, in characters.
 const WIDTH: usize = 78;
 
-/// Returns the text of a settings file with every key: at its default, or in a
-/// comment if it has none. A server that reads it behaves as without a file.
+/// Returns the text of a settings file with every key at its default, or in a
+/// comment if the key has no default. A server with this file behaves as
+/// without.
 pub(crate) fn example_file() -> String {
     let mut text = String::from(
         "# Settings of `trunkline serve`: every key and its default. Keys may be left\n\
@@ -18,7 +19,7 @@ pub(crate) fn example_file() -> String {
          # file. Times are written as 50ms, 5s, 30m or 1h, sizes as 4096, 64KiB or 3MiB.\n",
     );
 
-    // Writing to a string does not fail.
+    // Writing to a `String` cannot fail.
     for section in SECTIONS {
         let _ = writeln!(text);
         write_comment(&mut text, &format!("── {}", section.title));
@@ -30,8 +31,8 @@ pub(crate) fn example_file() -> String {
     text + base::EXAMPLE + params::EXAMPLE
 }
 
-/// Writes a setting after its meaning, with the words that it takes if they are
-/// few. A setting without a default is an empty list, or a comment.
+/// Writes a setting with its meaning, and with its possible values if they are
+/// few. A setting without a default is an empty list or a comment.
 fn write_setting(text: &mut String, setting: &Setting) {
     let mut settings = Settings::new();
     let field = (setting.field)(&mut settings);
@@ -58,8 +59,8 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Writes a comment, broken between words into lines of at most [`WIDTH`]
-/// characters.
+/// Writes a comment, with line breaks between words, so that a line has at most
+/// [`WIDTH`] characters.
 fn write_comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split(' ') {

@@ -30,9 +30,9 @@ const RULES: [&str; 3] = [base::KEY, params::KEY, params::ERRORS];
 pub(super) struct Values(pub(super) Vec<(String, Position)>);
 
 impl Raw {
-    /// Reads the text of a settings file, of at most [`LONGEST_FILE`] bytes;
-    /// `file` is its name in errors. Rules are parsed; values are kept as
-    /// texts, for [`resolve`](super::resolve()).
+    /// Parses the text of a settings file, of at most [`LONGEST_FILE`] bytes.
+    /// `file` is its name in errors. Rules are parsed completely; values are
+    /// kept as texts, for [`resolve`](super::resolve()).
     pub(crate) fn read(file: &str, text: &str) -> Result<Self, SettingsError> {
         let limits = text::Limits {
             bytes: LONGEST_FILE,
@@ -60,15 +60,16 @@ impl Raw {
     /// Adds the values and rules of a document of the file.
     ///
     /// # Errors
-    /// A key is unknown, or occurs twice in the file, or has a value that makes
-    /// no sense.
+    /// A key is unknown or occurs twice in the file, or has a value of the
+    /// wrong form.
     fn add_document(&mut self, document: Node) -> Result<(), SettingsError> {
         let entries = match document.value {
-            // All lines may be comments.
+            // A file with only comments is a document without a value.
             Value::Null => return Ok(()),
             Value::Map(entries) => entries,
             _ => return Err(self.error(document.at, "expected keys and values")),
         };
+
         for entry in entries {
             match RULES.into_iter().find(|key| *key == entry.key) {
                 Some(key) => self.add_rules(key, entry)?,
@@ -78,21 +79,27 @@ impl Raw {
         Ok(())
     }
 
-    /// Adds the values of an entry, whose key must be that of a setting.
+    /// Adds the values of an entry.
+    ///
+    /// # Errors
+    /// The key is not that of a setting, or occurs twice.
     fn add_values(&mut self, entry: Entry) -> Result<(), SettingsError> {
         let setting = table::all().find(|setting| setting.key == entry.key);
         let Some(setting) = setting else {
             return Err(self.unknown_key(entry.at, &entry.key));
         };
         let values = self.read_values(setting.key, entry.node)?;
-        let before = self.values.insert(setting.key, values);
-        match before.is_none() {
+        let previous_values = self.values.insert(setting.key, values);
+        match previous_values.is_none() {
             true => Ok(()),
             false => Err(self.repeated_key(entry.at, setting.key)),
         }
     }
 
-    /// Adds the rules of an entry, whose key is one of [`RULES`].
+    /// Adds the rules of an entry.
+    ///
+    /// # Errors
+    /// The key occurs twice, or a rule is bad.
     fn add_rules(&mut self, key: &'static str, entry: Entry) -> Result<(), SettingsError> {
         let is_new = self.seen_rules.insert(key);
         if !is_new {
@@ -101,7 +108,7 @@ impl Raw {
         match key {
             base::KEY => self.rules.base_sets = base::read(self, entry.node)?,
             params::KEY => self.rules.params = params::read(self, entry.node)?,
-            _ => self.rules.resource_errors = params::read_errors(self, entry.node)?,
+            _ => self.rules.resource_errors = params::read_error_rules(self, entry.node)?,
         }
         Ok(())
     }
@@ -111,39 +118,45 @@ impl Raw {
         self.error(at, format!("the key {key:?} occurs twice; keep one"))
     }
 
-    /// Makes the error of an unknown key. It proposes a similar one, or tells
-    /// how to list all if none is similar.
-    fn unknown_key(&self, at: Position, key: &str) -> SettingsError {
-        let known = table::all().map(|setting| setting.key).chain(RULES);
-        let hint = match nearest(key, known.map(str::to_owned)) {
-            Some(near) => format!("did you mean {near:?}?"),
+    /// Makes the error of an unknown key, with a similar key, or else with the
+    /// command that lists all.
+    fn unknown_key(&self, position: Position, key: &str) -> SettingsError {
+        let keys = table::all().map(|setting| setting.key).chain(RULES);
+        let hint = match nearest(key, keys.map(str::to_owned)) {
+            Some(similar_key) => format!("did you mean {similar_key:?}?"),
             None => "`trunkline settings --print-defaults` shows all".to_owned(),
         };
-        self.error(at, format!("unknown key {key:?}; {hint}"))
+        self.error(position, format!("unknown key {key:?}; {hint}"))
     }
 
-    /// Reads the values of a key: one, a list, or none. Without a value, the
-    /// setting has its default.
+    /// Reads the values of a key: one, a list, or none. A key without values
+    /// has its default.
     fn read_values(&self, key: &str, node: Node) -> Result<Values, SettingsError> {
-        let at = node.at;
+        let position = node.at;
         match node.value {
             Value::Null => Ok(Values::default()),
             Value::List(list) => {
                 let values = list.into_iter().map(|node| self.read_scalar(key, node));
                 Ok(Values(values.collect::<Result<_, _>>()?))
             }
-            value => Ok(Values(vec![self.read_scalar(key, Node { at, value })?])),
+            value => Ok(Values(vec![self.read_scalar(
+                key,
+                Node {
+                    at: position,
+                    value,
+                },
+            )?])),
         }
     }
 
-    /// Reads one value as the text that a flag would have, with its place.
+    /// Reads one value as the text that a flag would have, with its position.
     fn read_scalar(&self, key: &str, node: Node) -> Result<(String, Position), SettingsError> {
         let text = match node.value {
             Value::Bool(value) => value.to_string(),
             Value::Number(text) | Value::Float(text) | Value::String(text) => text,
             Value::Null | Value::List(_) | Value::Map(_) => {
-                let what = format!("{key}: expected a value, or a list of values");
-                return Err(self.error(node.at, what));
+                let message = format!("{key}: expected a value, or a list of values");
+                return Err(self.error(node.at, message));
             }
         };
         Ok((text, node.at))

@@ -37,18 +37,18 @@ pub(crate) enum SettingsError {
     Together(&'static str),
 }
 
-/// Resolves the settings of a file, if there is one, and flags. The values of a
-/// flag replace all values of the file; a setting without either has its
+/// Resolves the settings from flags and a file, if there is one. The values of
+/// a flag replace all values of the file. A setting without values has its
 /// default.
 ///
 /// # Errors
-/// A value is bad, or a setting lacks another that it needs.
+/// A value is bad, or a setting needs another one that is missing.
 pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, SettingsError> {
     let mut settings = Settings::new();
     for setting in table::all() {
-        let by_flag = flags.values.get(setting.key).map(|values| (flags, values));
-        let in_file = || file.and_then(|raw| Some((raw, raw.values.get(setting.key)?)));
-        if let Some((raw, values)) = by_flag.or_else(in_file) {
+        let flag_values = flags.values.get(setting.key).map(|values| (flags, values));
+        let file_values = || file.and_then(|raw| Some((raw, raw.values.get(setting.key)?)));
+        if let Some((raw, values)) = flag_values.or_else(file_values) {
             put_values(&mut settings, setting, raw, values)?;
         }
     }
@@ -56,15 +56,15 @@ pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, Setti
     if let Some(file) = file {
         settings.rules = file.rules.clone();
     }
-    check_together(&settings)?;
+    check_dependencies(&settings)?;
     Ok(settings)
 }
 
-/// Puts the values that were given to a setting into its field.
+/// Puts the values of a setting into its field.
 ///
 /// # Errors
-/// A value is bad, or there are several where one is taken; the error names the
-/// place in the file, or the flag.
+/// A value is bad, or there are several and the setting has only one. The error
+/// names the place in the file, or the flag.
 fn put_values(
     settings: &mut Settings,
     setting: &Setting,
@@ -73,15 +73,15 @@ fn put_values(
 ) -> Result<(), SettingsError> {
     let field = (setting.field)(settings);
     let takes_many = field.arity() == Arity::Many;
-    if let Some((_, at)) = values.get(1)
+    if let Some((_, position)) = values.get(1)
         && !takes_many
     {
-        return Err(raw.error(*at, format!("{}: takes one value only", setting.key)));
+        return Err(raw.error(*position, format!("{}: takes one value only", setting.key)));
     }
 
-    for (text, at) in values {
+    for (text, position) in values {
         field.put(text).map_err(|bad| match raw.file {
-            Some(_) => raw.error(*at, format!("{}: {bad}", setting.key)),
+            Some(_) => raw.error(*position, format!("{}: {bad}", setting.key)),
             None => SettingsError::Flag {
                 flag: flags::flag_name(setting.key),
                 bad,
@@ -91,10 +91,10 @@ fn put_values(
     Ok(())
 }
 
-/// Checks that settings which need others have them: a certificate has a key,
-/// the authorities of clients and operators have both, names of operators have
-/// authorities, and an audit that is required has a file.
-fn check_together(settings: &Settings) -> Result<(), SettingsError> {
+/// Checks that each setting which needs others has them: a certificate its key,
+/// authorities both, names of operators the authorities, and a required audit
+/// its file.
+fn check_dependencies(settings: &Settings) -> Result<(), SettingsError> {
     let Settings {
         tls_cert,
         tls_key,

@@ -26,11 +26,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a list of rules: each by `read_rule`, which is passed the rule's
-    /// path. A key without a value has none.
+    /// Reads a list of rules, each by `read_rule`, which gets the path of the
+    /// rule. A missing value is an empty list.
     ///
     /// # Errors
-    /// The value is not a list, has more than [`MOST`] rules, or one is bad.
+    /// The value is not a list, has more than [`MOST`] rules, or a rule is bad.
     pub(super) fn read_list<T>(
         &self,
         node: Node,
@@ -51,23 +51,22 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Reads the conditions of a rule on the nodes that it is for; all of them
-    /// must hold. A locality and metadata have conditions on each of their
-    /// parts.
+    /// Reads the conditions of a rule on its nodes, all of which must hold. A
+    /// locality and metadata have a condition for each of their parts.
     pub(super) fn read_nodes(&self, path: &str, node: Node) -> Result<NodeMatch, SettingsError> {
         let mut conditions = Vec::new();
 
         for entry in self.read_entries(path, node)? {
-            let inner = format!("{path}.{}", entry.key);
+            let entry_path = format!("{path}.{}", entry.key);
             match entry.key.as_str() {
                 "id" | "cluster" | "user_agent" | "listener" => {
-                    conditions.push(self.read_condition(&inner, "", entry)?);
+                    conditions.push(self.read_condition(&entry_path, "", entry)?);
                 }
                 "locality" | "metadata" => {
                     let prefix = format!("{}.", entry.key);
-                    for part in self.read_entries(&inner, entry.node)? {
-                        let inner = format!("{inner}.{}", part.key);
-                        conditions.push(self.read_condition(&inner, &prefix, part)?);
+                    for part in self.read_entries(&entry_path, entry.node)? {
+                        let part_path = format!("{entry_path}.{}", part.key);
+                        conditions.push(self.read_condition(&part_path, &prefix, part)?);
                     }
                 }
                 key => return Err(self.unknown_key(entry.at, path, key, &NODE_KEYS)),
@@ -78,7 +77,7 @@ impl Reader<'_> {
     }
 
     /// Reads a condition: a field of a node, and the patterns of which one must
-    /// match. `prefix` is the beginning of the field's name, with its dot.
+    /// match. `prefix` is the part of the field's name up to a dot, or empty.
     fn read_condition(
         &self,
         path: &str,
@@ -86,7 +85,8 @@ impl Reader<'_> {
         entry: Entry,
     ) -> Result<(Field, Vec<Pattern>), SettingsError> {
         let field = format!("{prefix}{}", entry.key).parse();
-        let field = field.map_err(|bad: RuleError| self.error(entry.at, path, bad.to_string()))?;
+        let field =
+            field.map_err(|error: RuleError| self.error(entry.at, path, error.to_string()))?;
         Ok((field, self.read_texts(path, entry.node)?))
     }
 
@@ -98,7 +98,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one text or a list of texts, and parses each.
+    /// Reads a text or a list of texts, and parses each.
     pub(super) fn read_texts<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
@@ -108,11 +108,11 @@ impl Reader<'_> {
             Value::List(list) => list,
             value => vec![Node { value, ..node }],
         };
-        let read = |node: Node| self.read_text(path, node);
-        list.into_iter().map(read).collect()
+        let read_item = |node: Node| self.read_text(path, node);
+        list.into_iter().map(read_item).collect()
     }
 
-    /// Reads a text and parses it; numbers and booleans are texts as well.
+    /// Reads a text and parses it. Numbers and booleans count as texts.
     pub(super) fn read_text<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
@@ -124,23 +124,26 @@ impl Reader<'_> {
             _ => return Err(self.error(node.at, path, "expected a text, or a list of texts")),
         };
         let parsed = text.parse();
-        parsed.map_err(|bad: RuleError| self.error(node.at, path, bad.to_string()))
+        parsed.map_err(|error: RuleError| self.error(node.at, path, error.to_string()))
     }
 
-    /// Makes the error of an unknown key. It proposes a similar one of the
-    /// `known` keys, or lists them all if none is similar.
+    /// Makes the error of an unknown key. Suggests a similar one of the `known_keys`
+    /// keys, or lists all of them if none is similar.
     pub(super) fn unknown_key(
         &self,
-        at: Position,
+        position: Position,
         path: &str,
         key: &str,
-        known: &[&str],
+        known_keys: &[&str],
     ) -> SettingsError {
-        let hint = match nearest(key, known.iter().map(|&known| known.to_owned())) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("there are {}", known.join(", ")),
+        let hint = match nearest(
+            key,
+            known_keys.iter().map(|&known_key| known_key.to_owned()),
+        ) {
+            Some(similar_key) => format!("did you mean {similar_key:?}?"),
+            None => format!("there are {}", known_keys.join(", ")),
         };
-        self.error(at, path, format!("unknown key {key:?}; {hint}"))
+        self.error(position, path, format!("unknown key {key:?}; {hint}"))
     }
 
     /// Makes an error at a place of the file; `path` leads there from the key.

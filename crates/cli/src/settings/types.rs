@@ -29,13 +29,13 @@ impl Address {
 impl FromStr for Address {
     type Err = BadValue;
 
-    /// Parses a host and a port. The host is not looked up.
+    /// Parses a host and a port. The host is not resolved.
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = || BadValue::new(text, "an address with a port, such as 127.0.0.1:18000");
-        let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
+        let bad_value = || BadValue::new(text, "an address with a port, such as 127.0.0.1:18000");
+        let (host, port) = text.rsplit_once(':').ok_or_else(bad_value)?;
         let port: Result<u16, _> = port.parse();
         if host.is_empty() || port.is_err() {
-            return Err(bad());
+            return Err(bad_value());
         }
         Ok(Self(text.to_owned()))
     }
@@ -57,22 +57,25 @@ const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1
 impl FromStr for ByteSize {
     type Err = BadValue;
 
-    /// Parses a number of bytes, or of one of [`UNITS`]; its digits may be
-    /// grouped by underscores.
+    /// Parses a number of bytes, or of one of [`UNITS`]. Underscores may group
+    /// the digits.
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let bad = || BadValue::new(text, "a number of bytes, such as 4096, 64KiB or 3MiB");
+        let bad_value = || BadValue::new(text, "a number of bytes, such as 4096, 64KiB or 3MiB");
         let with_unit = UNITS.iter().find_map(|(unit, unit_bytes)| {
             let count = text.strip_suffix(unit)?;
             Some((count, *unit_bytes))
         });
         let (count, unit_bytes) = with_unit.unwrap_or((text, 1));
-        let count: usize = count.replace('_', "").parse().map_err(|_| bad())?;
-        count.checked_mul(unit_bytes).map(Self).ok_or_else(bad)
+        let count: usize = count.replace('_', "").parse().map_err(|_| bad_value())?;
+        count
+            .checked_mul(unit_bytes)
+            .map(Self)
+            .ok_or_else(bad_value)
     }
 }
 
 impl fmt::Display for ByteSize {
-    /// Writes the size in the largest unit of which it is a whole number.
+    /// Writes the size in the largest unit of which it is a multiple.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_whole = |(_, unit_bytes): &&(&str, usize)| {
             self.0 >= *unit_bytes && self.0.is_multiple_of(*unit_bytes)
@@ -158,7 +161,7 @@ pub(crate) enum MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// The limit in bytes; `None` if there is no limit.
+    /// Returns the limit in bytes. Returns `None` if there is no limit.
     pub(crate) fn bytes(self) -> Option<u64> {
         match self {
             Self::Cgroup => trunkline::memory::cgroup_limit(),

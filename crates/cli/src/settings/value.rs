@@ -218,7 +218,7 @@ impl Field for Duration {
         Ok(())
     }
 
-    /// Writes the time in the largest unit of which it is a whole number.
+    /// Writes the time in the largest unit of which it is a multiple.
     fn show(&self) -> Vec<String> {
         let millis = self.as_millis();
         let shown = match millis {
@@ -270,28 +270,28 @@ fn parse_number<T: std::str::FromStr>(text: &str) -> Result<T, BadValue> {
 /// clocks of some systems.
 const LONGEST_SECONDS: f64 = 3.2e9;
 
-/// Parses a time, which is a number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
+/// Parses a number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
 ///
 /// # Errors
-/// The text is something else, or the time is longer than [`LONGEST_SECONDS`].
+/// The text is in another form, or the time is longer than [`LONGEST_SECONDS`].
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, BadValue> {
-    let bad = || BadValue::new(text, "a time, such as 50ms, 5s, 30m or 1h");
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (count, unit) = text.split_at(end.ok_or_else(bad)?);
+    let bad_value = || BadValue::new(text, "a time, such as 50ms, 5s, 30m or 1h");
+    let unit_start = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (count, unit) = text.split_at(unit_start.ok_or_else(bad_value)?);
     let unit_seconds = match unit {
         "ms" => 0.001,
         "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err(bad()),
+        _ => return Err(bad_value()),
     };
 
-    let count: f64 = count.parse().map_err(|_| bad())?;
+    let count: f64 = count.parse().map_err(|_| bad_value())?;
     let seconds = count * unit_seconds;
     if seconds > LONGEST_SECONDS {
-        return Err(bad());
+        return Err(bad_value());
     }
-    Duration::try_from_secs_f64(seconds).map_err(|_| bad())
+    Duration::try_from_secs_f64(seconds).map_err(|_| bad_value())
 }
 
 #[cfg(test)]

@@ -22,9 +22,9 @@ fn authority(request: &Parts) -> Option<String> {
     Some(host.to_owned())
 }
 
-/// Refuses a request that names another host than this machine: DNS rebinding
-/// makes the name of a page's own site lead here, and the page's requests have
-/// that name.
+/// Refuses a request whose host is not this machine. DNS rebinding makes the
+/// name of a foreign site lead here, and the requests of that site's pages
+/// still have its name.
 pub(super) fn check_host(request: &Parts) -> Result<(), Refusal> {
     let authority = authority(request).unwrap_or_default();
     if is_loopback_name(&authority) {
@@ -40,29 +40,34 @@ pub(super) fn check_host(request: &Parts) -> Result<(), Refusal> {
 }
 
 /// Returns whether an authority is `localhost` or a loopback address, with or
-/// without a port. One that cannot be parsed is neither.
+/// without a port. Returns `false` if the authority cannot be parsed.
 fn is_loopback_name(authority: &str) -> bool {
     let Ok(uri) = format!("http://{authority}/").parse::<Uri>() else {
         return false;
     };
     let host = uri.host().unwrap_or_default();
     // An IPv6 address is in brackets in a URI.
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse::<IpAddr>() {
+    let ip_text = host.trim_start_matches('[').trim_end_matches(']');
+    match ip_text.parse::<IpAddr>() {
         Ok(ip) => ip.to_canonical().is_loopback(),
         Err(_) => host.eq_ignore_ascii_case("localhost"),
     }
 }
 
 /// Refuses a write by a page of another site. A browser sends `Origin` with
-/// every write; a request without it comes from a program, and passes.
+/// every write; a request without the header comes from another program, and
+/// passes.
 pub(super) fn check_origin(request: &Parts, connection: &Connection) -> Result<(), Refusal> {
     let Some(origin) = request.headers.get(header::ORIGIN) else {
         return Ok(());
     };
     let scheme = if connection.secure { "https" } else { "http" };
-    let own = authority(request).map(|authority| format!("{scheme}://{authority}"));
-    let is_own = own.is_some_and(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()));
+    let own_origin = authority(request).map(|authority| format!("{scheme}://{authority}"));
+    let is_own = own_origin.is_some_and(|own_origin| {
+        origin
+            .as_bytes()
+            .eq_ignore_ascii_case(own_origin.as_bytes())
+    });
     if is_own {
         return Ok(());
     }

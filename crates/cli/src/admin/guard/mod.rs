@@ -53,6 +53,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
+    /// Returns the purpose of a request, by its method and path.
     pub(super) fn of(request: &Parts) -> Self {
         let path = request.uri.path();
         match &request.method {
@@ -64,25 +65,26 @@ impl Purpose {
     }
 }
 
-/// Names whoever makes a request, for the audit log: by the certificate, or else
-/// by the address. `token` says whether the right token was shown.
-pub(super) fn author(connection: &Connection, token: Option<&Identity>) -> String {
+/// Returns the name of a request's author, for the audit log: the identity of
+/// the certificate, else of the token, with the address; else the address
+/// alone. `token` is the identity of a token that was checked.
+pub(super) fn author_name(connection: &Connection, token: Option<&Identity>) -> String {
     let peer = connection.peer;
-    let address = peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string());
+    let ip_text = peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string());
     match (&connection.identity, token) {
         (Some(identity), _) => format!("api {identity}"),
-        (None, Some(token)) => format!("api {token} from {address}"),
-        (None, None) => format!("api {address}"),
+        (None, Some(token)) => format!("api {token} from {ip_text}"),
+        (None, None) => format!("api {ip_text}"),
     }
 }
 
 impl Guard {
-    /// Makes the guard of the settings, with the token of a file if one is
-    /// named.
+    /// Makes the guard of the settings, with the token of a file if the
+    /// settings name one.
     ///
     /// # Errors
-    /// The file cannot be read, or is empty. It is read for each write; here, a
-    /// mistake is found early.
+    /// The file cannot be read, or is empty. The file is read again for each
+    /// write; reading it here reports a mistake at the start.
     pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
         let token = settings.admin_token_file.clone().map(TokenFile::new);
         if let Some(file) = &token {
@@ -96,10 +98,10 @@ impl Guard {
         })
     }
 
-    /// Admits a request; returns its author, for the audit log. Unless reading
-    /// is restricted, everybody who reaches the address may read, but for a
-    /// browser that DNS rebinding led here. A write needs more; see
-    /// [`Self::authorise`].
+    /// Admits a request, and returns its author for the audit log. Whoever
+    /// reaches the address may read, unless reading is restricted, or DNS
+    /// rebinding led a browser here. A write needs the rights that
+    /// [`Self::authorise`] checks.
     ///
     /// # Errors
     /// The request is refused; the error says why.
@@ -115,20 +117,21 @@ impl Guard {
         if !matches!(request.method, Method::GET | Method::HEAD) {
             check_origin(request, connection)?;
         }
-        let needs_right = match purpose {
+        let needs_authority = match purpose {
             Purpose::Monitor => false,
             Purpose::Read => self.auth_reads,
             Purpose::Write => true,
         };
-        match needs_right {
+
+        match needs_authority {
             true => self.authorise(request, connection).await,
-            false => Ok(author(connection, None)),
+            false => Ok(author_name(connection, None)),
         }
     }
 
     /// Checks that a request has every right that is set up: the token, and the
-    /// certificate of an operator. Without either, it has to be local. Returns
-    /// its author.
+    /// certificate of an operator. If neither is set up, the request has to
+    /// come from this machine. Returns the author of the request.
     async fn authorise(&self, request: &Parts, connection: &Connection) -> Result<String, Refusal> {
         let token = self.check_token(request, connection).await?;
         self.check_certificate(connection)?;
@@ -139,19 +142,19 @@ impl Guard {
                  --tls-cert and --tls-key, and with --admin-token-file or --admin-tls-client-ca",
             ));
         }
-        Ok(author(connection, token.as_ref()))
+        Ok(author_name(connection, token.as_ref()))
     }
 
-    /// Checks the token of a request, where one is set up; then it is needed
-    /// from everybody. A token that travels in the clear is refused, whether it
-    /// is the right one or not.
+    /// Checks the token of a request, and returns its identity; `None` if the
+    /// server has no token. A token that travels in the clear is refused
+    /// whether or not it is right: others may have read it.
     async fn check_token(
         &self,
         request: &Parts,
         connection: &Connection,
     ) -> Result<Option<Identity>, Refusal> {
-        let shown = bearer_token(request);
-        if shown.is_some() && !connection.secure && !connection.is_local() {
+        let request_token = bearer_token(request);
+        if request_token.is_some() && !connection.secure && !connection.is_local() {
             return Err(Refusal::new(
                 StatusCode::FORBIDDEN,
                 "a token that travels in the clear is everybody's: start the server with \
@@ -161,27 +164,27 @@ impl Guard {
         let Some(file) = &self.token else {
             return Ok(None);
         };
-        let shown = shown.ok_or_else(|| {
+        let request_token = request_token.ok_or_else(|| {
             unauthorized(
                 "this needs the token of the server: send it as `Authorization: Bearer <token>` \
                  (`trunkline` takes --token-file)",
             )
         })?;
-        let token = file.read_aside().await.map_err(|error| {
+        let server_token = file.read_in_background().await.map_err(|error| {
             tracing::error!("{error}; writes over the admin API are refused until it is there");
             Refusal::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the server's token file cannot be used; its log says why",
             )
         })?;
-        match is_same_token(&token, shown) {
+        match is_same_token(&server_token, request_token) {
             true => Ok(Some(Identity::Token)),
             false => Err(unauthorized("the token is not the right one")),
         }
     }
 
-    /// Checks that a client has the certificate of an operator, where these have
-    /// some, with a name that is allowed.
+    /// Checks that a client has the certificate of an operator, with a name
+    /// that is allowed. Does nothing if operators have no certificates here.
     fn check_certificate(&self, connection: &Connection) -> Result<(), Refusal> {
         if !self.has_authorities {
             return Ok(());

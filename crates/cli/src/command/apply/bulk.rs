@@ -58,30 +58,36 @@ struct Sum {
 }
 
 impl Bulk<'_> {
-    /// Sends one part after the other, and prints the sum of their changes. The
-    /// next part is read before each is sent, because the last has to say that
-    /// it is the last.
+    /// Sends the parts in order, and prints the sum of their changes. Reads the
+    /// next part before it sends one, since a request has to say whether its
+    /// part is the last.
     ///
     /// # Errors
-    /// A part is refused or not sent. Nothing is applied then.
+    /// A part is refused or cannot be sent. Then none of the parts is applied.
     pub(super) async fn run<R: Read + Seek>(&self, source: R) -> Result<Made> {
-        // The server tells the parts of this change from those of others by it.
+        // The server keeps the parts of one change together by this name.
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
         let mut sum = Sum::default();
         let mut progress = Progress::new("sent", self.total);
 
         let mut number = 0;
-        let mut next = self.read_part(&mut parts)?;
-        while let Some(part) = next {
-            next = self.read_part(&mut parts)?;
-            let last = if next.is_none() { "&last=true" } else { "" };
+        let mut next_part = self.read_part(&mut parts)?;
+        while let Some(part) = next_part {
+            next_part = self.read_part(&mut parts)?;
+            let last_flag = if next_part.is_none() {
+                "&last=true"
+            } else {
+                ""
+            };
+
             let Origin {
                 resource,
                 first_host,
             } = part.first;
+
             let path = format!(
-                "/api/v1/resources?{}&summary=true&bulk={id}&part={number}{last}\
+                "/api/v1/resources?{}&summary=true&bulk={id}&part={number}{last_flag}\
                  &first={resource}&first_host={first_host}",
                 self.query
             );
@@ -111,11 +117,11 @@ impl Bulk<'_> {
             let files = self.places.names();
             Failure::wrong(format!("{files}: {error}; was it changed meanwhile?"))
         };
-        parts.next().map_err(changed)
+        parts.next_part().map_err(changed)
     }
 
-    /// Sends a part to this path, and waits for its outcome. Mistakes in it are
-    /// reported with their places in the file.
+    /// Sends a part to `path`, and returns its outcome. Mistakes in the part
+    /// are reported with their places in the file.
     async fn send(&self, path: &str, part: &Part) -> Result<Outcome> {
         let call = Call {
             method: Method::POST,
@@ -128,8 +134,8 @@ impl Bulk<'_> {
             report: self.report,
             locate: &|detail| self.places.locate(detail),
         };
-        let answer = self.client.call_with_places(call, &printer).await?;
-        parse_body(&answer)
+        let response = self.client.call_with_places(call, &printer).await?;
+        parse_body(&response)
     }
 
     /// Prints the warnings about a part to standard error, with their places in
@@ -143,12 +149,13 @@ impl Bulk<'_> {
         }
     }
 
-    /// Prints the number of changes, and of the warnings that were not shown.
+    /// Prints the number of changes, and the number of warnings that were not
+    /// shown.
     fn print_sum(&self, sum: &Sum) -> Result<()> {
-        let more = sum.warnings.saturating_sub(MOST_WARNINGS);
-        if more > 0 {
-            let more = format!("and {more} more");
-            eprint!("{}", self.report.headline(Severity::Warning, &more));
+        let hidden_count = sum.warnings.saturating_sub(MOST_WARNINGS);
+        if hidden_count > 0 {
+            let message = format!("and {hidden_count} more");
+            eprint!("{}", self.report.headline(Severity::Warning, &message));
         }
 
         let Counts {
@@ -157,11 +164,12 @@ impl Bulk<'_> {
             deleted,
         } = sum.counts;
         let (total, unchanged, revision) = (sum.resources, sum.unchanged, sum.revision);
-        let total = count_of(total, "resource");
+        let resources = count_of(total, "resource");
         let text = format!(
-            "{total}: {created} created, {changed} changed, {deleted} deleted, \
+            "{resources}: {created} created, {changed} changed, {deleted} deleted, \
              {unchanged} unchanged (revision {revision})\n"
         );
+
         print(text.as_bytes())
     }
 }

@@ -32,16 +32,17 @@ const SHORTEST_CALL: Duration = Duration::from_secs(1);
 /// The longest such time.
 const LONGEST_CALL: Duration = Duration::from_secs(10);
 
-/// Applies files with a lease, and keeps the lease until a signal comes. Then
-/// ends it.
+/// Applies files with a lease, and renews the lease until a signal arrives.
+/// Then ends the lease, which removes the resources.
 ///
 /// # Errors
-/// The files cannot be applied, or the lease cannot be ended. Everything between
-/// is tried again.
+/// The first request fails, or the lease cannot be ended. Requests between the
+/// two are repeated until they succeed.
 pub(super) async fn run(applying: Applying<'_>, lease: LeaseTime) -> Result<()> {
-    // A signal before this is done ends the program, and the lease by its time.
+    // A signal during this request ends the program at once, and the lease ends
+    // by its time.
     applying.send_files().await?;
-    let mut ends = Ends::new()?;
+    let mut signals = Ends::new()?;
     let mut keeper = Keeper::new(applying, lease);
     eprintln!(
         "keeping the lease of {}: {:?}, renewed every {:?}; Ctrl-C ends it, and what was applied \
@@ -50,9 +51,10 @@ pub(super) async fn run(applying: Applying<'_>, lease: LeaseTime) -> Result<()> 
         lease.get(),
         keeper.interval
     );
+
     tokio::select! {
-        () = keeper.keep() => {}
-        () = ends.next() => {}
+        () = keeper.renew_forever() => {}
+        () = signals.next() => {}
     }
     keeper.end().await
 }
@@ -67,6 +69,8 @@ struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
+    /// Makes the keeper of a lease, which renews it [`RENEWALS`] times in its
+    /// duration.
     fn new(applying: Applying<'a>, lease: LeaseTime) -> Self {
         let origin = encode_url(&applying.args.change.origin);
         Self {
@@ -81,9 +85,9 @@ impl<'a> Keeper<'a> {
         &self.applying.args.change.origin
     }
 
-    /// Renews the lease in intervals, for ever. A renewal that fails is tried
-    /// again, later and later, but not later than the next one would be.
-    async fn keep(&mut self) {
+    /// Renews the lease in intervals, for ever. A failed renewal is repeated
+    /// after waits that grow up to the interval.
+    async fn renew_forever(&mut self) {
         let mut outage: Option<Outage> = None;
         loop {
             sleep(match &outage {
@@ -98,8 +102,10 @@ impl<'a> Keeper<'a> {
                     }
                 }
                 Err(failure) => {
-                    outage.get_or_insert_with(Outage::new).note(&failure);
-                    // Tokens and certificates are replaced now and then.
+                    outage
+                        .get_or_insert_with(Outage::new)
+                        .note_failure(&failure);
+                    // The failure may be due to an old token or certificate.
                     if let Ok(client) = Client::new(&self.applying.args.remote) {
                         self.applying.client = client;
                     }
@@ -108,10 +114,11 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Renews the lease. If the server knows of none, applies the files again.
+    /// Renews the lease. If the server has no lease of the origin, applies the
+    /// files again.
     async fn renew(&self) -> Result<()> {
-        let most = self.interval.clamp(SHORTEST_CALL, LONGEST_CALL);
-        match self.call(Method::POST, &self.path, most).await? {
+        let longest_call = self.interval.clamp(SHORTEST_CALL, LONGEST_CALL);
+        match self.call(Method::POST, &self.path, longest_call).await? {
             Some(_) => Ok(()),
             None => {
                 eprintln!(
@@ -125,12 +132,12 @@ impl<'a> Keeper<'a> {
 
     /// Ends the lease, and prints what became of its resources.
     async fn end(&self) -> Result<()> {
-        let yes = if self.applying.args.yes {
+        let yes_flag = if self.applying.args.yes {
             "?yes=true"
         } else {
             ""
         };
-        let path = format!("{}{yes}", self.path);
+        let path = format!("{}{yes_flag}", self.path);
         match self.call(Method::DELETE, &path, LONGEST_CALL).await {
             Ok(Some(body)) => {
                 eprintln!("the lease of {} has ended", self.origin());
@@ -149,25 +156,26 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Makes a call about the lease; `None` if there is no lease.
+    /// Makes a call about the lease. Returns `None` if the server has no such
+    /// lease.
     ///
     /// # Errors
-    /// It is refused, or there is no response in a time of `most`.
+    /// The request is refused, or the server does not respond within `time_limit`.
     async fn call(
         &self,
         method: Method,
         path: &str,
-        most: Duration,
+        time_limit: Duration,
     ) -> Result<Option<bytes::Bytes>> {
-        let late = |_| {
+        let late_failure = |_| {
             let admin = &self.applying.args.remote.admin;
             Failure::unreachable(format!(
-                "the server at {admin} does not answer within {most:?}"
+                "the server at {admin} does not answer within {time_limit:?}"
             ))
         };
         let call = Call::bare(method, path);
         let response = self.applying.client.call_if_found(call);
-        timeout(most, response).await.map_err(late)?
+        timeout(time_limit, response).await.map_err(late_failure)?
     }
 }
 
@@ -187,8 +195,9 @@ impl Outage {
         }
     }
 
-    /// Counts a failure. Prints the first, and fewer and fewer of the next.
-    fn note(&mut self, failure: &Failure) {
+    /// Counts a failure. Prints the failure if the count is a power of two: a
+    /// long outage prints fewer and fewer lines.
+    fn note_failure(&mut self, failure: &Failure) {
         self.attempts = self.attempts.saturating_add(1);
         if self.attempts.is_power_of_two() {
             let since = timestamp(self.since);

@@ -16,7 +16,7 @@ use trunkline_proto::pieces::{Pieces, PiecesError};
 use trunkline_proto::text::{self, Document, Format};
 
 use self::bulk::Bulk;
-use super::encode::encode;
+use super::encode::encode_documents;
 use super::places::Places;
 use super::sources::{Encoded, INPUT, INPUT_NAME, Input, Sources};
 use super::wait::{self, Made};
@@ -38,7 +38,7 @@ const SMALL_TEXT: usize = 1 << 20;
 /// are: the server reads a text within a bound of memory.
 const LARGE_TEXT: usize = 4 << 20;
 
-/// Applies files to a server. With a lease, keeps it until a signal ends the
+/// Applies files to a server. With a lease, renews it until a signal ends the
 /// program.
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
@@ -50,14 +50,15 @@ pub(super) fn run(args: &cli::Apply) -> Result<()> {
     };
     match args.lease {
         None => run_request(async {
-            let made = applying.send_files().await?;
-            wait::run(&applying.client, &args.wait, made).await
+            let changes_made = applying.send_files().await?;
+            wait::wait_for_clients(&applying.client, &args.wait, changes_made).await
         }),
         Some(lease) => run_request(lease::run(applying, lease)),
     }
 }
 
-/// Applies what was fetched from somewhere, and is called by `name` in messages.
+/// Applies resources that were fetched from elsewhere. Messages call them
+/// `name`.
 pub(super) fn run_fetched(args: &cli::Apply, name: &str, fetched: Fetched) -> Result<()> {
     let applying = Applying {
         args,
@@ -66,13 +67,13 @@ pub(super) fn run_fetched(args: &cli::Apply, name: &str, fetched: Fetched) -> Re
         report: Report::new(),
     };
     run_request(async {
-        let one = OneFile {
+        let one_file = OneFile {
             applying: &applying,
             file: name,
             fetched: Some(fetched),
         };
-        let made = one.send().await?;
-        wait::run(&applying.client, &args.wait, made).await
+        let made = one_file.send().await?;
+        wait::wait_for_clients(&applying.client, &args.wait, made).await
     })
 }
 
@@ -95,18 +96,18 @@ struct Applying<'a> {
 }
 
 impl Applying<'_> {
-    /// Sends the files, as they are now. One file is sent as it is, unless its
-    /// resources are many; several are made one.
+    /// Reads the files and sends them. A single file is sent unchanged if it
+    /// has few resources; several files are encoded as one.
     async fn send_files(&self) -> Result<Made> {
         self.report.forget_texts();
         match &self.args.files[..] {
             [file] if !Path::new(file).is_dir() => {
-                let one = OneFile {
+                let one_file = OneFile {
                     applying: self,
                     file,
                     fetched: None,
                 };
-                one.send().await
+                one_file.send().await
             }
             _ => self.send_several().await,
         }
@@ -127,24 +128,25 @@ impl Applying<'_> {
             places,
             allow_removal,
         } = encoded;
-        let found = count_resources(&places.names(), Cursor::new(body.clone()))?;
-        let allow = match allow_removal && !self.args.yes {
+        let resource_count = count_resources(&places.names(), Cursor::new(body.clone()))?;
+        let removal_flag = match allow_removal && !self.args.yes {
             true => "&yes=true",
             false => "",
         };
-        let query = format!("{}{allow}", self.query());
-        if found > ONE_REQUEST {
+        let query = format!("{}{removal_flag}", self.query_parameters());
+
+        if resource_count > ONE_REQUEST {
             return self
-                .send_parts(Cursor::new(body), found, &places, query)
+                .send_parts(Cursor::new(body), resource_count, &places, query)
                 .await;
         }
         let locate = |detail| places.locate(detail);
         self.send_whole(BINARY, body.into(), query, &locate).await
     }
 
-    /// Returns the parameters of a request.
-    fn query(&self) -> String {
-        let mut query = self.args.change.query();
+    /// Returns the parameters of a request, from the flags.
+    fn query_parameters(&self) -> String {
+        let mut query = self.args.change.query_parameters();
         for (is_set, name) in [(self.args.replace, "replace"), (self.args.yes, "yes")] {
             if is_set {
                 query.push_str(&format!("&{name}=true"));
@@ -156,8 +158,8 @@ impl Applying<'_> {
         query
     }
 
-    /// Sends a whole file in one request, and prints each change. `locate` gives
-    /// a mistake or a warning its place.
+    /// Sends a whole file in one request, and prints each change. `locate`
+    /// finds the place of a mistake or a warning in the files.
     async fn send_whole(
         &self,
         content_type: &'static str,
@@ -174,18 +176,18 @@ impl Applying<'_> {
         };
         let report = &self.report;
         let printer = DetailPrinter { report, locate };
-        let answer = self.client.call_with_places(call, &printer).await?;
-        changes::print_outcome(&answer, &printer)
+        let response = self.client.call_with_places(call, &printer).await?;
+        changes::print_outcome(&response, &printer)
     }
 
-    /// Sends a binary file in parts; `found` is the number of its resources.
+    /// Sends a binary file in parts. `resource_count` is the number of its resources.
     ///
     /// # Errors
     /// A part is refused.
     async fn send_parts<R: Read + Seek>(
         &self,
         source: R,
-        found: usize,
+        resource_count: usize,
         places: &Places,
         query: String,
     ) -> Result<Made> {
@@ -193,7 +195,7 @@ impl Applying<'_> {
             client: &self.client,
             report: &self.report,
             places,
-            total: found,
+            total: resource_count,
             query,
         };
         bulk.run(source).await
@@ -214,7 +216,8 @@ trait Source: Read + Seek {}
 impl<R: Read + Seek> Source for R {}
 
 impl OneFile<'_> {
-    /// Sends the file. By its ending it is binary, or else a text.
+    /// Sends the file, as binary or as text. The ending of a file's name
+    /// decides which.
     async fn send(&self) -> Result<Made> {
         let is_binary = match &self.fetched {
             None => text::is_binary(self.file),
@@ -239,16 +242,16 @@ impl OneFile<'_> {
         Failure::wrong(format!("{}: {error}", self.name()))
     }
 
-    /// Applies a binary file: in one request if its resources are few, or else in
-    /// parts. In parts, it is never in memory as a whole.
+    /// Applies a binary file, in parts if it has more than [`ONE_REQUEST`]
+    /// resources. A file that is sent in parts is never in memory as a whole.
     async fn apply_binary(&self) -> Result<Made> {
         let places = Places::binary(self.name());
-        let found = count_resources(self.name(), self.open()?)?;
-        if found <= ONE_REQUEST {
+        let resource_count = count_resources(self.name(), self.open()?)?;
+        if resource_count <= ONE_REQUEST {
             let bytes = self.read_all()?;
             return self.send_whole(BINARY, bytes).await;
         }
-        self.send_parts(self.open()?, found, &places).await
+        self.send_parts(self.open()?, resource_count, &places).await
     }
 
     /// Opens a binary file.
@@ -264,8 +267,8 @@ impl OneFile<'_> {
         }
     }
 
-    /// Applies a file in YAML or JSON: in one request if its resources are few, or
-    /// else in parts. For these it is encoded as a binary file.
+    /// Applies a file in YAML or JSON. If it is long or has many resources,
+    /// encodes it as a binary file and sends that in parts.
     async fn apply_text(&self) -> Result<Made> {
         let bytes = self.read_all()?;
         let format = match self.fetched {
@@ -277,25 +280,26 @@ impl OneFile<'_> {
             return self.send_whole(content_type, bytes).await;
         }
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            // The server says what is wrong with it.
+            // The server makes the error message for this mistake.
             return self.send_whole(content_type, bytes).await;
         };
 
         let document = self.parse(format, text)?;
-        let encoded = Bytes::from(encode([&document]));
+        let encoded = Bytes::from(encode_documents([&document]));
         let places = Places::files([(self.name().to_owned(), document)]);
-        let found = count_resources(self.name(), Cursor::new(encoded.clone()))?;
-        if found <= ONE_REQUEST && bytes.len() < LARGE_TEXT {
+        let resource_count = count_resources(self.name(), Cursor::new(encoded.clone()))?;
+        if resource_count <= ONE_REQUEST && bytes.len() < LARGE_TEXT {
             return self.send_whole(content_type, bytes).await;
         }
         drop(bytes);
-        self.send_parts(Cursor::new(encoded), found, &places).await
+        self.send_parts(Cursor::new(encoded), resource_count, &places)
+            .await
     }
 
-    /// Parses a text.
+    /// Parses a text as a document.
     ///
     /// # Errors
-    /// It has a mistake; the failure lists all of them.
+    /// The text has mistakes. The failure lists all of them.
     fn parse(&self, format: Format, text: &str) -> Result<Document> {
         let document = text::read_as(format, self.name(), text, &wire::text_options());
         if document.errors.is_empty() {
@@ -310,7 +314,8 @@ impl OneFile<'_> {
         Err(failure.with_findings(findings.collect()))
     }
 
-    /// Reads the whole file, or standard input.
+    /// Returns the bytes of the fetched resources, of standard input or of the
+    /// file.
     fn read_all(&self) -> Result<Vec<u8>> {
         if let Some(Fetched::Json(bytes) | Fetched::Binary(bytes)) = &self.fetched {
             return Ok(bytes.to_vec());
@@ -323,7 +328,7 @@ impl OneFile<'_> {
 
     /// Sends the whole file in one request.
     async fn send_whole(&self, content_type: &'static str, body: Vec<u8>) -> Result<Made> {
-        let query = self.applying.query();
+        let query = self.applying.query_parameters();
         let locate = |detail: Detail| detail.in_file(self.name());
         self.applying.report.add_text(self.name(), &body);
         self.applying
@@ -331,20 +336,22 @@ impl OneFile<'_> {
             .await
     }
 
-    /// Sends a binary file in parts; `found` is the number of its resources.
+    /// Sends a binary file in parts. `resource_count` is the number of its resources.
     async fn send_parts<R: Read + Seek>(
         &self,
         source: R,
-        found: usize,
+        resource_count: usize,
         places: &Places,
     ) -> Result<Made> {
-        let query = self.applying.query();
-        self.applying.send_parts(source, found, places, query).await
+        let query = self.applying.query_parameters();
+        self.applying
+            .send_parts(source, resource_count, places, query)
+            .await
     }
 }
 
-/// Reads a whole binary file, and returns the number of its resources, virtual
-/// hosts included. Bodies are not checked, and not kept in memory.
+/// Reads a binary file to its end, and returns the number of its resources,
+/// virtual hosts included. Does not check the bodies, nor keep them in memory.
 ///
 /// # Errors
 /// The file is not a binary `DiscoveryResponse`.

@@ -59,9 +59,9 @@ struct OpenRoute {
 }
 
 impl OpenRoute {
-    /// Opens a route configuration in a part, still without virtual hosts; the
-    /// next one in the file is `first_host`. `resource` is its index in the
-    /// file.
+    /// Opens a route configuration in a part. It has no virtual hosts yet.
+    /// `resource` is its index in the file, and `first_host` that of the first
+    /// virtual host which the part adds.
     fn new(resource: usize, first_host: usize) -> Self {
         Self {
             origin: Origin {
@@ -83,13 +83,13 @@ impl<R: Read + Seek> Parts<R> {
         }
     }
 
-    /// Reads the next part, until it is full or the file ends; returns `None`
-    /// after the last. A route configuration whose virtual hosts take several
-    /// parts is in each of them, with those hosts.
-    pub(super) fn next(&mut self) -> Result<Option<Part>, PiecesError> {
+    /// Returns the next part, which ends where it is full; `None` after the end
+    /// of the file. If the virtual hosts of a route configuration take several
+    /// parts, each part has the configuration with its own hosts.
+    pub(super) fn next_part(&mut self) -> Result<Option<Part>, PiecesError> {
         let mut part = Part::default();
-        let mut open: Option<OpenRoute> = None;
-        while !self.is_full(&part, open.as_ref()) {
+        let mut open_route: Option<OpenRoute> = None;
+        while !self.is_full(&part, open_route.as_ref()) {
             let Some((index, piece)) = self.pieces.next()? else {
                 break;
             };
@@ -97,7 +97,7 @@ impl<R: Read + Seek> Parts<R> {
             part.resources += 1;
             match piece {
                 Piece::Whole(any) => {
-                    part.close_route(open.take(), self.route.as_ref());
+                    part.close_route(open_route.take(), self.route.as_ref());
                     let origin = Origin {
                         resource: index,
                         first_host: 0,
@@ -105,19 +105,20 @@ impl<R: Read + Seek> Parts<R> {
                     part.push(origin, &any);
                 }
                 Piece::Route(route) => {
-                    part.close_route(open.take(), self.route.as_ref());
+                    part.close_route(open_route.take(), self.route.as_ref());
                     self.route = Some(*route);
-                    open = Some(OpenRoute::new(index, 0));
+                    open_route = Some(OpenRoute::new(index, 0));
                 }
                 Piece::Host(host, body) => {
                     // The first host of a part may continue a route
                     // configuration of the part before.
-                    let open = open.get_or_insert_with(|| OpenRoute::new(index, host));
-                    put_message(&mut open.hosts, VIRTUAL_HOSTS, &body);
+                    let route = open_route.get_or_insert_with(|| OpenRoute::new(index, host));
+                    put_message(&mut route.hosts, VIRTUAL_HOSTS, &body);
                 }
             }
         }
-        part.close_route(open, self.route.as_ref());
+
+        part.close_route(open_route, self.route.as_ref());
         Ok(Some(part).filter(|part| part.resources > 0))
     }
 
@@ -142,23 +143,24 @@ impl Part {
         put_message(&mut self.body, RESOURCES, &any.encode_to_vec());
     }
 
-    /// Adds the open route configuration with its virtual hosts so far to the
-    /// body; nothing, if none is open. `route` is the last one that was read,
-    /// which is the open one.
-    fn close_route(&mut self, open: Option<OpenRoute>, route: Option<&Route>) {
-        let (Some(open), Some(route)) = (open, route) else {
+    /// Adds the open route configuration to the body, with the virtual hosts
+    /// that it has so far. `route` is the configuration itself, the last one
+    /// that was read. Does nothing if none is open.
+    fn close_route(&mut self, open_route: Option<OpenRoute>, route: Option<&Route>) {
+        let (Some(open_route), Some(route)) = (open_route, route) else {
             return;
         };
-        // Fields may stand in any order, so the hosts can follow all others.
+
+        // Protobuf fields may stand in any order, so the hosts follow the others.
         let any = Any {
             type_url: route.type_url.clone(),
-            value: [&route.rest[..], &open.hosts].concat().into(),
+            value: [&route.rest[..], &open_route.hosts].concat().into(),
         };
         let any = match &route.wrapper {
             None => any,
             Some(wrapper) => wrap(any, wrapper),
         };
-        self.push(open.origin, &any);
+        self.push(open_route.origin, &any);
     }
 }
 
@@ -228,7 +230,7 @@ mod tests {
             parts.most_resources = each;
             let mut all: Vec<(usize, Piece)> = Vec::new();
             let mut resources = 0;
-            while let Some(part) = parts.next().unwrap() {
+            while let Some(part) = parts.next_part().unwrap() {
                 assert!(part.resources <= each + 1);
                 resources += part.resources;
                 // A route configuration is in every part that has some of it.

@@ -13,12 +13,16 @@ use super::text::Mistake;
 use crate::failure::{Failure, Result};
 use crate::kinds;
 
-/// Returns the mistakes of a text. Those that only the server can find are not
-/// among them.
+/// Returns the mistakes of a text, as far as they can be found without the
+/// server.
 ///
 /// # Errors
-/// The text cannot be read at all.
-pub(super) fn check(subject: &Subject, fetched: &Fetched, body: &str) -> Result<Vec<Mistake>> {
+/// The text is not a document at all.
+pub(super) fn find_mistakes(
+    subject: &Subject,
+    fetched: &Fetched,
+    body: &str,
+) -> Result<Vec<Mistake>> {
     let source = Cursor::new(body.to_owned());
     let form = Form::Text(Format::Yaml);
     let decoded =
@@ -27,8 +31,9 @@ pub(super) fn check(subject: &Subject, fetched: &Fetched, body: &str) -> Result<
         return Ok(decoded.errors.iter().map(Mistake::from).collect());
     }
 
-    let mut found = Vec::new();
+    let mut mistakes = Vec::new();
     let mut variants: BTreeSet<Option<String>> = BTreeSet::new();
+
     for item in decoded
         .document
         .items
@@ -38,31 +43,33 @@ pub(super) fn check(subject: &Subject, fetched: &Fetched, body: &str) -> Result<
         let (type_url, name) = (&item.type_url, &item.resource.name);
         let constraints = item.resource.constraints.as_ref().map(ToString::to_string);
         if *type_url != subject.type_url || name.as_str() != subject.name {
-            found.push(Mistake::new(format!(
+            mistakes.push(Mistake::new(format!(
                 "{}/{name} is another resource than {}, which is edited here; to rename a \
                  resource, apply it under its new name, and delete the old one",
                 kinds::short(type_url),
                 subject.name_label(),
             )));
         } else if !subject.has_variant(constraints.as_deref()) {
-            found.push(Mistake::new(format!(
+            mistakes.push(Mistake::new(format!(
                 "this is another variant than {subject}; edit all of them without --variant"
             )));
         }
         variants.insert(constraints);
     }
-    // One for all clients takes the place of all variants.
+
+    // A resource for all clients replaces the other variants, so they may be
+    // missing.
     let has_all = variants.contains(&None);
-    for missing in fetched.versions.keys() {
-        if let Some(constraints) = missing
+    for fetched_variant in fetched.versions.keys() {
+        if let Some(constraints) = fetched_variant
             && !has_all
-            && !variants.contains(missing)
+            && !variants.contains(fetched_variant)
         {
-            found.push(Mistake::new(format!(
+            mistakes.push(Mistake::new(format!(
                 "the variant [{constraints}] is missing; to remove it, use `trunkline delete` \
                  with --variant"
             )));
         }
     }
-    Ok(found)
+    Ok(mistakes)
 }

@@ -47,22 +47,22 @@ pub(super) struct Fetched {
 }
 
 impl Subject {
-    /// Parses the name that the command line has.
+    /// Parses the name on the command line.
     ///
     /// # Errors
-    /// There is none, or more than one.
+    /// The command line has no name, or more than one.
     pub(super) fn parse(args: &cli::Edit) -> Result<Self> {
         let mut selected = parse_words(&args.words)?;
-        let only = match (selected.pop(), selected.is_empty()) {
-            (Some(only), true) => only,
+        let selection = match (selected.pop(), selected.is_empty()) {
+            (Some(selection), true) => selection,
             _ => return Err(one_name()),
         };
-        let [name] = &only.names[..] else {
+        let [name] = &selection.names[..] else {
             return Err(one_name());
         };
         Ok(Self {
             name: name.clone(),
-            type_url: only.type_url,
+            type_url: selection.type_url,
             variant: args.variant.clone(),
         })
     }
@@ -94,11 +94,12 @@ fn one_name() -> Failure {
     Failure::usage("which resource? give one, such as trunkline edit cds/backend")
 }
 
-/// Lists the variants of a name that are edited; none if there are none.
+/// Lists the variants of a name that are edited. The list is empty if the name
+/// does not exist.
 ///
 /// # Errors
 /// The server is not reached.
-pub(super) async fn list(client: &Client, subject: &Subject) -> Result<Listed> {
+pub(super) async fn list_variants(client: &Client, subject: &Subject) -> Result<Listed> {
     let path = format!(
         "/api/v1/resources/{}?name={}",
         encode_url(subject.type_url.as_str()),
@@ -112,29 +113,30 @@ pub(super) async fn list(client: &Client, subject: &Subject) -> Result<Listed> {
             shown: Vec::new(),
         });
     };
+
     let head: Value = parse_body(&body)?;
-    let mut shown = parse_list(&body, "resources")?;
-    shown.retain(|one| subject.has_variant(one["constraints"].as_str()));
-    let versions = shown.iter().map(|one| {
-        let text = |key: &str| one[key].as_str().map(str::to_owned);
+    let mut resources = parse_list(&body, "resources")?;
+    resources.retain(|resource| subject.has_variant(resource["constraints"].as_str()));
+    let versions = resources.iter().map(|resource| {
+        let text = |key: &str| resource[key].as_str().map(str::to_owned);
         (text("constraints"), text("version").unwrap_or_default())
     });
     Ok(Listed {
         revision: head["revision"].as_u64().unwrap_or_default(),
         versions: versions.collect(),
-        shown,
+        shown: resources,
     })
 }
 
-/// Fetches a name that is to be edited.
+/// Fetches the variants of a name, as the text to edit.
 ///
 /// # Errors
-/// It does not exist, or it is nothing that can be edited here: it comes from a
-/// file, its origin has a lease, or its variants have several origins.
-pub(super) async fn fetch(client: &Client, subject: &Subject) -> Result<Fetched> {
-    let listed = list(client, subject).await?;
+/// The name does not exist or cannot be edited here: it comes from a file, its
+/// origin has a lease, or its variants have several origins.
+pub(super) async fn fetch_subject(client: &Client, subject: &Subject) -> Result<Fetched> {
+    let listed = list_variants(client, subject).await?;
     if listed.shown.is_empty() {
-        return Err(missing(client, subject).await);
+        return Err(missing_failure(client, subject).await);
     }
     let origin = editable_origin(subject, &listed.shown)?;
     let leases = client.get("/api/v1/leases").await?;
@@ -145,7 +147,11 @@ pub(super) async fn fetch(client: &Client, subject: &Subject) -> Result<Fetched>
         )));
     }
 
-    let bodies: Vec<&Value> = listed.shown.iter().map(|one| &one["resource"]).collect();
+    let bodies: Vec<&Value> = listed
+        .shown
+        .iter()
+        .map(|resource| &resource["resource"])
+        .collect();
     Ok(Fetched {
         revision: listed.revision,
         origin,
@@ -155,19 +161,19 @@ pub(super) async fn fetch(client: &Client, subject: &Subject) -> Result<Fetched>
 }
 
 /// Makes the failure of a name, or a variant, that does not exist.
-async fn missing(client: &Client, subject: &Subject) -> Failure {
+async fn missing_failure(client: &Client, subject: &Subject) -> Failure {
     let path = format!(
         "/api/v1/resources/{}?name={}&summary=true",
         encode_url(subject.type_url.as_str()),
         encode_url(&subject.name)
     );
     let variants = match client.get(&path).await {
-        // The server has a similar name.
+        // The message of the server suggests a similar name.
         Err(failure) => return failure,
         Ok(body) => parse_list(&body, "resources").unwrap_or_default(),
     };
     let variants = variants.iter();
-    let variants = variants.map(|one| one["constraints"].as_str().unwrap_or(ALWAYS));
+    let variants = variants.map(|resource| resource["constraints"].as_str().unwrap_or(ALWAYS));
     let variants: Vec<&str> = variants.collect();
     Failure::wrong(format!(
         "there is no {subject}; its variants are: {}",
@@ -178,27 +184,34 @@ async fn missing(client: &Client, subject: &Subject) -> Failure {
 /// Returns the origin of all variants.
 ///
 /// # Errors
-/// They come from a file, or have several origins.
-fn editable_origin(subject: &Subject, shown: &[Value]) -> Result<String> {
-    let of_file = shown
+/// A variant comes from a file or from the program, or the variants have
+/// several origins.
+fn editable_origin(subject: &Subject, resources: &[Value]) -> Result<String> {
+    let file_resource = resources
         .iter()
-        .find(|one| one["origin"] == trunkline_store::ORIGIN);
-    if let Some(one) = of_file {
-        let place = one["place"].as_str().unwrap_or("the files of --config");
+        .find(|resource| resource["origin"] == trunkline_store::ORIGIN);
+    if let Some(resource) = file_resource {
+        let place = resource["place"]
+            .as_str()
+            .unwrap_or("the files of --config");
         return Err(Failure::wrong(format!(
             "{subject} comes from a file; edit it there: {place}"
         )));
     }
-    let origins = shown.iter().filter_map(|one| one["origin"].as_str());
+
+    let origins = resources
+        .iter()
+        .filter_map(|resource| resource["origin"].as_str());
     let origins: BTreeSet<&str> = origins.collect();
     let mut origins = origins.into_iter();
     match (origins.next(), origins.next()) {
-        (Some(only), None) => Ok(only.to_owned()),
+        (Some(origin), None) => Ok(origin.to_owned()),
         (Some(first), Some(second)) => Err(Failure::wrong(format!(
             "variants of {subject} belong to origins {first:?} and {second:?}; edit one with \
              --variant"
         ))),
-        // Its program would write it again.
+        // A resource without an origin is held by the program that embeds the
+        // server, which would overwrite an edit.
         (None, _) => Err(Failure::wrong(format!(
             "{subject} was put there by the program that serves it, and can be changed there only"
         ))),

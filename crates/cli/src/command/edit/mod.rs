@@ -31,22 +31,24 @@ const MOST_ROUNDS: usize = 50;
 /// meanwhile.
 const MOST_TRIES: usize = 10;
 
-/// Lets the user edit a resource, and applies what was saved.
+/// Opens a resource in the user's editor, and applies the saved text.
 ///
 /// # Errors
-/// There is nothing to edit, the editor fails, or somebody else changes the
-/// resource meanwhile. The edited text is kept in a file that the error names.
+/// The resource cannot be edited, the editor fails, or the resource is changed
+/// by somebody else meanwhile. The edited text is kept in a file that the error
+/// names.
 pub(super) fn run(args: &cli::Edit) -> Result<()> {
     let subject = Subject::parse(args)?;
     let client = Client::new(&args.remote)?;
-    let fetched = run_request(fetch::fetch(&client, &subject))?;
-    let failed = |error| Failure::wrong(format!("no file for the editor: {error}"));
-    // Only its owner may read it.
+    let fetched = run_request(fetch::fetch_subject(&client, &subject))?;
+    let file_failure = |error| Failure::wrong(format!("no file for the editor: {error}"));
+
+    // The file may contain secrets; a temporary file is for its owner only.
     let file = tempfile::Builder::new()
         .prefix("trunkline-edit-")
         .suffix(".yaml")
         .tempfile()
-        .map_err(failed)?;
+        .map_err(file_failure)?;
 
     let editing = Editing {
         client,
@@ -83,23 +85,27 @@ enum Tried {
 }
 
 impl Editing {
-    /// Opens the editor until the text is applied, or as it was.
+    /// Opens the editor again and again, until the text has no mistakes and is
+    /// applied. Ends without a change if the user saves the text unchanged.
     fn run(&self, path: &Path) -> Result<()> {
         let mut body = self.fetched.text.clone();
         let mut mistakes: Vec<Mistake> = Vec::new();
         for _ in 0..MOST_ROUNDS {
-            let text = text::with_head(&self.head(), &mistakes, &body);
+            let text = text::add_head(&self.head_text(), &mistakes, &body);
             text::write(path, &text)?;
-            editor::open(path)?;
+            editor::run_editor(path)?;
+
             let saved = text::read_body(path)?;
+
             if saved.trim().is_empty() {
-                // The file that is kept has the last text.
+                // The file that is kept must have the last text, not the empty one.
                 text::write(path, &text)?;
                 return Err(Failure::wrong("the file was empty; nothing was changed"));
             }
             if saved == self.fetched.text {
                 return print(b"unchanged: nothing was applied\n");
             }
+
             if !mistakes.is_empty() && saved == body {
                 text::write(path, &text)?;
                 return Err(Failure::wrong(
@@ -108,11 +114,11 @@ impl Editing {
             }
 
             body = saved;
-            match run_request(self.try_text(&body))? {
+            match run_request(self.try_apply(&body))? {
                 Tried::Applied(answer) => {
                     return changes::print_outcome_without_file(&answer).map(drop);
                 }
-                Tried::Mistaken(found) => mistakes = found,
+                Tried::Mistaken(new_mistakes) => mistakes = new_mistakes,
             }
         }
         Err(Failure::wrong(
@@ -120,8 +126,8 @@ impl Editing {
         ))
     }
 
-    /// Writes what the text is about.
-    fn head(&self) -> String {
+    /// Returns the line that says which resource the text has.
+    fn head_text(&self) -> String {
         let Fetched {
             origin, revision, ..
         } = &self.fetched;
@@ -131,28 +137,31 @@ impl Editing {
         )
     }
 
-    /// Checks a text and applies it, if the resource is as it was fetched.
+    /// Checks a text and applies it, if the resource is unchanged since it was
+    /// fetched. A change of another resource meanwhile does not matter: the
+    /// request is repeated at the new revision.
     ///
     /// # Errors
-    /// Somebody else changed it, or the server does not take a change at all.
-    async fn try_text(&self, body: &str) -> Result<Tried> {
-        let found = check::check(&self.subject, &self.fetched, body)?;
-        if !found.is_empty() {
-            return Ok(Tried::Mistaken(found));
+    /// Somebody else changed the resource, or the server refuses the change for
+    /// another reason than a mistake.
+    async fn try_apply(&self, body: &str) -> Result<Tried> {
+        let mistakes = check::find_mistakes(&self.subject, &self.fetched, body)?;
+        if !mistakes.is_empty() {
+            return Ok(Tried::Mistaken(mistakes));
         }
 
         let mut revision = self.fetched.revision;
         for _ in 0..MOST_TRIES {
             match self.send(body, revision).await? {
                 Answer::Good(answer) => return Ok(Tried::Applied(answer)),
-                Answer::Refused(StatusCode::PRECONDITION_FAILED, refused) => {
-                    revision = self.revision_if_same(&refused).await?;
+                Answer::Refused(StatusCode::PRECONDITION_FAILED, refusal) => {
+                    revision = self.revision_if_same(&refusal).await?;
                 }
-                Answer::Refused(StatusCode::UNPROCESSABLE_ENTITY, refused) => {
-                    let found = refused.details.into_iter().map(Mistake::from);
-                    return Ok(Tried::Mistaken(found.collect()));
+                Answer::Refused(StatusCode::UNPROCESSABLE_ENTITY, refusal) => {
+                    let mistakes = refusal.details.into_iter().map(Mistake::from);
+                    return Ok(Tried::Mistaken(mistakes.collect()));
                 }
-                Answer::Refused(_, refused) => return Err(Failure::wrong(refused.message)),
+                Answer::Refused(_, refusal) => return Err(Failure::wrong(refusal.message)),
             }
         }
         Err(Failure::wrong(
@@ -160,7 +169,7 @@ impl Editing {
         ))
     }
 
-    /// Sends a text, to be applied if the contents are at a revision.
+    /// Sends a text, to be applied only if the contents are at this revision.
     async fn send(&self, body: &str, revision: u64) -> Result<Answer> {
         let origin = encode_url(&self.fetched.origin);
         let call = Call {
@@ -170,26 +179,27 @@ impl Editing {
             body: body.into(),
             file: "",
         };
-        self.client.ask(call).await
+        self.client.call_for_answer(call).await
     }
 
-    /// Returns the revision of the contents, after something was changed, if the
-    /// resource itself is as it was.
+    /// Returns the newest revision of the contents, if the resource is
+    /// unchanged since it was fetched.
     ///
     /// # Errors
-    /// It was changed; the error says by whom, if the server does.
-    async fn revision_if_same(&self, refused: &Refused) -> Result<u64> {
-        let now = fetch::list(&self.client, &self.subject).await?;
-        if now.versions == self.fetched.versions {
-            return Ok(now.revision);
+    /// Somebody changed the resource. The error names the author if the refusal
+    /// does.
+    async fn revision_if_same(&self, refusal: &Refused) -> Result<u64> {
+        let current = fetch::list_variants(&self.client, &self.subject).await?;
+        if current.versions == self.fetched.versions {
+            return Ok(current.revision);
         }
         let label = format!("{} ", self.subject.name_label());
-        let mut changes = refused.details.iter().map(|detail| &detail.message);
-        let by = changes.rfind(|change| change.starts_with(&label));
-        let what = match by {
+        let mut changes = refusal.details.iter().map(|detail| &detail.message);
+        let own_change = changes.rfind(|change| change.starts_with(&label));
+        let cause = match own_change {
             Some(change) => change.clone(),
             None => format!("{} was changed meanwhile", self.subject),
         };
-        Err(Failure::wrong(format!("{what}; nothing was applied")))
+        Err(Failure::wrong(format!("{cause}; nothing was applied")))
     }
 }

@@ -58,24 +58,26 @@ impl From<&Finding> for Mistake {
     }
 }
 
-/// Writes a text: what it is about and the mistakes as comments, then the
-/// resources. Lines of mistakes are those of this text.
-pub(super) fn with_head(about: &str, mistakes: &[Mistake], body: &str) -> String {
-    let mut head = format!("# {about}\n{ADVICE}");
+/// Returns a text with the description of the resource and the mistakes as
+/// comments, before the body. Line numbers of mistakes count from the first
+/// line of the result.
+pub(super) fn add_head(description: &str, mistakes: &[Mistake], body: &str) -> String {
+    let mut head = format!("# {description}\n{ADVICE}");
     if mistakes.is_empty() {
         return head + "#\n" + body;
     }
     let count = count_of(mistakes.len(), "mistake");
     head.push_str(&format!("#\n# {count}; nothing was changed:\n"));
-    // Each mistake is one line, and the last line of the head is bare.
+
+    // Each mistake takes one line, and a line without text ends the head.
     let head_lines = head.lines().count() + mistakes.len() + 1;
     for mistake in mistakes {
         let place = match mistake.line {
             Some(line) => format!("line {}: ", line + head_lines),
             None => String::new(),
         };
-        let what = mistake.message.replace(char::is_control, " ");
-        head.push_str(&format!("# {place}{what}\n"));
+        let message = mistake.message.replace(char::is_control, " ");
+        head.push_str(&format!("# {place}{message}\n"));
     }
     head + "#\n" + body
 }
@@ -107,7 +109,7 @@ mod tests {
             line: Some(2),
             message: "a: wrong\nagain".to_owned(),
         };
-        let text = with_head(
+        let text = add_head(
             "cds/a",
             &[mistake, Mistake::new("more".into())],
             "one\ntwo\n",

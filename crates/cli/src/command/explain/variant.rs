@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{align, text, texts};
 use crate::output::Table;
 
-/// Writes the explanation of a resource: one fact in a line, then a table of
-/// the variants for other clients.
+/// Writes the explanation of a resource: one fact per line, then a table of the
+/// variants for other clients.
 pub(super) fn write_explanation(answer: &Value) -> String {
     let name = format!("{} {}", text(&answer["type"]), text(&answer["name"]));
     let mut lines = vec![
@@ -26,25 +26,26 @@ pub(super) fn write_explanation(answer: &Value) -> String {
         lines.push(("client", "did not ask for anything of this type".to_owned()));
     }
 
-    align(lines) + &other_table(&answer["others"])
+    align(lines) + &other_variants_table(&answer["others"])
 }
 
-/// Writes the client's parameters, each with its origin; `none`, if it has
-/// none.
+/// Writes the parameters of a client, each with its origin; `none` if the list
+/// is empty.
 pub(super) fn write_parameters(parameters: &Value) -> String {
     let write = |parameter: &Value| {
         let field = |key: &str| text(&parameter[key]);
         format!("{}={} (by {})", field("key"), field("value"), field("by"))
     };
     let list = parameters.as_array().into_iter().flatten();
-    let written: Vec<String> = list.map(write).collect();
-    match written.is_empty() {
+    let texts: Vec<String> = list.map(write).collect();
+    match texts.is_empty() {
         true => "none".to_owned(),
-        false => written.join(", "),
+        false => texts.join(", "),
     }
 }
 
-/// Tells which variant the client gets, or that there is none for it.
+/// Describes the variant that the client gets, or says that no variant is for
+/// this client.
 fn describe_given(variant: &Value) -> String {
     if variant.is_null() {
         return "that it does not exist: no variant is for this client".to_owned();
@@ -56,16 +57,16 @@ fn describe_given(variant: &Value) -> String {
     }
 }
 
-/// Tells the state of a name on a stream; `None` if the client neither
-/// subscribes to it nor holds it. Where the client may not see resources of the
-/// type, it says so; `kind` is the word for them.
+/// Describes the state of a name on a stream. Returns `None` if the client
+/// neither subscribes to the name nor holds its resource. `kind` is the word
+/// for resources of the type, for a client that may not see them.
 pub(super) fn describe_state(stream: &Value, kind: &str) -> Option<String> {
     if stream["may_see"] == false {
         return Some(format!("may not see {kind}"));
     }
 
-    let held = describe_held(&stream["holds"]);
-    let state = match (stream["status"].as_str(), held) {
+    let held_resource = describe_held(&stream["holds"]);
+    let state = match (stream["status"].as_str(), held_resource) {
         (Some("ACKED"), Some(held)) => format!("asked for it, and holds {held}"),
         (Some("SENT"), Some(held)) => format!("asked for it, and has yet to answer to {held}"),
         (Some("NACKED"), held) => describe_rejection(stream, held),
@@ -77,22 +78,23 @@ pub(super) fn describe_state(stream: &Value, kind: &str) -> Option<String> {
     Some(state)
 }
 
-/// Tells which version a client rejects on a stream and why, and what it still
-/// holds.
-fn describe_rejection(stream: &Value, held: Option<String>) -> String {
+/// Describes the version that a client rejects on a stream, the error, and the
+/// resource that the client may still hold.
+fn describe_rejection(stream: &Value, held_resource: Option<String>) -> String {
     let version = text(&stream["rejected_version"]);
     let error = text(&stream["error"]);
-    let kept = match held {
-        Some(held) => format!(" (it may still hold {held})"),
+    let held_note = match held_resource {
+        Some(held_resource) => format!(" (it may still hold {held_resource})"),
         None => String::new(),
     };
-    format!("asked for it, and rejects version {version}{kept}: {error}")
+    format!("asked for it, and rejects version {version}{held_note}: {error}")
 }
 
-/// Describes the resource that a client holds; `None` if it holds none.
-fn describe_held(held: &Value) -> Option<String> {
-    let (name, version) = (held["name"].as_str()?, text(&held["version"]));
-    let variant = match held["constraints"].as_str() {
+/// Describes the resource that a client holds. Returns `None` if the client
+/// holds none.
+fn describe_held(resource: &Value) -> Option<String> {
+    let (name, version) = (resource["name"].as_str()?, text(&resource["version"]));
+    let variant = match resource["constraints"].as_str() {
         Some(constraints) => format!(", the variant for {constraints}"),
         None => String::new(),
     };
@@ -100,12 +102,14 @@ fn describe_held(held: &Value) -> Option<String> {
 }
 
 /// Writes a table of the variants for other clients, with the constraints that
-/// this one does not meet; nothing, if there are none.
-fn other_table(others: &Value) -> String {
+/// this client does not meet. Returns an empty text if there are no such
+/// variants.
+fn other_variants_table(others: &Value) -> String {
     let variants = others.as_array().filter(|list| !list.is_empty());
     let Some(variants) = variants else {
         return String::new();
     };
+
     let mut table = Table::new(&["OTHERS FOR", "VERSION", "NOT FULFILLED"]);
     for variant in variants {
         let unmet = texts(&variant["unmet"]).join("; ");

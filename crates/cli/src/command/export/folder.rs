@@ -48,13 +48,14 @@ pub(super) struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Creates the directory, which only its owner can read.
+    /// Creates the directory, with permissions for its owner only: the
+    /// resources contain secrets.
     pub(super) fn create(path: &'a Path) -> Result<Self> {
-        let created = fs::DirBuilder::new()
+        let result = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path);
-        created.map_err(|error| cannot_write(path, error))?;
+        result.map_err(|error| cannot_write(path, error))?;
         Ok(Self {
             path,
             open: BTreeMap::new(),
@@ -63,35 +64,39 @@ impl<'a> Folder<'a> {
         })
     }
 
-    /// Writes all resources, each into the file of its type.
+    /// Writes all resources, each into the file of its type. A resource that
+    /// YAML cannot express goes into one binary file.
     pub(super) fn write(mut self, resources: &[Any], progress: &mut Progress) -> Result<()> {
-        for (done, any) in resources.iter().enumerate() {
+        for (index, any) in resources.iter().enumerate() {
             match to_yaml_item(any) {
-                Some(item) => self.put(&file_of(any), &item)?,
+                Some(item) => self.append_item(&file_of(any), &item)?,
                 None => self.other.push(any.clone()),
             }
-            progress.show(done + 1);
+            progress.show(index + 1);
         }
+
         for (name, (file, _)) in self.open {
             finish(file).map_err(|error| cannot_write(&self.path.join(name), error))?;
         }
+
         match self.other.is_empty() {
             true => Ok(()),
             false => write_binary(&self.path.join(BINARY_FILE), &self.other),
         }
     }
 
-    /// Adds an item to the file of its type, or to the next one if that is
-    /// full.
-    fn put(&mut self, name: &str, item: &str) -> Result<()> {
-        let open = self.open.get(name);
-        if open.is_some_and(|(_, count)| *count >= IN_ONE_FILE)
+    /// Appends an item to the file of its type. Starts the next file if that
+    /// one is full.
+    fn append_item(&mut self, name: &str, item: &str) -> Result<()> {
+        let open_file = self.open.get(name);
+        if open_file.is_some_and(|(_, count)| *count >= IN_ONE_FILE)
             && let Some((file, _)) = self.open.remove(name)
         {
             finish(file).map_err(|error| cannot_write(self.path, error))?;
         }
+
         let (file, count) = match self.open.get_mut(name) {
-            Some(open) => open,
+            Some(open_file) => open_file,
             None => {
                 let number = self.files.entry(name.to_owned()).or_default();
                 *number += 1;
@@ -100,14 +105,15 @@ impl<'a> Folder<'a> {
                     _ => self.path.join(format!("{name}-{number}.yaml")),
                 };
                 let mut file = create(&path)?;
-                let written = file.write_all(HEAD.as_bytes());
-                written.map_err(|error| cannot_write(&path, error))?;
+                let result = file.write_all(HEAD.as_bytes());
+                result.map_err(|error| cannot_write(&path, error))?;
                 self.open.entry(name.to_owned()).or_insert((file, 0))
             }
         };
+
         *count += 1;
-        let written = file.write_all(item.as_bytes());
-        written.map_err(|error| cannot_write(self.path, error))
+        let result = file.write_all(item.as_bytes());
+        result.map_err(|error| cannot_write(self.path, error))
     }
 }
 
@@ -120,7 +126,8 @@ fn file_of(any: &Any) -> String {
     file.map_or("other", |(_, file)| file).to_owned()
 }
 
-/// Returns the type of a resource, in its wrapper or without one.
+/// Returns the type of a resource; if it has a wrapper, the type inside the
+/// wrapper.
 pub(super) fn inner_type(any: &Any) -> String {
     match unwrap(any) {
         Some(Resource {

@@ -17,7 +17,7 @@ use trunkline_store::EmbeddedStore;
 
 pub(super) use self::target::Target;
 use super::{encode_url, print, run_request};
-use crate::admin::{COUNT, REVISION, file_form};
+use crate::admin::{COUNT, REVISION, encode_file_form};
 use crate::cli;
 use crate::client::{Call, Client, OpenResponse, Opening};
 use crate::descriptors;
@@ -32,84 +32,93 @@ struct Exported {
     revision: u64,
 }
 
-/// Writes the contents to the place of the command line, and says how many.
+/// Writes the contents to the place that the command line names, and prints the
+/// number of resources.
 pub(super) fn run(args: &cli::Export) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
     let target = Target::parse(&args.to)?;
-    let of_types: std::result::Result<Vec<TypeUrl>, _> = args
+    let types: std::result::Result<Vec<TypeUrl>, _> = args
         .of_types
         .iter()
         .map(|text| kinds::parse(text))
         .collect();
-    let of_types = of_types.map_err(Failure::usage)?;
+    let types = types.map_err(Failure::usage)?;
+
     let Exported {
         resources,
         revision,
     } = match &args.data {
-        Some(dir) => of_store(dir, args.origin.as_deref(), &of_types)?,
-        None => run_request(of_server(args, &of_types))?,
+        Some(dir) => read_store(dir, args.origin.as_deref(), &types)?,
+        None => run_request(fetch_contents(args, &types))?,
     };
 
-    let Some(shown) = target.write(&resources)? else {
+    let Some(target_name) = target.write(&resources)? else {
         return Ok(());
     };
     let count = count_of(resources.len(), "resource");
-    print(format!("{count} of revision {revision} written to {shown}\n").as_bytes())
+    print(format!("{count} of revision {revision} written to {target_name}\n").as_bytes())
 }
 
-/// Reads the contents that a directory has kept, of a server that does not run.
-fn of_store(dir: &Path, origin: Option<&str>, of_types: &[TypeUrl]) -> Result<Exported> {
-    let shown = dir.display();
+/// Reads the contents that a stopped server has left in its directory.
+///
+/// # Errors
+/// The directory has no store, or the store cannot be opened.
+fn read_store(dir: &Path, origin: Option<&str>, types: &[TypeUrl]) -> Result<Exported> {
+    let path_text = dir.display();
     if !EmbeddedStore::is_in(dir) {
         return Err(Failure::wrong(format!(
-            "{shown}: nothing is kept here; name the directory of `serve --data`"
+            "{path_text}: nothing is kept here; name the directory of `serve --data`"
         )));
     }
-    // A history of any length stays: it is cut by changes only.
-    let kept = EmbeddedStore::open(dir, u64::MAX).and_then(|store| store.load());
-    let mut kept = kept.map_err(Failure::wrong)?;
-    kept.rows.sort_by(|(a, _), (b, _)| {
+    // The export must not shorten the history, so it may have any length.
+    let contents = EmbeddedStore::open(dir, u64::MAX).and_then(|store| store.load());
+    let mut contents = contents.map_err(Failure::wrong)?;
+
+    contents.rows.sort_by(|(a, _), (b, _)| {
         let key = |key: &RowKey| (key.type_url.clone(), key.name.clone());
         key(a).cmp(&key(b)).then_with(|| a.cmp(b))
     });
-    let is_wanted = |(key, _): &(RowKey, Row)| {
+    let is_selected = |(key, _): &(RowKey, Row)| {
         let is_own = origin.is_none_or(|origin| *key.origin == *origin);
-        is_own && (of_types.is_empty() || of_types.contains(&key.type_url))
+        is_own && (types.is_empty() || types.contains(&key.type_url))
     };
-    let rows = kept.rows.into_iter().filter(is_wanted);
+
+    let rows = contents.rows.into_iter().filter(is_selected);
     Ok(Exported {
         resources: rows
-            .map(|(key, row)| file_form(&key.type_url, &row.resource))
+            .map(|(key, row)| encode_file_form(&key.type_url, &row.resource))
             .collect(),
-        revision: kept.revision,
+        revision: contents.revision,
     })
 }
 
-/// Asks a server for its contents.
-async fn of_server(args: &cli::Export, of_types: &[TypeUrl]) -> Result<Exported> {
+/// Fetches the contents of a running server.
+async fn fetch_contents(args: &cli::Export, selected_types: &[TypeUrl]) -> Result<Exported> {
     let mut query: Vec<String> = Vec::new();
     let origin = args.origin.iter();
-    query.extend(origin.map(|it| format!("origin={}", encode_url(it))));
-    let types = of_types.iter();
-    query.extend(types.map(|it| format!("type={}", encode_url(it.as_str()))));
+    query.extend(origin.map(|origin| format!("origin={}", encode_url(origin))));
+    let types = selected_types.iter();
+    query.extend(types.map(|type_url| format!("type={}", encode_url(type_url.as_str()))));
     let path = format!("/api/v1/export?{}", query.join("&"));
+
     let client = Client::new(&args.remote)?;
     let response = match client.open_call(Call::bare(Method::POST, &path)).await? {
         Opening::Open(response) => response,
         Opening::Refused(_, failure) => return Err(failure),
     };
-    let number = |name: &str| response.header(name).and_then(|text| text.parse().ok());
-    let (Some(count), Some(revision)) = (number(COUNT), number(REVISION)) else {
+
+    let header_number = |name: &str| response.header(name).and_then(|text| text.parse().ok());
+    let (Some(count), Some(revision)) = (header_number(COUNT), header_number(REVISION)) else {
         return Err(Failure::wrong(
             "the answer is not understood; is --admin the admin address of a trunkline server?",
         ));
     };
 
-    let body = read(response).await;
+    let body = read_body(response).await;
     let document = DiscoveryResponse::decode(body).ok();
     let resources = document.map(|document| document.resources);
-    let is_whole = |all: &Vec<Any>| all.len() as u64 == count;
-    let resources = resources.filter(is_whole).ok_or_else(|| {
+    let is_complete = |resources: &Vec<Any>| resources.len() as u64 == count;
+    let resources = resources.filter(is_complete).ok_or_else(|| {
         Failure::wrong("the server was lost before the end of the export; nothing was written")
     })?;
     Ok(Exported {
@@ -118,8 +127,8 @@ async fn of_server(args: &cli::Export, of_types: &[TypeUrl]) -> Result<Exported>
     })
 }
 
-/// Reads a body to its end, with progress.
-async fn read(mut response: OpenResponse) -> Bytes {
+/// Reads a body to its end, and shows the progress.
+async fn read_body(mut response: OpenResponse) -> Bytes {
     let mut body = BytesMut::new();
     let mut progress = Progress::new("received", 0);
     while let Some(block) = response.next_chunk().await {

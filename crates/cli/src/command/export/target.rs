@@ -35,16 +35,17 @@ pub(in crate::command) enum Target {
 }
 
 impl Target {
-    /// Reads a target of the command line: by its ending it is a file, else a
-    /// directory.
+    /// Parses a target of the command line. Its ending says whether it is a
+    /// binary file or a text; without a known ending it is a directory.
     ///
     /// # Errors
-    /// There is such a file, the directory is not empty, or JSON is wanted.
+    /// The file exists already, the directory is not empty, or the ending is
+    /// that of JSON.
     pub(in crate::command) fn parse(text: &str) -> Result<Self> {
         let path = PathBuf::from(text);
-        let taken = |what: &str| {
+        let overwrite_failure = |obstacle: &str| {
             Failure::usage(format!(
-                "{text}: {what}, and is not overwritten; name another place"
+                "{text}: {obstacle}, and is not overwritten; name another place"
             ))
         };
         let target = match text {
@@ -59,34 +60,38 @@ impl Target {
             }
             _ => Self::Directory(path),
         };
+
         match &target {
             Self::Text(path) | Self::Binary(path) if path.exists() => {
-                Err(taken("there is such a file"))
+                Err(overwrite_failure("there is such a file"))
             }
-            Self::Directory(path) if path.is_file() => Err(taken("this is a file")),
-            Self::Directory(path) if has_entries(path) => Err(taken("this directory has files")),
+            Self::Directory(path) if path.is_file() => Err(overwrite_failure("this is a file")),
+            Self::Directory(path) if has_entries(path) => {
+                Err(overwrite_failure("this directory has files"))
+            }
             _ => Ok(target),
         }
     }
 
-    /// Writes resources, and returns how to speak of what was written; nothing
-    /// to say of standard output.
+    /// Writes resources, and returns the name of the target for a message.
+    /// Returns `None` for standard output, where a message would be part of the
+    /// text.
     ///
     /// # Errors
     /// A file cannot be written, or a text would not have all of a resource.
     pub(in crate::command) fn write(&self, resources: &[Any]) -> Result<Option<String>> {
         let mut progress = Progress::new("written", resources.len());
-        let shown = match self {
+        let target_name = match self {
             Self::Output => {
                 write_text(&mut io::stdout().lock(), OUTPUT, resources, &mut progress)?;
                 None
             }
             Self::Text(path) => {
-                let shown = path.display().to_string();
+                let target_name = path.display().to_string();
                 let mut file = create(path)?;
-                write_text(&mut file, &shown, resources, &mut progress)?;
+                write_text(&mut file, &target_name, resources, &mut progress)?;
                 finish(file).map_err(|error| cannot_write(path, error))?;
-                Some(shown)
+                Some(target_name)
             }
             Self::Binary(path) => {
                 write_binary(path, resources)?;
@@ -98,7 +103,7 @@ impl Target {
             }
         };
         progress.end();
-        Ok(shown)
+        Ok(target_name)
     }
 }
 
@@ -106,24 +111,25 @@ fn has_entries(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Writes all resources as one text.
+/// Writes all resources as one text. `output_name` is the name of the output in
+/// messages.
 fn write_text(
     out: &mut impl Write,
-    shown: &str,
+    output_name: &str,
     resources: &[Any],
     progress: &mut Progress,
 ) -> Result<()> {
-    let failed = |error: io::Error| cannot_write(Path::new(shown), error);
-    let mut put = |text: &str| match out.write_all(text.as_bytes()) {
-        // A reader that stops early has seen enough.
+    let write_failure = |error: io::Error| cannot_write(Path::new(output_name), error);
+    let mut write_part = |text: &str| match out.write_all(text.as_bytes()) {
+        // A reader such as `head` may close the pipe early.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(failed),
+        result => result.map_err(write_failure),
     };
     match resources.is_empty() {
-        true => put("resources: []\n")?,
-        false => put(HEAD)?,
+        true => write_part("resources: []\n")?,
+        false => write_part(HEAD)?,
     }
-    for (done, any) in resources.iter().enumerate() {
+    for (index, any) in resources.iter().enumerate() {
         let item = to_yaml_item(any).ok_or_else(|| {
             Failure::wrong(format!(
                 "{} is of a type, or has fields, for which this release has no words: write it \
@@ -132,24 +138,25 @@ fn write_text(
                 label(any)
             ))
         })?;
-        put(&item)?;
-        progress.show(done + 1);
+        write_part(&item)?;
+        progress.show(index + 1);
     }
     Ok(())
 }
 
+/// Writes all resources as one binary file.
 pub(super) fn write_binary(path: &Path, resources: &[Any]) -> Result<()> {
     let document = DiscoveryResponse {
         resources: resources.to_vec(),
         ..DiscoveryResponse::default()
     };
     let mut file = create(path)?;
-    let written = file.write_all(&document.encode_to_vec());
-    let written = written.and_then(|()| finish(file));
-    written.map_err(|error| cannot_write(path, error))
+    let result = file.write_all(&document.encode_to_vec());
+    let result = result.and_then(|()| finish(file));
+    result.map_err(|error| cannot_write(path, error))
 }
 
-/// Returns what a resource is called in messages.
+/// Returns the type and the name of a resource, for messages.
 fn label(any: &Any) -> String {
     let type_url = TypeUrl::new(inner_type(any));
     let name = unwrap(any).map(|wrapper| wrapper.name);

@@ -8,8 +8,8 @@ use trunkline_proto::discovery::{Any, DynamicParameterConstraints, Resource};
 use trunkline_proto::prost_reflect::DynamicMessage;
 use trunkline_proto::text::{self, Node, Value};
 
-/// Writes a resource as an item of a list in YAML; `None` if YAML cannot express
-/// all of the resource.
+/// Writes a resource as an item of a list in YAML. Returns `None` if YAML
+/// cannot express the whole resource.
 pub(super) fn to_yaml_item(any: &Any) -> Option<String> {
     let node = to_node(any)?;
     let item = Node {
@@ -19,9 +19,11 @@ pub(super) fn to_yaml_item(any: &Any) -> Option<String> {
     Some(item.to_yaml())
 }
 
+/// Converts a resource to a tree. Returns `None` if its type is unknown, it
+/// cannot be decoded, or YAML cannot express the whole resource.
 fn to_node(any: &Any) -> Option<Node> {
-    let of = descriptor::message(&any.type_url)?;
-    let message = DynamicMessage::decode(of, any.value.clone()).ok()?;
+    let message_type = descriptor::message(&any.type_url)?;
+    let message = DynamicMessage::decode(message_type, any.value.clone()).ok()?;
     if text::loss(&message).is_some() {
         return None;
     }

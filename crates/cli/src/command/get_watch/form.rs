@@ -21,7 +21,7 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Writes what happened to a variant, in a form. The name has its type
+    /// Writes the event of a variant in an output format. The name has its type
     /// before it if several types are watched.
     pub(super) fn write(
         &self,
@@ -31,29 +31,30 @@ impl Seen<'_> {
     ) -> Result<String> {
         let (type_url, name, constraints) = self.key;
         let label = typed_name(&json!({"type": type_url, "name": name}));
-        let what = format!("{} at revision {}", self.event, self.revision);
+        let event_text = format!("{} at revision {}", self.event, self.revision);
         let variant = match constraints {
             Some(constraints) => format!(" [{constraints}]"),
             None => String::new(),
         };
+
         Ok(match output {
             Output::Table | Output::Wide => {
-                let shown = if has_types { &label } else { name };
+                let shown_name = if has_types { &label } else { name };
                 let version = self.version.unwrap_or("-");
-                output::printable(&format!("{shown}{variant}  {version}  {what}")) + "\n"
+                output::printable(&format!("{shown_name}{variant}  {version}  {event_text}")) + "\n"
             }
             Output::Name => format!("{label}\n"),
             Output::Yaml => {
                 let file = contents.map(|one| file_form(std::slice::from_ref(one)));
                 let file = file.map(|file| output::to_yaml(&file)).transpose()?;
-                let title = output::printable(&format!("# {label}{variant} {what}"));
+                let title = output::printable(&format!("# {label}{variant} {event_text}"));
                 format!("---\n{title}\n{}", file.unwrap_or_default())
             }
             Output::Json => {
                 let line = json!({
                     "event": self.event, "revision": self.revision, "type": type_url,
                     "name": name, "constraints": constraints, "version": self.version,
-                    "resource": contents.map(|one| &one["resource"]),
+                    "resource": contents.map(|resource| &resource["resource"]),
                 });
                 format!("{line}\n")
             }
@@ -61,8 +62,8 @@ impl Seen<'_> {
     }
 }
 
-/// Returns the variant that a listed resource, or a change, is about.
-pub(super) fn key_of(value: &Value) -> Key {
+/// Returns the key of the variant in a listed resource or in a change.
+pub(super) fn variant_key(value: &Value) -> Key {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     (
         text("type").unwrap_or_default(),
@@ -74,5 +75,5 @@ pub(super) fn key_of(value: &Value) -> Key {
 /// Returns the variant of a listed resource, with its version.
 pub(super) fn entry_of(listed: &Value) -> (Key, String) {
     let version = listed["version"].as_str().unwrap_or_default();
-    (key_of(listed), version.to_owned())
+    (variant_key(listed), version.to_owned())
 }

@@ -17,7 +17,7 @@ use http::Method;
 use serde_json::Value;
 use trunkline::TypeUrl;
 
-use self::form::{Key, Seen, entry_of, key_of};
+use self::form::{Key, Seen, entry_of, variant_key};
 use super::events::{Events, RETRY, parse_event, print_line};
 use super::get::{name_lines, resource_table, resources_path};
 use super::selected::Selected;
@@ -26,11 +26,11 @@ use crate::cli::{self, Output};
 use crate::client::{Call, Client, Opening};
 use crate::failure::Result;
 
-/// Prints the selected resources, then each change of them, until the program
-/// is stopped, or nobody reads it.
+/// Prints the selected resources, and then each change of them, until the
+/// program is stopped or standard output is closed.
 ///
 /// # Errors
-/// The server is not reached at first, or a name does not exist then.
+/// At the start, the server is not reached, or a name does not exist.
 pub(super) fn run(args: &cli::Get, selected: Vec<Selected>) -> Result<()> {
     let watching = Watching {
         client: Client::new(&args.remote)?,
@@ -54,20 +54,25 @@ struct Watching {
 type IsRead = bool;
 
 impl Watching {
+    /// Prints the list and then the changes, until standard output is closed.
+    /// After each loss of the connection, prints the differences from a new
+    /// list.
     async fn run(mut self) -> Result<()> {
-        // At first, a name that does not exist is a mistake.
+        // This reports a name that does not exist. Later, the name may be deleted
+        // and created again.
         for selected in &self.selected {
             self.client.get(&resources_path(selected, false)).await?;
         }
-        let (mut revision, mut resources) = self.list(self.has_contents()).await?;
-        if !self.print_present(&resources, revision)? {
+        let (mut revision, mut resources) = self.list_resources(self.has_contents()).await?;
+        if !self.print_first_list(&resources, revision)? {
             return Ok(());
         }
+
         loop {
-            if !self.follow(revision).await? {
+            if !self.follow_changes(revision).await? {
                 return Ok(());
             }
-            (revision, resources) = self.list_again().await;
+            (revision, resources) = self.list_after_loss().await;
             if !self.print_differences(&resources, revision).await? {
                 return Ok(());
             }
@@ -75,12 +80,13 @@ impl Watching {
     }
 
     /// Lists the selected resources, with or without their contents. Names that
-    /// do not exist are left out. The revision is from before the list.
-    async fn list(&self, has_contents: bool) -> Result<(u64, Vec<Value>)> {
+    /// do not exist are left out. The returned revision is at most that of the
+    /// list.
+    async fn list_resources(&self, has_contents: bool) -> Result<(u64, Vec<Value>)> {
         let mut revision = None;
         let mut resources = Vec::new();
-        for one in self.selected.iter().flat_map(each_name) {
-            let path = resources_path(&one, has_contents);
+        for selected in self.selected.iter().flat_map(split_by_name) {
+            let path = resources_path(&selected, has_contents);
             let call = Call::bare(Method::GET, &path);
             let Some(body) = self.client.call_if_found(call).await? else {
                 continue;
@@ -92,30 +98,31 @@ impl Watching {
         Ok((revision.unwrap_or_default(), resources))
     }
 
-    /// Lists the selected resources, as soon as the server can be reached.
-    async fn list_again(&self) -> (u64, Vec<Value>) {
-        let mut is_told = false;
+    /// Lists the selected resources; retries until the server is reached.
+    async fn list_after_loss(&self) -> (u64, Vec<Value>) {
+        let mut is_reported = false;
         loop {
-            match self.list(false).await {
-                Ok(listed) => {
-                    if is_told {
+            match self.list_resources(false).await {
+                Ok(list) => {
+                    if is_reported {
                         eprintln!("connected again");
                     }
-                    return listed;
+                    return list;
                 }
-                Err(_) if is_told => {}
+                Err(_) if is_reported => {}
                 Err(failure) => {
                     eprintln!("{failure}; trying again");
-                    is_told = true;
+                    is_reported = true;
                 }
             }
             tokio::time::sleep(RETRY).await;
         }
     }
 
-    /// Prints changes after a revision until the connection is lost, or events
-    /// are missed: then the resources have to be listed.
-    async fn follow(&mut self, revision: u64) -> Result<IsRead> {
+    /// Prints the changes after a revision. Returns when the connection is lost
+    /// or events are missing, and the caller has to list the resources again.
+    /// Returns `false` if standard output is closed.
+    async fn follow_changes(&mut self, revision: u64) -> Result<IsRead> {
         let mut path = format!("/api/v1/watch?from={revision}&event=changed");
         for selected in &self.selected {
             path.push_str(&format!("&type={}", encode_url(selected.type_url.as_str())));
@@ -124,17 +131,19 @@ impl Watching {
             tokio::time::sleep(RETRY).await;
             return Ok(true);
         };
+
         let mut events = Events::new(response);
         if revision == 0 {
-            // There is no change to begin after, so the events are those from
-            // now on: a change before that is in the list.
-            let Ok((revision, listed)) = self.list(false).await else {
+            // Revision 0 has no event, so the stream begins with the next change.
+            // The list has every change before it.
+            let Ok((revision, resources)) = self.list_resources(false).await else {
                 return Ok(true);
             };
-            if !self.print_differences(&listed, revision).await? {
+            if !self.print_differences(&resources, revision).await? {
                 return Ok(false);
             }
         }
+
         while let Some(line) = events.next_line().await? {
             let event = parse_event(&line)?;
             let is_missed = event["event"] == "missed" || event["omitted"].as_u64() > Some(0);
@@ -142,7 +151,7 @@ impl Watching {
                 return Ok(true);
             }
             for changed in event["changed"].as_array().into_iter().flatten() {
-                if !self.note_change(changed, &event["revision"]).await? {
+                if !self.print_change(changed, &event["revision"]).await? {
                     return Ok(false);
                 }
             }
@@ -150,41 +159,47 @@ impl Watching {
         Ok(true)
     }
 
-    /// Prints a change of an event, if it is of a selected variant and was not
-    /// printed yet.
-    async fn note_change(&mut self, changed: &Value, revision: &Value) -> Result<IsRead> {
-        let key = key_of(changed);
+    /// Prints a change of an event. Does nothing if the variant is not selected
+    /// or the change was printed before.
+    async fn print_change(&mut self, change: &Value, revision: &Value) -> Result<IsRead> {
+        let key = variant_key(change);
         if !self.selected.iter().any(|selected| selects(selected, &key)) {
             return Ok(true);
         }
-        let to = changed["to"].as_str();
-        self.note(key, to, revision.as_u64().unwrap_or_default())
+        let version = change["to"].as_str();
+        self.print_version(key, version, revision.as_u64().unwrap_or_default())
             .await
     }
 
-    /// Prints each difference between a list and what was printed.
-    async fn print_differences(&mut self, listed: &[Value], revision: u64) -> Result<IsRead> {
-        let now: BTreeMap<Key, String> = listed.iter().map(entry_of).collect();
-        let gone = self.known.keys().filter(|key| !now.contains_key(*key));
-        let gone: Vec<Key> = gone.cloned().collect();
-        for key in gone {
-            if !self.note(key, None, revision).await? {
+    /// Prints each difference between a list and the known variants.
+    async fn print_differences(&mut self, resources: &[Value], revision: u64) -> Result<IsRead> {
+        let current: BTreeMap<Key, String> = resources.iter().map(entry_of).collect();
+        let deleted = self.known.keys().filter(|key| !current.contains_key(*key));
+        let deleted: Vec<Key> = deleted.cloned().collect();
+        for key in deleted {
+            if !self.print_version(key, None, revision).await? {
                 return Ok(false);
             }
         }
-        for (key, version) in now {
-            if !self.note(key, Some(&version), revision).await? {
+        for (key, version) in current {
+            if !self.print_version(key, Some(&version), revision).await? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Prints that a variant has another version, or none, if that is new.
-    async fn note(&mut self, key: Key, version: Option<&str>, revision: u64) -> Result<IsRead> {
-        let before = self.known.get(&key).map(String::as_str);
-        let event = match (before, version) {
-            (before, after) if before == after => return Ok(true),
+    /// Prints the event that a variant has a new version or is deleted. Does
+    /// nothing if the version is known.
+    async fn print_version(
+        &mut self,
+        key: Key,
+        version: Option<&str>,
+        revision: u64,
+    ) -> Result<IsRead> {
+        let known_version = self.known.get(&key).map(String::as_str);
+        let event = match (known_version, version) {
+            (previous, current) if previous == current => return Ok(true),
             (None, _) => "added",
             (Some(_), Some(_)) => "changed",
             (Some(_), None) => "deleted",
@@ -195,7 +210,8 @@ impl Watching {
             event,
             revision,
         };
-        let is_read = self.print(&seen).await?;
+
+        let is_read = self.print_event(&seen).await?;
         match version {
             Some(version) => self.known.insert(key, version.to_owned()),
             None => self.known.remove(&key),
@@ -203,25 +219,25 @@ impl Watching {
         Ok(is_read)
     }
 
-    /// Prints what there is when the command begins.
-    fn print_present(&mut self, listed: &[Value], revision: u64) -> Result<IsRead> {
-        self.known = listed.iter().map(entry_of).collect();
+    /// Prints the resources that exist when the command starts.
+    fn print_first_list(&mut self, resources: &[Value], revision: u64) -> Result<IsRead> {
+        self.known = resources.iter().map(entry_of).collect();
         let has_types = self.has_types();
         let text = match self.output {
-            Output::Table => resource_table(listed, has_types, false),
-            Output::Wide => resource_table(listed, has_types, true),
-            Output::Name => name_lines(listed),
+            Output::Table => resource_table(resources, has_types, false),
+            Output::Wide => resource_table(resources, has_types, true),
+            Output::Name => name_lines(resources),
             Output::Yaml | Output::Json => {
                 let mut text = String::new();
-                for one in listed {
-                    let (key, version) = entry_of(one);
+                for resource in resources {
+                    let (key, version) = entry_of(resource);
                     let seen = Seen {
                         key: &key,
                         version: Some(&version),
                         event: "present",
                         revision,
                     };
-                    text.push_str(&seen.write(self.output, has_types, Some(one))?);
+                    text.push_str(&seen.write(self.output, has_types, Some(resource))?);
                 }
                 text
             }
@@ -229,10 +245,10 @@ impl Watching {
         print_line(text.as_bytes())
     }
 
-    /// Prints what happened to a variant.
-    async fn print(&self, seen: &Seen<'_>) -> Result<IsRead> {
+    /// Prints the event of a variant, with its contents if the format has them.
+    async fn print_event(&self, seen: &Seen<'_>) -> Result<IsRead> {
         let contents = match (self.has_contents(), seen.version) {
-            (true, Some(_)) => self.fetch(seen.key).await?,
+            (true, Some(_)) => self.fetch_variant(seen.key).await?,
             _ => None,
         };
         let text = seen.write(self.output, self.has_types(), contents.as_ref())?;
@@ -249,36 +265,39 @@ impl Watching {
         matches!(self.output, Output::Yaml | Output::Json)
     }
 
-    /// Fetches a variant as it is now; `None` if it is gone, which an event will
-    /// tell, or the server is.
-    async fn fetch(&self, key: &Key) -> Result<Option<Value>> {
-        let one = Selected {
-            type_url: TypeUrl::new(&key.0),
-            names: vec![key.1.clone()],
+    /// Fetches a variant in its present state. Returns `None` if the variant
+    /// was deleted, which a later event reports, or the server is not reached.
+    async fn fetch_variant(&self, key: &Key) -> Result<Option<Value>> {
+        let (type_url, name, _) = key;
+        let selected = Selected {
+            type_url: TypeUrl::new(type_url),
+            names: vec![name.clone()],
         };
-        let path = resources_path(&one, true);
+        let path = resources_path(&selected, true);
         let call = Call::bare(Method::GET, &path);
         let Ok(Some(body)) = self.client.call_if_found(call).await else {
             return Ok(None);
         };
         let variants = parse_list(&body, "resources")?;
-        Ok(variants.into_iter().find(|one| key_of(one) == *key))
+        Ok(variants
+            .into_iter()
+            .find(|variant| variant_key(variant) == *key))
     }
 }
 
-/// Returns the selection of each name alone, because a list of several names
-/// fails if one of them does not exist; of a whole type, itself.
-fn each_name(selected: &Selected) -> Vec<Selected> {
+/// Returns one selection for each name, since a request for several names fails
+/// if one of them does not exist. The selection of a whole type stays whole.
+fn split_by_name(selected: &Selected) -> Vec<Selected> {
     let type_url = &selected.type_url;
-    let one = |names| Selected {
+    let select = |names| Selected {
         type_url: type_url.clone(),
         names,
     };
     match selected.names.is_empty() {
-        true => vec![one(Vec::new())],
+        true => vec![select(Vec::new())],
         false => {
             let names = selected.names.iter();
-            names.map(|name| one(vec![name.clone()])).collect()
+            names.map(|name| select(vec![name.clone()])).collect()
         }
     }
 }

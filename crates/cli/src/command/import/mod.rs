@@ -16,7 +16,7 @@ use trunkline_proto::discovery::{Any, DiscoveryResponse};
 use trunkline_proto::text::{self, Document, Format};
 
 use super::apply::{self, Fetched};
-use super::encode::encode;
+use super::encode::encode_documents;
 use super::export::Target;
 use super::sources::{Input, Sources};
 use super::{print, run_request};
@@ -32,7 +32,7 @@ pub(super) fn run(args: cli::Import) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
     match args.output.as_deref() {
         None => apply(args),
-        Some(output) => write(&args, &Target::parse(output)?),
+        Some(output) => write_resources(&args, &Target::parse(output)?),
     }
 }
 
@@ -45,7 +45,9 @@ fn apply(args: cli::Import) -> Result<()> {
     apply::run_fetched(&args.into_apply(), &name, fetched)
 }
 
-/// Fetches what is in no file, and what it is called; `None` of files.
+/// Fetches the resources from an Envoy or a control plane, and returns them
+/// with the name of their source. Returns `None` if the command line names
+/// files.
 fn fetch(args: &cli::Import) -> Result<Option<(String, Fetched)>> {
     if let Some(address) = &args.envoy_admin {
         let dump = run_request(EnvoyAdmin::new(address)?.config_dump())?;
@@ -56,6 +58,7 @@ fn fetch(args: &cli::Import) -> Result<Option<(String, Fetched)>> {
         return Ok(None);
     }
     let (servers, resources) = run_request(plane::fetch(&args.plane))?;
+
     let document = DiscoveryResponse {
         resources,
         ..DiscoveryResponse::default()
@@ -64,8 +67,8 @@ fn fetch(args: &cli::Import) -> Result<Option<(String, Fetched)>> {
     Ok(Some((servers, Fetched::Binary(bytes))))
 }
 
-/// Writes contents as files.
-fn write(args: &cli::Import, target: &Target) -> Result<()> {
+/// Writes the resources to the target, and prints their number.
+fn write_resources(args: &cli::Import, target: &Target) -> Result<()> {
     let (name, body) = match fetch(args)? {
         None => {
             let sources = Sources::read(&args.paths, &Input::default())?;
@@ -75,19 +78,24 @@ fn write(args: &cli::Import, target: &Target) -> Result<()> {
         Some((name, Fetched::Binary(body))) => (name, body),
         Some((name, Fetched::Json(dump))) => {
             let document = read_dump(&name, &dump)?;
-            (name, encode([&document]).into())
+            (name, encode_documents([&document]).into())
         }
     };
+
     let document = DiscoveryResponse::decode(body).map_err(Failure::wrong)?;
     let resources: Vec<Any> = document.resources;
-    let Some(shown) = target.write(&resources)? else {
+    let Some(target_name) = target.write(&resources)? else {
         return Ok(());
     };
     let count = count_of(resources.len(), "resource");
-    print(format!("{count} of {name} written to {shown}\n").as_bytes())
+    print(format!("{count} of {name} written to {target_name}\n").as_bytes())
 }
 
-/// Reads the dump of an Envoy. What is left out of it is told.
+/// Parses the dump of an Envoy. Warnings, such as parts that are left out, go
+/// to standard error.
+///
+/// # Errors
+/// The dump has a resource that cannot be parsed.
 fn read_dump(name: &str, dump: &Bytes) -> Result<Document> {
     let text = std::str::from_utf8(dump).map_err(Failure::wrong)?;
     let document = text::read_as(Format::Json, name, text, &wire::text_options());

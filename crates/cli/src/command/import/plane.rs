@@ -10,7 +10,7 @@ use trunkline::kind::{self, Kind};
 use trunkline::{Name, Resource, TypeUrl, wire};
 use trunkline_proto::discovery::Any;
 
-use crate::admin::file_form;
+use crate::admin::encode_file_form;
 use crate::cli;
 use crate::command::control_plane::{Dial, Servers};
 use crate::failure::{Failure, Result};
@@ -23,10 +23,11 @@ const NODE: &str = "trunkline-import";
 /// The types of which a control plane is asked for all.
 const ROOTS: [&str; 3] = [kind::LDS, kind::CDS, kind::SRDS];
 
-/// Fetches resources, and returns them with what the control plane is called.
+/// Fetches the resources of a control plane, and returns them with its
+/// addresses.
 ///
 /// # Errors
-/// It is not reached, or does not answer in time.
+/// The control plane is not reached, or does not answer in time.
 pub(super) async fn fetch(peer: &cli::Peer) -> Result<(String, Vec<Any>)> {
     let cert = peer.server_tls_cert.as_deref();
     let cert = cert.map(|path| ("--server-tls-cert", path));
@@ -45,7 +46,9 @@ pub(super) async fn fetch(peer: &cli::Peer) -> Result<(String, Vec<Any>)> {
         token: token.map(|path| ("--server-token-file", path)),
         tls_name: peer.server_tls_name.as_ref(),
     };
+
     let (builder, servers) = dial.builder()?;
+
     let mut fetching = Fetching {
         client: builder.build(),
         servers,
@@ -55,6 +58,7 @@ pub(super) async fn fetch(peer: &cli::Peer) -> Result<(String, Vec<Any>)> {
         asked: BTreeSet::new(),
         missing: Vec::new(),
     };
+
     fetching.run().await?;
     let Fetching {
         servers,
@@ -63,12 +67,13 @@ pub(super) async fn fetch(peer: &cli::Peer) -> Result<(String, Vec<Any>)> {
         missing,
         ..
     } = fetching;
+
     progress.end();
-    for what in missing {
-        eprintln!("warning: {what}");
+    for message in missing {
+        eprintln!("warning: {message}");
     }
     let resources = found.iter();
-    let resources = resources.map(|(url, resource)| file_form(url, resource));
+    let resources = resources.map(|(url, resource)| encode_file_form(url, resource));
     Ok((servers.shown, resources.collect()))
 }
 
@@ -87,16 +92,18 @@ struct Fetching {
 }
 
 impl Fetching {
+    /// Fetches the roots, and then the resources that they refer to, directly
+    /// or through others.
     async fn run(&mut self) -> Result<()> {
         for url in ROOTS {
             self.fetch_all(&TypeUrl::from(url)).await?;
         }
-        let mut looked_at = 0;
-        // What is found may refer to more.
-        while looked_at < self.found.len() {
-            let wanted = self.references(looked_at);
-            looked_at = self.found.len();
-            self.fetch_named(wanted).await?;
+        let mut visited = 0;
+        // Resources that a round fetches may refer to more, for the next round.
+        while visited < self.found.len() {
+            let names = self.unfetched_references(visited);
+            visited = self.found.len();
+            self.fetch_named(names).await?;
         }
         Ok(())
     }
@@ -109,21 +116,21 @@ impl Fetching {
         match timeout(self.patience, subscription.answered()).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(self.unreachable()),
-            // Many do not know scoped routes, and are silent.
+            // Many control planes do not know scoped routes, and never respond.
             Err(_) if type_url.as_str() == kind::SRDS => return Ok(()),
             Err(_) => return Err(self.silent(kinds::short(type_url))),
         }
         for (name, state) in watch.take() {
             self.asked.insert((type_url.clone(), name.clone()));
-            self.take(type_url, &name, &state);
+            self.record_state(type_url, &name, &state);
         }
         Ok(())
     }
 
-    /// Returns the names that resources from `first` on refer to, and that were
-    /// not asked for.
-    fn references(&self, first: usize) -> Vec<(TypeUrl, Name)> {
-        let mut wanted = BTreeSet::new();
+    /// Returns the names that the resources from index `first` on refer to and
+    /// that were not requested yet.
+    fn unfetched_references(&self, first: usize) -> Vec<(TypeUrl, Name)> {
+        let mut names = BTreeSet::new();
         for (type_url, resource) in &self.found[first..] {
             let body = resource.body.clone().unwrap_or_default();
             let Ok(accepted) = wire::accept(type_url, body) else {
@@ -132,38 +139,41 @@ impl Fetching {
             for reference in &accepted.facts().references {
                 let key = (reference.type_url.clone(), reference.name.clone());
                 let is_new = !self.asked.contains(&key);
-                // Clusters that are not among all do not exist.
-                let is_asked_for = !ROOTS.contains(&key.0.as_str());
-                if is_new && is_asked_for && !Kind::of(&key.0).on_demand {
-                    wanted.insert(key);
+                // All resources of the root types were fetched: a name that is
+                // not among them does not exist.
+                let is_fetched_by_name = !ROOTS.contains(&key.0.as_str());
+                if is_new && is_fetched_by_name && !Kind::of(&key.0).on_demand {
+                    names.insert(key);
                 }
             }
         }
-        wanted.into_iter().collect()
+        names.into_iter().collect()
     }
 
     /// Fetches resources by their names.
-    async fn fetch_named(&mut self, wanted: Vec<(TypeUrl, Name)>) -> Result<()> {
+    async fn fetch_named(&mut self, names: Vec<(TypeUrl, Name)>) -> Result<()> {
         let mut subscriptions = Vec::new();
-        for (type_url, name) in &wanted {
+        for (type_url, name) in &names {
             let query = Query::raw(type_url.as_str(), name.as_str());
             let query = query.map_err(Failure::usage)?;
             subscriptions.push(self.client.subscribe(query).map_err(Failure::usage)?);
         }
-        self.asked.extend(wanted.iter().cloned());
-        for ((type_url, name), subscription) in wanted.iter().zip(&subscriptions) {
+
+        self.asked.extend(names.iter().cloned());
+
+        for ((type_url, name), subscription) in names.iter().zip(&subscriptions) {
             let mut watch = subscription.watch();
             let label = format!("{}/{name}", kinds::short(type_url));
             let Ok(state) = timeout(self.patience, watch.ready()).await else {
                 return Err(self.silent(&label));
             };
-            self.take(type_url, name, &state);
+            self.record_state(type_url, name, &state);
         }
         Ok(())
     }
 
-    /// Takes what is known of a name.
-    fn take(&mut self, type_url: &TypeUrl, name: &Name, state: &State<Raw>) {
+    /// Records the resource of a name, or a message that the name has none.
+    fn record_state(&mut self, type_url: &TypeUrl, name: &Name, state: &State<Raw>) {
         match state.value() {
             Some(value) => {
                 let resource = Resource::clone(value.resource());

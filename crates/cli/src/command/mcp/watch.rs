@@ -14,7 +14,7 @@ use trunkline_proto::{redact, text};
 
 use crate::cli::{self, McpOutput};
 use crate::failure::{Failure, Result};
-use crate::settings::{collection_of, parse_pair};
+use crate::settings::{parse_collection, parse_pair};
 
 /// Prints what the source sends: until it is stopped, or with `--once` until
 /// each collection has come.
@@ -22,7 +22,7 @@ use crate::settings::{collection_of, parse_pair};
 /// # Errors
 /// A flag is wrong; or with `--once`, a collection has not come in time.
 pub(super) fn run(args: &cli::McpWatch) -> Result<()> {
-    let collections = args.collections.iter().map(|word| collection_of(word));
+    let collections = args.collections.iter().map(|word| parse_collection(word));
     let annotations = args.annotations.iter().map(|text| {
         let pair = parse_pair(text);
         pair.map_err(|bad| Failure::usage(format!("--annotation: {bad}")))

@@ -29,7 +29,7 @@ use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::log;
 use crate::output::count_of;
-use crate::recording::{Recording, mode_of, read};
+use crate::recording::{Recording, mode_of, read_recording};
 use crate::settings::{LogFormat, LogLevel};
 use crate::signals::Ends;
 
@@ -41,24 +41,30 @@ const LONGEST_REQUEST: usize = 64 << 20;
 /// # Errors
 /// The file is no recording, or the address cannot be bound.
 pub(super) fn run(args: &cli::Replay, global: Global) -> Result<()> {
-    let recording = load(args)?;
+    let recording = load_recording(args)?;
     let level = global.log_level.unwrap_or(LogLevel::Info);
     log::start(global.log_format.unwrap_or(LogFormat::Text), level)?;
     run_request(serve(args, recording))
 }
 
-/// Reads the recording, and keeps the streams that were asked for.
-fn load(args: &cli::Replay) -> Result<Recording> {
-    let shown = args.file.display();
+/// Reads the recording, and keeps only the streams that `--stream` names.
+///
+/// # Errors
+/// The file cannot be read, or no response is left to serve.
+fn load_recording(args: &cli::Replay) -> Result<Recording> {
+    let path_text = args.file.display();
     let file =
-        File::open(&args.file).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    let mut recording =
-        read(BufReader::new(file)).map_err(|error| Failure::wrong(format!("{shown}:{error}")))?;
+        File::open(&args.file).map_err(|error| Failure::usage(format!("{path_text}: {error}")))?;
+
+    let mut recording = read_recording(BufReader::new(file))
+        .map_err(|error| Failure::wrong(format!("{path_text}:{error}")))?;
+
     if recording.responses.is_empty() {
         return Err(Failure::wrong(format!(
-            "{shown}: the recording has no response; there is nothing to serve"
+            "{path_text}: the recording has no response; there is nothing to serve"
         )));
     }
+
     if !args.streams.is_empty() {
         let streams: Vec<String> = recording.streams().iter().map(u64::to_string).collect();
         recording
@@ -66,7 +72,7 @@ fn load(args: &cli::Replay) -> Result<Recording> {
             .retain(|response| args.streams.contains(&response.stream));
         if recording.responses.is_empty() {
             return Err(Failure::usage(format!(
-                "--stream: {shown} has responses of streams {}",
+                "--stream: {path_text} has responses of streams {}",
                 streams.join(", ")
             )));
         }
@@ -74,26 +80,29 @@ fn load(args: &cli::Replay) -> Result<Recording> {
     Ok(recording)
 }
 
+/// Serves the recording until a signal arrives.
 async fn serve(args: &cli::Replay, recording: Recording) -> Result<()> {
-    let mut ends = Ends::new()?;
+    let mut signals = Ends::new()?;
     let listener = listen::bind(&args.listen)
         .await
         .map_err(|error| Failure::usage(format!("--listen {}: {error}", args.listen)))?;
     let address = listener.local_addr().map_err(Failure::wrong)?;
     tracing::info!(listen = %address, file = %args.file.display(), contents = summary(&recording), "replaying");
+
     let replay = Arc::new(Replay {
         recording: Arc::new(recording),
         speed: args.speed,
         streams: AtomicU64::new(0),
     });
     let router = Router::new().fallback(respond).with_state(replay);
+
     let listening = Listening::default();
     let stopped = listening.stopped.clone();
     let serving = listening.serve(listener, router, |_| {});
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = &mut serving => {}
-        () = ends.next() => {
+        () = signals.next() => {
             stopped.cancel();
             serving.await;
         }
@@ -101,11 +110,11 @@ async fn serve(args: &cli::Replay, recording: Recording) -> Result<()> {
     Ok(())
 }
 
-/// Writes how many responses there are of what.
+/// Returns the number of responses of each type and protocol.
 fn summary(recording: &Recording) -> String {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for one in &recording.responses {
-        let key = (one.type_url.as_str(), mode_word(one.mode));
+    for response in &recording.responses {
+        let key = (response.type_url.as_str(), mode_word(response.mode));
         *counts.entry(key).or_default() += 1;
     }
     let parts = counts.into_iter().map(|((url, mode), count)| {
@@ -132,7 +141,8 @@ struct Replay {
     streams: AtomicU64,
 }
 
-/// Responds to a request: a stream of either protocol, of any service.
+/// Responds to a request with a stream. The path of the request says which
+/// protocol and service it is for.
 async fn respond(
     State(replay): State<Arc<Replay>>,
     request: Request,
@@ -158,13 +168,14 @@ impl StreamingService<Bytes> for Service {
         let number = replay.streams.fetch_add(1, Ordering::Relaxed) + 1;
         let mut responses = replay.recording.responses.iter();
         if !responses.any(|response| response.mode == *mode) {
-            let asked = mode_word(*mode);
+            let mode_name = mode_word(*mode);
             let reason =
-                format!("the recording has no responses of {asked}; use the other protocol");
+                format!("the recording has no responses of {mode_name}; use the other protocol");
             tracing::warn!(stream = number, "refused: {reason}");
             return ready(Err(Status::failed_precondition(reason)));
         }
-        // One message is on its way; the next is made when it was taken.
+
+        // With room for one message, the next is made after the client took it.
         let (sender, receiver) = mpsc::channel(1);
         let recording = Arc::clone(&replay.recording);
         let stream = Replayed::new(number, *mode, recording, replay.speed);

@@ -79,7 +79,8 @@ impl Replayed {
         }
     }
 
-    /// Answers requests until the client ends the stream.
+    /// Responds to requests until the client ends the stream, or a request is
+    /// invalid.
     pub(super) async fn run(
         mut self,
         mut requests: Streaming<Bytes>,
@@ -91,25 +92,25 @@ impl Replayed {
             "opened"
         );
         loop {
-            let next = self.next_due();
-            let at = next.as_ref().map_or(self.opened, |(at, _)| *at);
+            let next_due = self.next_due();
+            let due_time = next_due.as_ref().map_or(self.opened, |(time, _)| *time);
             tokio::select! {
                 biased;
                 request = requests.message() => match request {
                     Ok(Some(request)) => {
-                        if let Err(status) = self.take(&request) {
+                        if let Err(status) = self.handle_request(&request) {
                             let reason = status.message();
                             tracing::warn!(stream = self.number, reason, "ended");
-                            // Nobody hears it if the client is gone.
+                            // The client may have closed the stream already.
                             let _ = sender.send(Err(status)).await;
                             return;
                         }
                     }
                     Ok(None) | Err(_) => break,
                 },
-                () = sleep_until(at), if next.is_some() => {
-                    let Some((_, type_url)) = next else { continue };
-                    let response = self.respond(&type_url);
+                () = sleep_until(due_time), if next_due.is_some() => {
+                    let Some((_, type_url)) = next_due else { continue };
+                    let response = self.next_response(&type_url);
                     if sender.send(Ok(response)).await.is_err() {
                         break;
                     }
@@ -119,8 +120,9 @@ impl Replayed {
         tracing::info!(stream = self.number, "closed");
     }
 
-    /// The type whose turn it is, and when: of those whose last response has an
-    /// answer, the one whose next response was recorded first.
+    /// Returns the type whose response is due next, and the time for it. Skips
+    /// types whose last response the client has not acknowledged. Returns
+    /// `None` if no type is left.
     fn next_due(&self) -> Option<(Instant, String)> {
         let cursors = self.cursors.iter();
         let ready = cursors.filter(|(_, cursor)| cursor.pending.is_none());
@@ -131,37 +133,39 @@ impl Replayed {
                 self.recording.responses.get(cursor.next)?,
             ))
         });
-        let (_, type_url, response) = ready.min_by_key(|(place, ..)| *place)?;
-        let at = match self.speed {
+        let (_, type_url, response) = ready.min_by_key(|(index, ..)| *index)?;
+        let due_time = match self.speed {
             None => self.opened,
             Some(speed) => self.opened + response.at.div_f64(speed),
         };
-        Some((at, type_url.clone()))
+        Some((due_time, type_url.clone()))
     }
 
-    /// Takes a request: a type that is new begins, and an answer lets the next
-    /// response follow.
-    fn take(&mut self, request: &Bytes) -> Result<(), Status> {
-        let mut asked = parse(self.mode, request)?;
-        if let Some(node) = asked.node.take() {
+    /// Handles a request. The first request of a type begins the type; later,
+    /// an acknowledgement allows the next response.
+    fn handle_request(&mut self, request: &Bytes) -> Result<(), Status> {
+        let mut parsed = parse_request(self.mode, request)?;
+        if let Some(node) = parsed.node.take() {
             self.node = Node::decode(node).ok().map(|node| node.id);
         }
-        if asked.type_url.is_empty() {
-            asked.type_url = self.only_type()?;
+
+        if parsed.type_url.is_empty() {
+            parsed.type_url = self.only_type()?;
         }
-        if !self.cursors.contains_key(&asked.type_url) {
-            self.begin(&asked.type_url);
+        if !self.cursors.contains_key(&parsed.type_url) {
+            self.begin_type(&parsed.type_url);
             return Ok(());
         }
-        let (number, type_url) = (self.number, TypeUrl::new(&*asked.type_url));
+
+        let (number, type_url) = (self.number, TypeUrl::new(&*parsed.type_url));
         let kind = kinds::short(&type_url);
-        let Some(cursor) = self.cursors.get_mut(&asked.type_url) else {
+        let Some(cursor) = self.cursors.get_mut(&parsed.type_url) else {
             return Ok(());
         };
-        if cursor.pending.as_ref() == Some(&asked.nonce) {
+        if cursor.pending.as_ref() == Some(&parsed.nonce) {
             cursor.pending = None;
-            let nonce = asked.nonce;
-            match asked.error.as_deref().map(redact::quoted) {
+            let nonce = parsed.nonce;
+            match parsed.error.as_deref().map(redact::quoted) {
                 None => tracing::info!(stream = number, kind, nonce, "ACK"),
                 Some(reason) => tracing::warn!(stream = number, kind, nonce, %reason, "NACK"),
             }
@@ -169,14 +173,16 @@ impl Replayed {
         Ok(())
     }
 
-    /// Begins a type that the client has asked for.
-    fn begin(&mut self, type_url: &str) {
+    /// Begins the responses of a type to which the client has subscribed.
+    fn begin_type(&mut self, type_url: &str) {
         let responses = self.recording.responses.iter();
-        let mine = responses.filter(|one| self.is_of(one, type_url)).count();
+        let response_count = responses
+            .filter(|response| self.is_of(response, type_url))
+            .count();
         let kind = TypeUrl::new(type_url);
         let kind = kinds::short(&kind);
         let node = self.node.as_deref().unwrap_or_default();
-        match mine {
+        match response_count {
             0 => tracing::warn!(
                 stream = self.number,
                 node,
@@ -185,6 +191,7 @@ impl Replayed {
             ),
             responses => tracing::info!(stream = self.number, node, kind, responses, "asks"),
         }
+
         let cursor = Cursor {
             next: self.place_from(0, type_url),
             pending: None,
@@ -192,13 +199,15 @@ impl Replayed {
         self.cursors.insert(type_url.to_owned(), cursor);
     }
 
-    /// Makes the next response of a type: the recorded bytes, and a nonce.
-    fn respond(&mut self, type_url: &str) -> Bytes {
+    /// Returns the next response of a type: the recorded bytes with a nonce of
+    /// this stream.
+    fn next_response(&mut self, type_url: &str) -> Bytes {
         self.sent += 1;
         let nonce = format!("replay-{}", self.sent);
-        let place = self.cursors.get(type_url).map_or(0, |cursor| cursor.next);
-        let next = self.place_from(place + 1, type_url);
-        let recorded = &self.recording.responses[place];
+        let index = self.cursors.get(type_url).map_or(0, |cursor| cursor.next);
+        let next = self.place_from(index + 1, type_url);
+        let recorded = &self.recording.responses[index];
+
         let mut message = BytesMut::with_capacity(recorded.message.len() + nonce.len() + 8);
         message.put_slice(&recorded.message);
         string::encode(NONCE, &nonce, &mut message);
@@ -232,15 +241,19 @@ impl Replayed {
         response.mode == self.mode && response.type_url == type_url
     }
 
-    /// The type of a request that names none: the only one of the recording.
+    /// Returns the type of a request without a type URL: the only type of the
+    /// recording.
+    ///
+    /// # Errors
+    /// The recording has several types.
     fn only_type(&self) -> Result<String, Status> {
         let responses = self.recording.responses.iter();
         let mut types = responses
-            .filter(|one| one.mode == self.mode)
-            .map(|one| &one.type_url);
-        let first = types.next().cloned().unwrap_or_default();
-        match types.all(|other| *other == first) {
-            true => Ok(first),
+            .filter(|response| response.mode == self.mode)
+            .map(|response| &response.type_url);
+        let type_url = types.next().cloned().unwrap_or_default();
+        match types.all(|recorded| *recorded == type_url) {
+            true => Ok(type_url),
             false => Err(Status::invalid_argument(
                 "the request has no type_url, and several types are recorded",
             )),
@@ -248,12 +261,13 @@ impl Replayed {
     }
 }
 
-/// Reads the parts of a request that matter.
-fn parse(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
-    let wrong = |error| Status::invalid_argument(format!("it is no request: {error}"));
-    let asked = match mode {
+/// Parses a request of either protocol, and returns the fields that a replay
+/// needs.
+fn parse_request(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
+    let invalid = |error| Status::invalid_argument(format!("it is no request: {error}"));
+    let parsed = match mode {
         Mode::Delta => {
-            let request = DeltaDiscoveryRequest::decode(request.clone()).map_err(wrong)?;
+            let request = DeltaDiscoveryRequest::decode(request.clone()).map_err(invalid)?;
             Asked {
                 type_url: request.type_url,
                 nonce: request.response_nonce,
@@ -262,7 +276,7 @@ fn parse(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
             }
         }
         Mode::Sotw => {
-            let request = DiscoveryRequest::decode(request.clone()).map_err(wrong)?;
+            let request = DiscoveryRequest::decode(request.clone()).map_err(invalid)?;
             Asked {
                 type_url: request.type_url,
                 nonce: request.response_nonce,
@@ -271,5 +285,5 @@ fn parse(mode: Mode, request: &Bytes) -> Result<Asked, Status> {
             }
         }
     };
-    Ok(asked)
+    Ok(parsed)
 }

@@ -27,10 +27,10 @@ impl Client {
     /// The file has no node, or the parameters cannot be parsed.
     pub(super) fn read(args: &cli::Route) -> Result<Self> {
         match (&args.node, &args.params) {
-            (Some(file), _) => of_file(file).map(Self::Node),
+            (Some(file), _) => read_node_params(file).map(Self::Node),
             (None, Some(params)) => {
-                let wrong = |error| Failure::usage(format!("--params {params}: {error}"));
-                params.parse().map(Self::With).map_err(wrong)
+                let invalid_params = |error| Failure::usage(format!("--params {params}: {error}"));
+                params.parse().map(Self::With).map_err(invalid_params)
             }
             (None, None) => Ok(Self::Any),
         }
@@ -41,8 +41,10 @@ impl Client {
         matches!(self, Self::Any)
     }
 
-    /// Returns whether the client gets a resource of a type.
-    pub(super) fn gets(&self, type_url: &TypeUrl, resource: &Resource) -> bool {
+    /// Returns whether the client receives a resource of a type: its parameters
+    /// meet the constraints. A client without parameters receives every
+    /// variant.
+    pub(super) fn receives(&self, type_url: &TypeUrl, resource: &Resource) -> bool {
         let params = match self {
             Self::Any => return true,
             Self::With(params) => params,
@@ -53,7 +55,9 @@ impl Client {
     }
 }
 
-fn of_file(file: &Path) -> Result<NodeParams> {
+/// Reads the node of a file, and returns the parameters that a server derives
+/// from it.
+fn read_node_params(file: &Path) -> Result<NodeParams> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("--node {name}: {error}")))?;

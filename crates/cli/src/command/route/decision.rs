@@ -37,7 +37,8 @@ pub(super) const FIELDS: &[&str] = &[
 ];
 
 impl Decision {
-    /// The fields that apply, in order.
+    /// Returns the name and the value of each field that applies, in the order
+    /// of [`FIELDS`].
     pub(super) fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let values = [
             &self.virtual_host,
@@ -63,20 +64,22 @@ impl Decision {
     }
 }
 
-/// Routes a request.
-pub(super) fn decide(table: &RouteTable, given: &Given, random: u64) -> Decision {
+/// Routes a request, and describes the outcome with the routes that did not
+/// match.
+pub(super) fn decide_route(table: &RouteTable, request_spec: &Given, random: u64) -> Decision {
     let runtime = Runtime::default();
     let context = Context {
         random,
         runtime: &runtime,
         peer: None,
     };
-    let request = given.request();
+    let request = request_spec.request();
     match table.find(&request, &context) {
-        Ok(found) => {
-            let mut decision = of_route(&found, given, &context);
-            decision.passed_over = passed_over(table, found.virtual_host, given, &context);
-            decision.passed_over.truncate(found.index);
+        Ok(matched) => {
+            let mut decision = describe_match(&matched, request_spec, &context);
+            decision.passed_over =
+                routes_passed_over(table, matched.virtual_host, request_spec, &context);
+            decision.passed_over.truncate(matched.index);
             decision
         }
         Err(NoRoute::Host) => Decision {
@@ -88,7 +91,7 @@ pub(super) fn decide(table: &RouteTable, given: &Given, random: u64) -> Decision
             virtual_host: Some(host.name().to_owned()),
             status: Some("404".to_owned()),
             note: Some("no route of the virtual host matches".to_owned()),
-            passed_over: passed_over(table, host, given, &context),
+            passed_over: routes_passed_over(table, host, request_spec, &context),
             ..Decision::default()
         },
         Err(NoRoute::NeedsTls(host)) => Decision {
@@ -101,17 +104,23 @@ pub(super) fn decide(table: &RouteTable, given: &Given, random: u64) -> Decision
     }
 }
 
-fn of_route(found: &RouteMatch<'_>, given: &Given, context: &Context<'_>) -> Decision {
-    let request = given.request();
+/// Describes the decision of a route that matches.
+fn describe_match(
+    matched: &RouteMatch<'_>,
+    request_spec: &Given,
+    context: &Context<'_>,
+) -> Decision {
+    let request = request_spec.request();
     let mut decision = Decision {
-        virtual_host: Some(found.virtual_host.name().to_owned()),
-        route: Some(label(found.index, found.route.name())),
+        virtual_host: Some(matched.virtual_host.name().to_owned()),
+        route: Some(label(matched.index, matched.route.name())),
         ..Decision::default()
     };
-    match found.route.action() {
+
+    match matched.route.action() {
         Action::Redirect(redirect) => {
             decision.status = Some(redirect.status().to_string());
-            decision.location = found.location(&request);
+            decision.location = matched.location(&request);
         }
         Action::DirectResponse(direct) => decision.status = Some(direct.status.to_string()),
         Action::None => {
@@ -119,7 +128,7 @@ fn of_route(found: &RouteMatch<'_>, given: &Given, context: &Context<'_>) -> Dec
             decision.note = Some("the route does not forward".to_owned());
         }
         Action::Forward(forwarding) => {
-            let Some(forward) = found.forward(&request, context) else {
+            let Some(forward) = matched.forward(&request, context) else {
                 return decision;
             };
             match forward.cluster.name {
@@ -150,13 +159,15 @@ fn label(index: usize, name: &str) -> String {
     }
 }
 
-fn passed_over(
+/// Returns the routes of a virtual host that do not match, each with its index,
+/// its label and the reason.
+fn routes_passed_over(
     table: &RouteTable,
     host: &VirtualHost,
-    given: &Given,
+    request_spec: &Given,
     context: &Context<'_>,
 ) -> Vec<(usize, String, String)> {
-    let tests = table.explain(host, &given.request(), context);
+    let tests = table.explain(host, &request_spec.request(), context);
     let routes = host.routes().iter().zip(tests).enumerate();
     routes
         .filter_map(|(index, (route, test))| {

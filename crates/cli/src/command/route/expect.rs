@@ -11,7 +11,7 @@ use std::path::Path;
 
 use trunkline_proto::text::{Entry, Format, Limits, Node, Value, parse};
 
-use super::decision::{FIELDS, decide};
+use super::decision::{FIELDS, decide_route};
 use super::request::Given;
 use super::tables::Tables;
 use crate::cli;
@@ -28,16 +28,18 @@ struct Expectation {
     fields: Vec<(String, String)>,
 }
 
-/// Routes every request of a file, and prints those that differ.
+/// Routes every request of a file, and prints the decisions that differ from
+/// the expected ones.
 ///
 /// # Errors
-/// One differs, or the file cannot be read.
+/// A decision differs, or the file cannot be read.
 pub(super) fn run(file: &Path, tables: &Tables, args: &cli::Route) -> Result<()> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("{name} cannot be read: {error}")))?;
     let documents = parse(Format::Yaml, &name, &text, &Limits::default())
         .map_err(|error| Failure::usage(error.to_string()))?;
+
     let mut expectations = Vec::new();
     for document in &documents {
         let Value::List(items) = &document.value else {
@@ -47,89 +49,108 @@ pub(super) fn run(file: &Path, tables: &Tables, args: &cli::Route) -> Result<()>
             expectations.push(Expectation::read(&name, item)?);
         }
     }
+
     let mut differences = String::new();
     let mut failed = 0;
     for expectation in &expectations {
-        let found = expectation.compare(tables, args)?;
-        failed += usize::from(!found.is_empty());
-        for difference in found {
+        let mismatches = expectation.compare(tables, args)?;
+        failed += usize::from(!mismatches.is_empty());
+        for difference in mismatches {
             let (line, request) = (expectation.line, &expectation.request);
             differences.push_str(&format!("{name}:{line}: {request}: {difference}\n"));
         }
     }
-    let all = count_of(expectations.len(), "request");
+
+    let total = count_of(expectations.len(), "request");
     match failed {
-        0 => print(format!("{all} routed as expected\n").as_bytes()),
-        failed => {
-            let message = format!("{failed} of {all} routed otherwise");
+        0 => print(format!("{total} routed as expected\n").as_bytes()),
+        _ => {
+            let message = format!("{failed} of {total} routed otherwise");
             Err(Failure::wrong(message).with_findings(differences))
         }
     }
 }
 
 impl Expectation {
+    /// Reads the expectation for one request.
+    ///
+    /// # Errors
+    /// The entry is not a mapping, lacks the request, or has an unknown key.
     fn read(file: &str, node: &Node) -> Result<Self> {
         let Value::Map(entries) = &node.value else {
             return Err(wrong(file, node, "must have the key `request`"));
         };
-        let mut read = Self {
+
+        let mut expectation = Self {
             line: node.at.line,
             request: String::new(),
             headers: Vec::new(),
             routes: None,
             fields: Vec::new(),
         };
+
         for Entry { key, node, .. } in entries {
             match key.as_str() {
-                "request" => read.request = scalar(file, node)?,
-                "routes" => read.routes = Some(scalar(file, node)?),
-                "headers" => read.headers = headers(file, node)?,
+                "request" => expectation.request = read_scalar(file, node)?,
+                "routes" => expectation.routes = Some(read_scalar(file, node)?),
+                "headers" => expectation.headers = read_headers(file, node)?,
                 field if FIELDS.contains(&field) => {
-                    read.fields.push((field.to_owned(), scalar(file, node)?));
+                    expectation
+                        .fields
+                        .push((field.to_owned(), read_scalar(file, node)?));
                 }
-                other => {
-                    let known = FIELDS.join(", ");
-                    let problem = format!("{other:?} is none of request, routes, headers, {known}");
+                unknown => {
+                    let fields = FIELDS.join(", ");
+                    let problem =
+                        format!("{unknown:?} is none of request, routes, headers, {fields}");
                     return Err(wrong(file, node, &problem));
                 }
             }
         }
-        match read.request.is_empty() {
+
+        match expectation.request.is_empty() {
             true => Err(wrong(file, node, "must have the key `request`")),
-            false => Ok(read),
+            false => Ok(expectation),
         }
     }
 
-    /// Returns what is not as expected.
+    /// Returns a message for each field of the decision that is not as
+    /// expected.
     fn compare(&self, tables: &Tables, args: &cli::Route) -> Result<Vec<String>> {
         let (method, url) = self
             .request
             .split_once(' ')
             .ok_or_else(|| Failure::usage(format!("{:?} is not METHOD URL", self.request)))?;
-        let given = Given::parse(method, url.trim(), &self.headers)?;
+        let request = Given::parse(method, url.trim(), &self.headers)?;
         let routes = self.routes.as_deref().or(args.routes.as_deref());
-        let decision = decide(tables.choose(routes)?, &given, args.random);
+        let decision = decide_route(tables.choose(routes)?, &request, args.random);
         let fields = self.fields.iter();
-        let wrong = fields.filter(|(name, expected)| decision.field(name) != expected);
-        let wrong = wrong.map(|(name, expected)| {
-            let found = decision.field(name);
-            format!("{name} is {found:?}, expected {expected:?}")
+        let mismatches = fields.filter(|(name, expected)| decision.field(name) != expected);
+        let mismatches = mismatches.map(|(name, expected)| {
+            let value = decision.field(name);
+            format!("{name} is {value:?}, expected {expected:?}")
         });
-        Ok(wrong.collect())
+        Ok(mismatches.collect())
     }
 }
 
-/// Reads a list of headers, each a text or a pair.
-fn headers(file: &str, node: &Node) -> Result<Vec<String>> {
-    let pair = |entry: &Entry| Ok(format!("{}: {}", entry.key, scalar(file, &entry.node)?));
+/// Reads headers from a map, or from a list of texts and maps.
+fn read_headers(file: &str, node: &Node) -> Result<Vec<String>> {
+    let header_line = |entry: &Entry| {
+        Ok(format!(
+            "{}: {}",
+            entry.key,
+            read_scalar(file, &entry.node)?
+        ))
+    };
     match &node.value {
-        Value::Map(entries) => entries.iter().map(pair).collect(),
+        Value::Map(entries) => entries.iter().map(header_line).collect(),
         Value::List(items) => {
             let mut lines = Vec::new();
             for item in items {
                 match &item.value {
-                    Value::Map(_) => lines.extend(headers(file, item)?),
-                    _ => lines.push(scalar(file, item)?),
+                    Value::Map(_) => lines.extend(read_headers(file, item)?),
+                    _ => lines.push(read_scalar(file, item)?),
                 }
             }
             Ok(lines)
@@ -138,7 +159,8 @@ fn headers(file: &str, node: &Node) -> Result<Vec<String>> {
     }
 }
 
-fn scalar(file: &str, node: &Node) -> Result<String> {
+/// Reads a scalar as a text. Null is the empty text.
+fn read_scalar(file: &str, node: &Node) -> Result<String> {
     match &node.value {
         Value::String(text) | Value::Number(text) => Ok(text.clone()),
         Value::Bool(is_true) => Ok(is_true.to_string()),

@@ -13,7 +13,7 @@ mod tables;
 use std::fmt::Write as _;
 
 use self::client::Client;
-use self::decision::{Decision, decide};
+use self::decision::{Decision, decide_route};
 use self::request::Given;
 use self::tables::Tables;
 use super::print;
@@ -24,7 +24,7 @@ use crate::failure::{Failure, Result};
 /// Routes a request, or all requests of a table of expectations.
 ///
 /// # Errors
-/// The files have a mistake, or an expectation is not met.
+/// The files have a mistake, or a decision is not as expected.
 pub(super) fn run(args: &cli::Route) -> Result<()> {
     descriptors::load(&args.types.descriptors)?;
     let tables = Tables::load(&args.config, &Client::read(args)?)?;
@@ -34,21 +34,23 @@ pub(super) fn run(args: &cli::Route) -> Result<()> {
     let (Some(method), Some(url)) = (&args.method, &args.url) else {
         return Err(Failure::usage("METHOD and URL are missing"));
     };
-    let given = Given::parse(method, url, &args.headers)?;
+
+    let request = Given::parse(method, url, &args.headers)?;
     let table = tables.choose(args.routes.as_deref())?;
-    let decision = decide(table, &given, args.random);
-    print(describe(&decision).as_bytes())
+    let decision = decide_route(table, &request, args.random);
+    print(describe_decision(&decision).as_bytes())
 }
 
-/// Puts a decision into lines.
-fn describe(decision: &Decision) -> String {
-    let mut out = String::new();
+/// Writes a decision, one field per line, and then the routes that did not
+/// match.
+fn describe_decision(decision: &Decision) -> String {
+    let mut text = String::new();
     for (name, value) in decision.fields() {
         // Writing to a String does not fail.
-        let _ = writeln!(out, "{name:<14}{value}");
+        let _ = writeln!(text, "{name:<14}{value}");
     }
     for (index, route, reason) in &decision.passed_over {
-        let _ = writeln!(out, "not route {index:<4}{route}: {reason}");
+        let _ = writeln!(text, "not route {index:<4}{route}: {reason}");
     }
-    out
+    text
 }

@@ -16,21 +16,24 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Reads a method, a URL and lines of headers.
+    /// Parses a method, a URL and lines of headers. A header `host` replaces
+    /// the authority of the URL.
     ///
     /// # Errors
-    /// The URL has no host, or a header no colon.
+    /// The URL has no host or another scheme than HTTP, or a header has no
+    /// colon.
     pub(super) fn parse(method: &str, url: &str, lines: &[String]) -> Result<Self> {
-        let (scheme, rest) = match url.split_once("://") {
-            Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
+        let (scheme, after_scheme) = match url.split_once("://") {
+            Some((scheme @ ("http" | "https"), after_scheme)) => (scheme, after_scheme),
             _ => return Err(wrong_url(url)),
         };
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
+        let authority_end = after_scheme.find(['/', '?']).unwrap_or(after_scheme.len());
+        let (authority, path) = after_scheme.split_at(authority_end);
         if authority.is_empty() {
             return Err(wrong_url(url));
         }
-        let mut given = Self {
+
+        let mut request = Self {
             method: method.to_owned(),
             scheme: scheme.to_owned(),
             authority: authority.to_owned(),
@@ -41,16 +44,17 @@ impl Given {
             },
             headers: Headers::new(),
         };
+
         for line in lines {
             let (name, value) = line.split_once(':').ok_or_else(|| {
                 Failure::usage(format!("{line:?} is no header; write it as NAME: VALUE"))
             })?;
             match name.eq_ignore_ascii_case("host") {
-                true => value.trim().clone_into(&mut given.authority),
-                false => given.headers.append(name.to_owned(), value.to_owned()),
+                true => value.trim().clone_into(&mut request.authority),
+                false => request.headers.append(name.to_owned(), value.to_owned()),
             }
         }
-        Ok(given)
+        Ok(request)
     }
 
     pub(super) fn request(&self) -> Request<'_> {

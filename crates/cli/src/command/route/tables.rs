@@ -30,11 +30,11 @@ const MANAGER: &str =
 pub(super) struct Tables(BTreeMap<String, RouteTable>);
 
 impl Tables {
-    /// Reads and checks files as `validate` does, and compiles the routes that a
-    /// client gets.
+    /// Reads and checks files as `validate` does, and compiles the routes that
+    /// the client receives.
     ///
     /// # Errors
-    /// There is a mistake, or something that cannot be compiled.
+    /// A file has a mistake, or a route configuration cannot be compiled.
     pub(super) fn load(paths: &[PathBuf], client: &Client) -> Result<Self> {
         let mut files = Files::new(paths, contents::options(OnDangling::Warn));
         let loaded = files.load();
@@ -43,24 +43,27 @@ impl Tables {
             let failure = Failure::wrong(count_mistakes(&loaded.errors));
             return Err(failure.with_findings(Report::new().list(findings)));
         }
+
         let mut tables = Self(BTreeMap::new());
-        let given = || {
-            let all = loaded.resources.iter();
-            all.filter(|(type_url, resource)| client.gets(type_url, resource))
+        let received_resources = || {
+            let resources = loaded.resources.iter();
+            resources.filter(|(type_url, resource)| client.receives(type_url, resource))
         };
-        for (type_url, resource) in given() {
+        for (type_url, resource) in received_resources() {
             let name = resource.name.to_string();
             let body = resource.body.as_deref().unwrap_or_default();
             if type_url.as_str().ends_with(ROUTES) {
                 let is_variant = client.is_any() && resource.constraints.is_some();
                 tables.add(&decode(&name, body)?, is_variant)?;
             } else if type_url.as_str().ends_with(LISTENER) {
-                for routes in inline(&decode(&name, body)?) {
+                for routes in inline_routes(&decode(&name, body)?) {
                     tables.add(&routes, false)?;
                 }
             }
         }
-        for (type_url, resource) in given() {
+
+        // A virtual host needs the table that it belongs to.
+        for (type_url, resource) in received_resources() {
             if type_url.as_str().ends_with(VIRTUAL_HOST) {
                 let name = resource.name.to_string();
                 let body = resource.body.as_deref().unwrap_or_default();
@@ -70,12 +73,16 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Adds a configuration. Variants of one name are told apart by a number.
+    /// Compiles a route configuration and adds its table. Variants of one name
+    /// get a number in their names.
     fn add(&mut self, message: &RouteConfiguration, is_variant: bool) -> Result<()> {
-        let table = RouteTable::compile(message).map_err(|found| cannot(&message.name, &found))?;
-        let variant = |number| format!("{} (variant {number})", message.name);
+        let table = RouteTable::compile(message)
+            .map_err(|findings| compile_failure(&message.name, &findings))?;
+        let numbered_name = |number| format!("{} (variant {number})", message.name);
         let name = match is_variant {
-            true => (1..).map(variant).find(|name| !self.0.contains_key(name)),
+            true => (1..)
+                .map(numbered_name)
+                .find(|name| !self.0.contains_key(name)),
             false => None,
         };
         self.0
@@ -83,33 +90,36 @@ impl Tables {
         Ok(())
     }
 
-    /// Adds a virtual host to the configuration that its name begins with.
+    /// Adds a virtual host of VHDS to its route configuration, whose name is
+    /// the part before the last slash. Does nothing if there is no such route
+    /// configuration.
     fn add_host(&mut self, name: &str, message: &VirtualHost) -> Result<()> {
         let routes = name.rsplit_once('/').map_or("", |(routes, _)| routes);
         if let Some(table) = self.0.get_mut(routes) {
-            let with = table.with_virtual_host(name, message);
-            *table = with.map_err(|found| cannot(name, &found))?;
+            let extended = table.with_virtual_host(name, message);
+            *table = extended.map_err(|findings| compile_failure(name, &findings))?;
         }
         Ok(())
     }
 
-    /// Returns the table of a name, or the only one.
+    /// Returns the table with a name, or the only table if no name is given.
     ///
     /// # Errors
-    /// There is no such table, or there are several and none is named.
+    /// There is no such table, or no name is given and there are several tables
+    /// or none.
     pub(super) fn choose(&self, name: Option<&str>) -> Result<&RouteTable> {
         let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-        let known = names.join(", ");
+        let listing = names.join(", ");
         match (name, names.as_slice()) {
             (Some(name), _) => self.0.get(name).ok_or_else(|| {
                 Failure::wrong(format!(
-                    "no route configuration is {name:?}; there are: {known}"
+                    "no route configuration is {name:?}; there are: {listing}"
                 ))
             }),
-            (None, [only]) => Ok(&self.0[*only]),
+            (None, [name]) => Ok(&self.0[*name]),
             (None, []) => Err(Failure::wrong("the files have no route configuration")),
             (None, _) => Err(Failure::usage(format!(
-                "there are several route configurations; choose one by --routes: {known}"
+                "there are several route configurations; choose one by --routes: {listing}"
             ))),
         }
     }
@@ -119,7 +129,9 @@ fn decode<M: Message + Default>(name: &str, body: &[u8]) -> Result<M> {
     M::decode(body).map_err(|error| Failure::wrong(format!("{name}: {error}")))
 }
 
-fn cannot(name: &str, findings: &Findings) -> Failure {
+/// Makes the failure of a configuration that cannot be compiled, with all
+/// findings.
+fn compile_failure(name: &str, findings: &Findings) -> Failure {
     let lines = findings
         .list()
         .iter()
@@ -129,8 +141,9 @@ fn cannot(name: &str, findings: &Findings) -> Failure {
     Failure::wrong(message).with_findings(lines.collect::<String>())
 }
 
-/// Returns the route configurations inside a listener.
-fn inline(listener: &Listener) -> Vec<RouteConfiguration> {
+/// Returns the route configurations inside the connection managers of a
+/// listener.
+fn inline_routes(listener: &Listener) -> Vec<RouteConfiguration> {
     let chains = listener
         .filter_chains
         .iter()

@@ -22,12 +22,12 @@ use crate::output;
 /// The statuses of a client, the worst first.
 const STATUSES: [&str; 3] = ["NACKED", "STALE", "SYNCED"];
 
-/// Prints the clients of a server that the flags pick, and its bad files; as
-/// JSON, all files. With `--watch`, again and again; with `--envoy-admin`, the
-/// comparison of one client with its Envoy.
+/// Prints the selected clients of a server, and the files that are bad or held;
+/// as JSON, all files. With `--watch`, prints them again and again; with
+/// `--envoy-admin`, prints the comparison of one client with its Envoy.
 ///
 /// # Errors
-/// With `--check`: something is not in sync.
+/// With `--check`: a client, a file or a collection is not in sync.
 pub(super) fn run(args: &cli::Status) -> Result<ExitCode> {
     let types = args.types.iter().map(|text| kinds::parse(text));
     let types = types.collect::<std::result::Result<Vec<_>, _>>();
@@ -38,20 +38,20 @@ pub(super) fn run(args: &cli::Status) -> Result<ExitCode> {
         client: Client::new(&args.remote)?,
     };
     match &args.envoy_admin {
-        Some(envoy) => proxy::run(&request.of_proxy(envoy)?),
+        Some(envoy) => proxy::run(&request.proxy_request(envoy)?),
         None => show_clients(&request).map(|()| ExitCode::SUCCESS),
     }
 }
 
-/// Prints the clients, and checks them if a flag asks for it.
+/// Prints the clients; with `--check`, also checks them.
 fn show_clients(request: &StatusRequest<'_>) -> Result<()> {
     if request.args.watch {
         return run_request(watch::run(request));
     }
-    let status = run_request(request.send())?;
-    print(request.write(&status).as_bytes())?;
+    let status = run_request(request.fetch_status())?;
+    print(request.format_status(&status).as_bytes())?;
     match request.args.check {
-        true => check(&status, &request.nodes),
+        true => check_sync(&status, &request.nodes),
         false => Ok(()),
     }
 }
@@ -74,8 +74,8 @@ struct Status {
 }
 
 impl StatusRequest<'_> {
-    /// Asks the server.
-    async fn send(&self) -> Result<Status> {
+    /// Fetches the status of clients, files and collections.
+    async fn fetch_status(&self) -> Result<Status> {
         let clients = self.client.get("/api/v1/status").await?;
         let clients = super::parse_list(&clients, "clients")?;
         let files = self.client.get("/api/v1/files").await?;
@@ -90,8 +90,8 @@ impl StatusRequest<'_> {
     /// Makes the request for the comparison with an Envoy.
     ///
     /// # Errors
-    /// Not one node is named.
-    fn of_proxy<'b>(&'b self, envoy: &'b str) -> Result<ProxyRequest<'b>> {
+    /// The command line does not name exactly one node.
+    fn proxy_request<'b>(&'b self, envoy: &'b str) -> Result<ProxyRequest<'b>> {
         let [node] = &self.nodes[..] else {
             return Err(Failure::usage(
                 "--envoy-admin compares one client; name its node, as in `trunkline status \
@@ -107,8 +107,8 @@ impl StatusRequest<'_> {
         })
     }
 
-    /// Writes a status in the form that the flags ask for.
-    fn write(&self, status: &Status) -> String {
+    /// Formats a status as a table or as JSON.
+    fn format_status(&self, status: &Status) -> String {
         let Status {
             clients,
             files,
@@ -122,17 +122,17 @@ impl StatusRequest<'_> {
                 let is_filtered = !self.nodes.is_empty() || !self.types.is_empty();
                 summary(clients, is_filtered)
                     + &table::client_table(clients)
-                    + &table::bad_files(files)
-                    + &table::held_files(files)
-                    + &table::rejected_collections(mcp)
+                    + &table::bad_file_text(files)
+                    + &table::held_file_text(files)
+                    + &table::rejected_collections_text(mcp)
             }
         }
     }
 }
 
-/// Picks the clients with one of these node ids, and of them the types; all, if
-/// there are none. A client without any of the types is left out. Of the rest,
-/// those in trouble come first.
+/// Selects the clients with one of these node ids, and of them the states of
+/// these types. An empty list selects all. A client without any of the types is
+/// left out. The order is by severity, the worst first.
 fn pick_clients(mut clients: Vec<Value>, nodes: &[String], types: &[TypeUrl]) -> Vec<Value> {
     let is_node = |client: &Value| nodes.iter().any(|node| client["node"] == node.as_str());
     clients.retain(|client| nodes.is_empty() || is_node(client));
@@ -150,7 +150,7 @@ fn pick_clients(mut clients: Vec<Value>, nodes: &[String], types: &[TypeUrl]) ->
             states.sort_by_key(severity);
         }
     }
-    // Stable: clients of the same severity stay in the order of the server.
+    // The sort is stable: within a severity, the order is the server's.
     clients.sort_by_key(client_severity);
     clients
 }
@@ -175,7 +175,8 @@ fn client_severity(client: &Value) -> usize {
     worst.unwrap_or(STATUSES.len() - 1)
 }
 
-/// Writes how many clients there are, and how they are: those in trouble first.
+/// Returns the number of clients, and of those the numbers that are NACKed,
+/// stale and in sync.
 fn summary(clients: &[Value], is_filtered: bool) -> String {
     if clients.is_empty() {
         return match is_filtered {
@@ -183,42 +184,50 @@ fn summary(clients: &[Value], is_filtered: bool) -> String {
             false => "no clients are connected\n".to_owned(),
         };
     }
+
     let count = |severity| {
-        let same = clients.iter().map(client_severity);
-        same.filter(|other| *other == severity).count()
+        let severities = clients.iter().map(client_severity);
+        severities
+            .filter(|of_client| *of_client == severity)
+            .count()
     };
+
     let mut parts = Vec::new();
     for (severity, word) in ["nacked", "stale", "in sync"].into_iter().enumerate() {
         match count(severity) {
             0 => {}
-            some => parts.push(format!("{some} {word}")),
+            number => parts.push(format!("{number} {word}")),
         }
     }
-    let clients = match clients.len() {
+    let total = match clients.len() {
         1 => "1 client".to_owned(),
-        several => format!("{several} clients"),
+        number => format!("{number} clients"),
     };
-    format!("{clients}: {}\n\n", parts.join(", "))
+    format!("{total}: {}\n\n", parts.join(", "))
 }
 
 /// Checks that all clients are in sync, all `nodes` connected, all files good,
 /// and no collection rejected.
 ///
 /// # Errors
-/// It is not so; the failure counts what is wrong.
-fn check(status: &Status, nodes: &[String]) -> Result<()> {
+/// One of these does not hold. The failure has the number of each kind of
+/// trouble.
+fn check_sync(status: &Status, nodes: &[String]) -> Result<()> {
     let Status {
         clients,
         files,
         mcp,
     } = status;
     let is_in_sync = |client: &&Value| STATUSES[client_severity(client).min(2)] == "SYNCED";
-    let troubled = clients.len() - clients.iter().filter(is_in_sync).count();
-    let connected: BTreeSet<&str> = clients.iter().filter_map(|c| c["node"].as_str()).collect();
-    let missing = nodes
+    let unsynced_count = clients.len() - clients.iter().filter(is_in_sync).count();
+    let connected: BTreeSet<&str> = clients
+        .iter()
+        .filter_map(|client| client["node"].as_str())
+        .collect();
+    let missing_nodes = nodes
         .iter()
         .filter(|node| !connected.contains(node.as_str()));
-    let of_status = |status: &str| {
+    let count_files = |status: &str| {
         files
             .iter()
             .filter(|file| file["status"] == *status)
@@ -226,21 +235,25 @@ fn check(status: &Status, nodes: &[String]) -> Result<()> {
     };
 
     let counts = [
-        (troubled, "not in sync", "client"),
-        (missing.count(), "not connected", "node"),
-        (of_status("BAD"), "bad", "file"),
-        (of_status("HELD"), "held", "file"),
-        (table::rejected(mcp).count(), "rejected", "collection"),
+        (unsynced_count, "not in sync", "client"),
+        (missing_nodes.count(), "not connected", "node"),
+        (count_files("BAD"), "bad", "file"),
+        (count_files("HELD"), "held", "file"),
+        (
+            table::collection_rejections(mcp).count(),
+            "rejected",
+            "collection",
+        ),
     ];
-    let wrong = counts.into_iter().filter(|(count, ..)| *count > 0);
-    let wrong = wrong.map(|(count, what, noun)| match count {
-        1 => format!("1 {noun} is {what}"),
-        several => format!("{several} {noun}s are {what}"),
+    let problems = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let problems = problems.map(|(count, condition, noun)| match count {
+        1 => format!("1 {noun} is {condition}"),
+        number => format!("{number} {noun}s are {condition}"),
     });
-    let wrong: Vec<String> = wrong.collect();
-    match wrong.is_empty() {
+    let problems: Vec<String> = problems.collect();
+    match problems.is_empty() {
         true => Ok(()),
-        false => Err(Failure::wrong(wrong.join(", "))),
+        false => Err(Failure::wrong(problems.join(", "))),
     }
 }
 
@@ -283,7 +296,7 @@ mod tests {
         let line = summary(&picked, false);
         assert_eq!(line, "4 clients: 1 nacked, 1 stale, 2 in sync\n\n");
         let status = status_of(picked, Vec::new());
-        let failure = check(&status, &[]).unwrap_err().to_string();
+        let failure = check_sync(&status, &[]).unwrap_err().to_string();
         assert_eq!(failure, "2 clients are not in sync");
     }
 
@@ -292,7 +305,7 @@ mod tests {
         let (node, types) = ("slow".to_owned(), [kinds::type_url("cds")]);
         let picked = pick_clients(clients(), &[node], &types);
         assert_eq!(summary(&picked, true), "1 client: 1 in sync\n\n");
-        assert!(check(&status_of(picked, Vec::new()), &[]).is_ok());
+        assert!(check_sync(&status_of(picked, Vec::new()), &[]).is_ok());
         let none = pick_clients(clients(), &["gone".to_owned()], &[]);
         assert_eq!(summary(&none, true), "no such clients are connected\n");
     }
@@ -306,13 +319,13 @@ mod tests {
             {"collection": "a/b", "status": "NACKED", "errors": ["ns/a: name: needed"]},
             {"collection": "a/c", "status": "SYNCED", "errors": []},
         ]});
-        let failure = check(&status, &["gone".to_owned()]).unwrap_err();
+        let failure = check_sync(&status, &["gone".to_owned()]).unwrap_err();
         assert_eq!(
             failure.to_string(),
             "1 node is not connected, 1 file is bad, 1 file is held, 1 collection is rejected"
         );
         let expected = "\n1 collection is rejected; its last good state stays:\n\
                         a/b\n  ns/a: name: needed\n";
-        assert_eq!(table::rejected_collections(&status.mcp), expected);
+        assert_eq!(table::rejected_collections_text(&status.mcp), expected);
     }
 }

@@ -8,12 +8,13 @@ use crate::color::{Palette, Style};
 use crate::kinds;
 use crate::output::Table;
 
-/// Writes a table with a line for each type of each client; nothing, if there is
-/// no client.
+/// Writes a table with a line for each type of each client. Returns an empty
+/// text if there is no client.
 pub(super) fn client_table(clients: &[Value]) -> String {
     if clients.is_empty() {
         return String::new();
     }
+
     let mut table = Table::new(&[
         "NODE",
         "STREAM",
@@ -39,7 +40,7 @@ fn paint_status(cell: &str, palette: Palette) -> String {
         "NACKED" => Style::Bad,
         "STALE" => Style::Doubtful,
         "SYNCED" => Style::Good,
-        other => return other.to_owned(),
+        _ => return cell.to_owned(),
     };
     palette.paint(style, cell)
 }
@@ -54,10 +55,10 @@ fn type_row(client: &Value, state: &Value) -> Vec<String> {
         kinds::short(&type_url).to_owned(),
         text(state, "status"),
         count_resources(state),
-        age(&state["last_sent_ms"]).map_or_else(String::new, |age| format!("{age} ago")),
-        age(&state["unanswered_ms"]).unwrap_or_default(),
+        format_age(&state["last_sent_ms"]).map_or_else(String::new, |age| format!("{age} ago")),
+        format_age(&state["unanswered_ms"]).unwrap_or_default(),
         count_subscriptions(state),
-        reason(state),
+        trouble_reason(state),
     ]
 }
 
@@ -70,9 +71,9 @@ fn count_resources(state: &Value) -> String {
     }
 }
 
-/// Writes a time in milliseconds as people do, such as `12s` or `3m`; `None` if
-/// there is none.
-fn age(millis: &Value) -> Option<String> {
+/// Formats a number of milliseconds, such as `12s` or `3m`. Returns `None` if
+/// the value is not a number.
+fn format_age(millis: &Value) -> Option<String> {
     let seconds = millis.as_u64()? / 1000;
     Some(match seconds {
         0..60 => format!("{seconds}s"),
@@ -82,21 +83,21 @@ fn age(millis: &Value) -> Option<String> {
     })
 }
 
-/// Writes the number of subscriptions, of which the wildcard is one: `3`, `*`
-/// or `*+2`.
+/// Formats the number of subscriptions: `3`; with the wildcard, which is one of
+/// them, `*` or `*+2`.
 fn count_subscriptions(state: &Value) -> String {
     let count = state["subscriptions"].as_u64().unwrap_or_default();
     match (state["wildcard"] == true, count) {
-        (false, names) => names.to_string(),
+        (false, count) => count.to_string(),
         (true, 0 | 1) => "*".to_owned(),
-        (true, more) => format!("*+{}", more - 1),
+        (true, count) => format!("*+{}", count - 1),
     }
 }
 
-/// Writes why a client is not in sync: a response that is too large for gRPC
-/// clients, or else the error of its NACK, after the names that it rejects.
-/// Otherwise the text is empty.
-fn reason(state: &Value) -> String {
+/// Returns the reason that a client is not in sync: a response that is too
+/// large for gRPC clients, or the error of the NACK after the names that it
+/// rejects. Returns an empty text without such a reason.
+fn trouble_reason(state: &Value) -> String {
     if let Some(bytes) = state["oversized_bytes"].as_u64() {
         return format!("a response of {bytes} bytes; gRPC clients take 4194304 by default");
     }
@@ -105,7 +106,9 @@ fn reason(state: &Value) -> String {
     }
 
     let rejected = state["rejected"].as_array().into_iter().flatten();
-    let names: Vec<&str> = rejected.filter_map(|r| r["name"].as_str()).collect();
+    let names: Vec<&str> = rejected
+        .filter_map(|resource| resource["name"].as_str())
+        .collect();
     let error = state["error"].as_str().unwrap_or_default();
     match names.is_empty() {
         true => error.to_owned(),
@@ -113,70 +116,71 @@ fn reason(state: &Value) -> String {
     }
 }
 
-/// Writes each bad file with its errors; nothing, if there is none.
-pub(super) fn bad_files(files: &[Value]) -> String {
-    let bad = files.iter().filter(|file| file["status"] == "BAD");
-    let bad: Vec<&Value> = bad.collect();
-    let count = match bad.len() {
+/// Writes each bad file with its errors. Returns an empty text if no file is
+/// bad.
+pub(super) fn bad_file_text(files: &[Value]) -> String {
+    let bad_files = files.iter().filter(|file| file["status"] == "BAD");
+    let bad_files: Vec<&Value> = bad_files.collect();
+    let count = match bad_files.len() {
         0 => return String::new(),
         1 => "1 file is".to_owned(),
-        several => format!("{several} files are"),
+        count => format!("{count} files are"),
     };
 
     let text = format!("\n{count} bad; the last good contents stay:\n");
-    text + &list_files(bad)
+    text + &list_files(bad_files)
 }
 
-/// Writes each file whose change is held, with the reason; nothing, if there is
-/// none.
-pub(super) fn held_files(files: &[Value]) -> String {
-    let held = files.iter().filter(|file| file["status"] == "HELD");
-    let held: Vec<&Value> = held.collect();
-    match held.is_empty() {
+/// Writes each file whose change is held, with the reason. Returns an empty
+/// text if no change is held.
+pub(super) fn held_file_text(files: &[Value]) -> String {
+    let held_files = files.iter().filter(|file| file["status"] == "HELD");
+    let held_files: Vec<&Value> = held_files.collect();
+    match held_files.is_empty() {
         true => String::new(),
         false => {
             let text = "\nheld until it is confirmed; the contents before it stay:\n".to_owned();
-            text + &list_files(held)
+            text + &list_files(held_files)
         }
     }
 }
 
-/// The collections that are rejected, each with its name and reasons: by this
-/// server, or by a sink of it.
-pub(super) fn rejected(mcp: &Value) -> impl Iterator<Item = (String, Vec<String>)> {
+/// Returns the collections that are rejected, by this server or by one of its
+/// sinks, with the errors.
+pub(super) fn collection_rejections(mcp: &Value) -> impl Iterator<Item = (String, Vec<String>)> {
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let here = list(mcp, "collections").into_iter();
-    let here = here.filter(|one| one["status"] == "NACKED");
-    let here = here.map(move |one| {
-        let errors = list(&one, "errors");
+    let own_rejections = list(mcp, "collections").into_iter();
+    let own_rejections = own_rejections.filter(|collection| collection["status"] == "NACKED");
+    let own_rejections = own_rejections.map(move |collection| {
+        let errors = list(&collection, "errors");
         let errors = errors
             .iter()
             .filter_map(|error| Some(error.as_str()?.to_owned()));
-        (text(&one, "collection"), errors.collect())
+        (text(&collection, "collection"), errors.collect())
     });
-    let there = list(mcp, "sinks").into_iter().flat_map(move |sink| {
+    let sink_rejections = list(mcp, "sinks").into_iter().flat_map(move |sink| {
         let node = text(&sink, "node");
         let rejected = list(&sink, "rejected").into_iter();
-        rejected.map(move |one| {
-            let name = format!("{} at {node}", text(&one, "collection"));
-            (name, vec![text(&one, "error")])
+        rejected.map(move |rejection| {
+            let name = format!("{} at {node}", text(&rejection, "collection"));
+            (name, vec![text(&rejection, "error")])
         })
     });
-    here.chain(there)
+    own_rejections.chain(sink_rejections)
 }
 
-/// Writes each collection that is rejected with the reasons; nothing, if there
-/// is none.
-pub(super) fn rejected_collections(mcp: &Value) -> String {
-    let all: Vec<_> = rejected(mcp).collect();
-    let head = match all.len() {
+/// Writes each rejected collection with its errors. Returns an empty text if
+/// none is rejected.
+pub(super) fn rejected_collections_text(mcp: &Value) -> String {
+    let rejections: Vec<_> = collection_rejections(mcp).collect();
+    let head = match rejections.len() {
         0 => return String::new(),
         1 => "1 collection is rejected; its".to_owned(),
-        several => format!("{several} collections are rejected; their"),
+        count => format!("{count} collections are rejected; their"),
     };
     let mut text = format!("\n{head} last good state stays:\n");
-    for (name, errors) in all {
+    for (name, errors) in rejections {
         text.push_str(&format!("{name}\n"));
         errors
             .iter()
@@ -216,10 +220,10 @@ mod tests {
 
     #[test]
     fn ages_are_short() {
-        let ages = [900, 59_999, 60_000, 7_200_000, 200_000_000].map(|ms| age(&json!(ms)));
+        let ages = [900, 59_999, 60_000, 7_200_000, 200_000_000].map(|ms| format_age(&json!(ms)));
         let ages: Vec<String> = ages.into_iter().flatten().collect();
         assert_eq!(ages, ["0s", "59s", "1m", "2h", "2d"]);
-        assert_eq!(age(&Value::Null), None);
+        assert_eq!(format_age(&Value::Null), None);
     }
 
     #[test]

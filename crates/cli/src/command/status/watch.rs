@@ -17,29 +17,31 @@ const CLEAR: &str = "\x1b[H\x1b[J";
 /// Fields that change although nothing happens.
 const CLOCKS: [&str; 2] = ["unanswered_ms", "last_sent_ms"];
 
-/// Prints the status until a signal ends the program.
+/// Prints the status until a signal ends the program. On a terminal, the newest
+/// status replaces the one before; elsewhere, only a new status is printed.
 ///
 /// # Errors
-/// The server cannot be reached at first, or refuses the request. If it is lost
-/// later, that is said once, and it is tried again.
+/// The first request fails, or a later one is refused. If the connection is
+/// lost later, a warning is printed and the request is repeated.
 pub(super) async fn run(request: &StatusRequest<'_>) -> Result<()> {
     let is_terminal = std::io::stdout().is_terminal();
-    let mut shown: Option<Status> = None;
+    let mut last_status: Option<Status> = None;
     let mut is_lost = false;
     loop {
-        match request.send().await {
+        match request.fetch_status().await {
             Ok(status) => {
-                let is_new = is_lost || shown.as_ref().map(still) != Some(still(&status));
+                let is_new = is_lost
+                    || last_status.as_ref().map(without_clocks) != Some(without_clocks(&status));
                 is_lost = false;
                 if is_terminal {
-                    print(format!("{CLEAR}{}", request.write(&status)).as_bytes())?;
+                    print(format!("{CLEAR}{}", request.format_status(&status)).as_bytes())?;
                 } else if is_new {
-                    let blank = if shown.is_some() { "\n" } else { "" };
-                    print(format!("{blank}{}", request.write(&status)).as_bytes())?;
+                    let separator = if last_status.is_some() { "\n" } else { "" };
+                    print(format!("{separator}{}", request.format_status(&status)).as_bytes())?;
                 }
-                shown = Some(status);
+                last_status = Some(status);
             }
-            Err(failure) if shown.is_some() && failure.is_unreachable() => {
+            Err(failure) if last_status.is_some() && failure.is_unreachable() => {
                 if !std::mem::replace(&mut is_lost, true) {
                     eprintln!("warning: {failure} Trying again.");
                 }
@@ -50,8 +52,9 @@ pub(super) async fn run(request: &StatusRequest<'_>) -> Result<()> {
     }
 }
 
-/// Returns a status without the fields that change although nothing happens.
-fn still(status: &Status) -> Status {
+/// Returns a status without the fields that grow with time, so that two
+/// statuses can be compared.
+fn without_clocks(status: &Status) -> Status {
     let mut status = status.clone();
     for client in &mut status.clients {
         let states = client["types"].as_array_mut().into_iter().flatten();

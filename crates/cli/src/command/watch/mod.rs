@@ -9,15 +9,19 @@ use crate::failure::{Failure, Result};
 
 /// Prints what happens until the program is stopped, or nobody reads it.
 pub(super) fn run(args: &cli::Watch) -> Result<()> {
-    check(args)?;
+    check_flags(args)?;
     match args.plane.is_named() {
         true => live::run(args),
         false => server_events::run(args),
     }
 }
 
-/// Finds flags that do not go together, where the command line cannot say it.
-fn check(args: &cli::Watch) -> Result<()> {
+/// Checks the combinations of flags that the parser of the command line cannot
+/// check.
+///
+/// # Errors
+/// Two flags exclude each other, or a flag needs one that is missing.
+fn check_flags(args: &cli::Watch) -> Result<()> {
     let cli::Plane {
         delta,
         sotw,
@@ -31,6 +35,7 @@ fn check(args: &cli::Watch) -> Result<()> {
     if *output == WatchOutput::Dot && !tree {
         return Err(Failure::usage("-o dot draws a tree; add --tree"));
     }
+
     if args.plane.is_named() {
         return match args.nodes.len() {
             0 | 1 => Ok(()),
@@ -39,6 +44,7 @@ fn check(args: &cli::Watch) -> Result<()> {
             )),
         };
     }
+
     if let Some(word) = args.words.first() {
         return Err(Failure::usage(format!(
             "{word:?}: which control plane? Give --server ADDR, such as 127.0.0.1:18000, or \
@@ -46,6 +52,7 @@ fn check(args: &cli::Watch) -> Result<()> {
              {word}`, and for its resources `trunkline get {word} --watch`"
         )));
     }
+
     let needs_plane = [
         ("--delta", *delta),
         ("--sotw", *sotw),

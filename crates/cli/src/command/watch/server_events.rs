@@ -9,7 +9,7 @@ use crate::command::events::{Events, RETRY, parse_event, print_line};
 use crate::command::{encode_url, run_request};
 use crate::failure::Result;
 
-/// Prints events until the program is stopped, or nobody reads them.
+/// Prints events until the program is stopped or standard output is closed.
 pub(super) fn run(args: &cli::Watch) -> Result<()> {
     let client = Client::new(&args.remote)?;
     let watching = Watching {
@@ -48,24 +48,26 @@ enum End {
 }
 
 impl Watching<'_> {
+    /// Prints events until standard output is closed. After each loss of the
+    /// connection, continues after the last event.
     async fn run(mut self) -> Result<()> {
         loop {
-            if let Some(response) = self.open().await? {
-                match self.read(response).await? {
+            if let Some(response) = self.open_stream().await? {
+                match self.print_events(response).await? {
                     End::NoReader => return Ok(()),
-                    End::Lost => self.tell_lost(),
+                    End::Lost => self.report_loss(),
                 }
             }
             tokio::time::sleep(RETRY).await;
         }
     }
 
-    /// Begins to watch, after the last event. Returns `None` if that has to be
-    /// tried again.
+    /// Opens a response that continues after the last event. Returns `None` if
+    /// the server is not reached at present, and the caller has to retry.
     ///
     /// # Errors
-    /// The server has never responded, or finds a mistake in the flags.
-    async fn open(&mut self) -> Result<Option<OpenResponse>> {
+    /// The server has never responded, or it refuses the flags.
+    async fn open_stream(&mut self) -> Result<Option<OpenResponse>> {
         let path = format!("/api/v1/watch?{}{}", self.start, self.filter);
         match self.client.open(&path).await {
             Ok(Opening::Open(response)) => {
@@ -87,8 +89,9 @@ impl Watching<'_> {
         }
     }
 
-    /// Reads a response to its end, and prints its events.
-    async fn read(&mut self, response: OpenResponse) -> Result<End> {
+    /// Prints the events of a response, until it ends or standard output is
+    /// closed.
+    async fn print_events(&mut self, response: OpenResponse) -> Result<End> {
         let mut events = Events::new(response);
         while let Some(line) = events.next_line().await? {
             if !self.print_event(&line)? {
@@ -98,8 +101,8 @@ impl Watching<'_> {
         Ok(End::Lost)
     }
 
-    /// Prints an event, and remembers its id. Returns whether somebody reads
-    /// what is printed.
+    /// Prints an event, and stores its id to continue after it. Returns `false`
+    /// if standard output is closed.
     fn print_event(&mut self, line: &[u8]) -> Result<bool> {
         let event = parse_event(line)?;
         let is_read = match self.args.events.json {
@@ -116,7 +119,7 @@ impl Watching<'_> {
     }
 
     /// Tells the user that the connection is lost, once for each time.
-    fn tell_lost(&mut self) {
+    fn report_loss(&mut self) {
         self.is_lost = true;
         eprintln!("the connection is lost; trying again");
     }
@@ -131,7 +134,7 @@ fn first_start(args: &cli::Watch) -> String {
     }
 }
 
-/// Writes the filter of the flags as parameters.
+/// Returns the filter of the flags as parameters of a request.
 fn filter_query(args: &cli::Watch) -> String {
     let filters = [
         ("type", &args.events.of_types),

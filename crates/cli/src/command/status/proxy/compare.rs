@@ -72,21 +72,21 @@ impl Sides<'_> {
             .collect();
         let mut verdicts = Vec::new();
         for key in keys {
-            if let Some(verdict) = self.compare_one(key)? {
+            if let Some(verdict) = self.compare_resource(key)? {
                 verdicts.push((key.clone(), verdict));
             }
         }
         Ok(verdicts)
     }
 
-    /// Compares one resource; `None` if neither side has it.
-    fn compare_one(&self, key: &Key) -> Result<Option<Verdict>> {
+    /// Compares one resource. Returns `None` if neither side has it.
+    fn compare_resource(&self, key: &Key) -> Result<Option<Verdict>> {
         let served = self.served.get(key).filter(|served| served.exists());
         let proxy = self.proxy.resources.get(key);
         match (served, proxy) {
             (Some(served), proxy) => {
-                let nothing = ProxyResource::default();
-                self.compare_served(served, proxy.unwrap_or(&nothing))
+                let empty = ProxyResource::default();
+                self.compare_served(served, proxy.unwrap_or(&empty))
                     .map(Some)
             }
             (None, Some(proxy)) => Ok(self.judge_unserved(&key.0, proxy)),
@@ -94,10 +94,12 @@ impl Sides<'_> {
         }
     }
 
-    /// Judges a resource that the server does not serve to the client.
+    /// Judges a resource that the server does not serve to the client. Returns
+    /// `None` for empty endpoints, which Envoy makes by itself.
     fn judge_unserved(&self, type_url: &str, proxy: &ProxyResource) -> Option<Verdict> {
         let body = proxy.active.as_ref().or(proxy.warming.as_ref())?;
-        // Envoy has endpoints for each cluster, and none if nobody gave it any.
+        // Envoy has an assignment for each cluster, which is empty until a server
+        // sends one.
         if type_url == kind::EDS && Endpoints::read(body).is_empty() {
             return None;
         }
@@ -109,7 +111,8 @@ impl Sides<'_> {
         Some(Verdict::new(state, ""))
     }
 
-    /// Compares a resource that the server serves.
+    /// Compares a resource that the server serves with the active one of the
+    /// proxy.
     fn compare_served(&self, served: &Served, proxy: &ProxyResource) -> Result<Verdict> {
         let active = proxy.active.as_ref();
         if served.status == "NACKED" {
@@ -124,9 +127,9 @@ impl Sides<'_> {
             return Ok(Verdict::new(State::NotCompared, reason));
         }
 
-        let equality = active.map(|body| served.equals(body)).transpose()?;
+        let equality = active.map(|body| served.compare_body(body)).transpose()?;
         Ok(match equality {
-            Some(Equality::Same(words)) => Verdict::new(State::Same, words),
+            Some(Equality::Same(note)) => Verdict::new(State::Same, note),
             equality => match (&proxy.error, &proxy.warming) {
                 (Some(error), _) => Verdict {
                     diff: equality.map_or_else(String::new, Equality::into_diff),
@@ -138,7 +141,7 @@ impl Sides<'_> {
         })
     }
 
-    /// Judges a resource that the proxy has differently, or not at all.
+    /// Judges a resource that the proxy has in another form, or does not have.
     fn judge_unequal(
         &self,
         served: &Served,
@@ -159,8 +162,9 @@ impl Sides<'_> {
     }
 }
 
-/// Judges a resource that the client has rejected. Its NACK is about all that was
-/// sent with it, the words in Envoy's dump are about this resource alone.
+/// Judges a resource that the client has rejected. A NACK is about all
+/// resources of its response, but the error in Envoy's dump is about this one,
+/// so the dump takes precedence.
 fn judge_rejected(served: &Served, proxy: &ProxyResource) -> Result<Verdict> {
     let error = proxy.error.as_ref().or(served.error.as_ref());
     let diff = match (&proxy.active, &served.rejected_resource) {

@@ -113,39 +113,42 @@ pub(super) fn shows(type_url: &str) -> bool {
 }
 
 impl ProxyDump {
-    /// Reads a dump; `None` if it is none.
+    /// Reads a dump. Returns `None` if the JSON is not a dump.
     pub(super) fn read(dump: &Value) -> Option<Self> {
-        let mut read = Self::default();
+        let mut result = Self::default();
         for section in dump["configs"].as_array()? {
             let name = full_name(section["@type"].as_str().unwrap_or_default());
             let name = name.trim_start_matches("envoy.admin.v3.");
             if name == "BootstrapConfigDump" {
                 let id = section["bootstrap"]["node"]["id"].as_str();
-                read.node = Some(id.unwrap_or_default().to_owned());
+                result.node = Some(id.unwrap_or_default().to_owned());
             }
             for shape in SHAPES.iter().filter(|shape| shape.dump == name) {
-                read.add_section(shape, section);
+                result.add_section(shape, section);
             }
         }
-        read.warming_endpoints = read.endpoint_names(|cluster| cluster.warming.as_ref());
-        read.take_endpoints_of_others_out();
-        read.take_hosts_out();
-        Some(read)
+
+        result.warming_endpoints = result.endpoint_names(|cluster| cluster.warming.as_ref());
+        result.remove_unrequested_endpoints();
+        result.move_virtual_hosts();
+        Some(result)
     }
 
-    /// Adds the resources of a section, those of the bootstrap first: one of a
-    /// server takes the place of its namesake.
+    /// Adds the resources of a section, those of the bootstrap first: a
+    /// resource of a server replaces one of the same name.
     fn add_section(&mut self, shape: &Shape, section: &Value) {
-        let [fixed, active, warming] = shape.lists;
+        let [static_list, active_list, warming_list] = shape.lists;
         let entries = |list: &str| section[list].as_array().into_iter().flatten();
-        for entry in entries(fixed) {
+
+        for entry in entries(static_list) {
             let body = &entry[shape.body];
             let resource = self.at(shape, entry, body);
             resource.is_static = true;
             resource.active = Some(body.clone());
         }
-        for entry in entries(active) {
-            // Listeners have their states in one entry, scopes are in a list.
+        for entry in entries(active_list) {
+            // An entry of a listener has all its states; one of scoped routes has a
+            // list.
             let bodies = match &entry[shape.body] {
                 Value::Array(list) => list.iter().collect(),
                 Value::Null => vec![&entry["active_state"][shape.body]],
@@ -161,7 +164,7 @@ impl ProxyDump {
                 resource.error = error.map(|error| redact::quoted(error).into_owned());
             }
         }
-        for entry in entries(warming) {
+        for entry in entries(warming_list) {
             let body = &entry[shape.body];
             self.at(shape, entry, body).warming = Some(body.clone());
         }
@@ -177,7 +180,7 @@ impl ProxyDump {
 
     /// Takes endpoints out that no cluster asks for: those of clusters that have
     /// them inside, or that find them by DNS.
-    fn take_endpoints_of_others_out(&mut self) {
+    fn remove_unrequested_endpoints(&mut self) {
         let asked = self.endpoint_names(|cluster| cluster.active.as_ref());
         self.resources
             .retain(|(kind, name), _| kind != kind::EDS || asked.contains(name));
@@ -188,21 +191,23 @@ impl ProxyDump {
         self.warming_endpoints.contains(endpoints)
     }
 
-    /// Returns the names of the endpoints that clusters ask for.
+    /// Returns the names of the endpoints that clusters subscribe to. `body`
+    /// selects the state of a cluster; clusters without it are skipped.
     fn endpoint_names(&self, body: impl Fn(&ProxyResource) -> Option<&Value>) -> BTreeSet<String> {
         let clusters = self.resources.iter();
         let clusters = clusters.filter(|((kind, _), _)| kind == kind::CDS);
-        let asked = clusters.filter_map(|((_, name), cluster)| {
+        let names = clusters.filter_map(|((_, name), cluster)| {
             let eds = body(cluster)?.get("eds_cluster_config")?;
             let service = eds["service_name"].as_str();
             let service = service.filter(|service| !service.is_empty());
             Some(service.unwrap_or(name).to_owned())
         });
-        asked.collect()
+        names.collect()
     }
 
-    /// Takes the virtual hosts out of route configurations that have `vhds`.
-    fn take_hosts_out(&mut self) {
+    /// Moves the virtual hosts out of route configurations that have `vhds`:
+    /// the server serves them as resources of their own.
+    fn move_virtual_hosts(&mut self) {
         let mut hosts = Vec::new();
         for ((kind, _), route) in &mut self.resources {
             let body = route.active.as_mut().and_then(Value::as_object_mut);

@@ -36,7 +36,7 @@ enum Health {
 }
 
 impl Health {
-    /// Reads the state that a server gives an endpoint, or Envoy.
+    /// Reads the health of an endpoint.
     fn read(status: &Value) -> Self {
         match status.as_str() {
             None | Some("UNKNOWN" | "HEALTHY") => Self::Healthy,
@@ -55,8 +55,8 @@ impl Health {
 }
 
 impl Endpoints {
-    /// Reads a `ClusterLoadAssignment` in JSON. Localities without endpoints are
-    /// left out, as Envoy does.
+    /// Reads a `ClusterLoadAssignment` in JSON. Localities without endpoints
+    /// are left out, as in Envoy.
     pub(super) fn read(assignment: &Value) -> Self {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut groups: BTreeMap<(u64, [String; 3]), Group> = BTreeMap::new();
@@ -65,12 +65,16 @@ impl Endpoints {
             if endpoints.is_empty() {
                 continue;
             }
-            let part = |key: &str| locality["locality"][key].as_str().unwrap_or_default();
-            let place = ["region", "zone", "sub_zone"].map(|key| part(key).to_owned());
+
+            let name_part = |key: &str| locality["locality"][key].as_str().unwrap_or_default();
+            let locality_name = ["region", "zone", "sub_zone"].map(|key| name_part(key).to_owned());
             let priority = locality["priority"].as_u64().unwrap_or_default();
-            let group = groups.entry((priority, place)).or_default();
+
+            let group = groups.entry((priority, locality_name)).or_default();
             group.weight = locality["load_balancing_weight"].as_u64().unwrap_or(0);
-            let endpoints = endpoints.iter().map(|one| (address(one), read_one(one)));
+            let endpoints = endpoints
+                .iter()
+                .map(|endpoint| (format_address(endpoint), read_endpoint(endpoint)));
             group.endpoints.extend(endpoints);
         }
         Self(groups)
@@ -81,31 +85,26 @@ impl Endpoints {
         self.0.is_empty()
     }
 
-    /// Takes those for healthy of which a server says so: that Envoy finds them
-    /// worse is its own finding.
+    /// Replaces the health of each endpoint by the server's, where Envoy's is
+    /// worse: Envoy found that out by itself, so it is no difference.
     pub(super) fn without_findings(mut self, served: &Self) -> Self {
         for (key, group) in &mut self.0 {
-            let Some(served) = served.0.get(key) else {
+            let Some(served_group) = served.0.get(key) else {
                 continue;
             };
             for (address, endpoint) in &mut group.endpoints {
-                if let Some(served) = served.endpoints.get(address) {
-                    let is_worse = endpoint.health > served.health;
-                    endpoint.health = if is_worse {
-                        served.health
-                    } else {
-                        endpoint.health
-                    };
+                if let Some(served_endpoint) = served_group.endpoints.get(address) {
+                    endpoint.health = endpoint.health.min(served_endpoint.health);
                 }
             }
         }
         self
     }
 
-    /// Shows what can be compared.
-    pub(super) fn show(&self) -> Value {
-        let groups = self.0.iter().map(|((priority, place), group)| {
-            let [region, zone, sub_zone] = place;
+    /// Returns the fields that are compared, as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let groups = self.0.iter().map(|((priority, locality_name), group)| {
+            let [region, zone, sub_zone] = locality_name;
             let endpoints = group.endpoints.iter().map(|(address, endpoint)| {
                 let (weight, health) = (endpoint.weight, endpoint.health.word());
                 json!({"address": address, "load_balancing_weight": weight, "health_status": health})
@@ -117,19 +116,21 @@ impl Endpoints {
                 "lb_endpoints": endpoints.collect::<Vec<_>>(),
             })
         });
+
         json!({"endpoints": groups.collect::<Vec<_>>()})
     }
 }
 
-fn read_one(endpoint: &Value) -> Endpoint {
+fn read_endpoint(endpoint: &Value) -> Endpoint {
     Endpoint {
         weight: endpoint["load_balancing_weight"].as_u64().unwrap_or(1),
         health: Health::read(&endpoint["health_status"]),
     }
 }
 
-/// Writes the address of an endpoint: host and port, or else its JSON.
-fn address(endpoint: &Value) -> String {
+/// Formats the address of an endpoint as host and port. An address that is not
+/// a socket with a port number is formatted as JSON.
+fn format_address(endpoint: &Value) -> String {
     let address = &endpoint["endpoint"]["address"];
     let socket = &address["socket_address"];
     match (socket["address"].as_str(), socket["port_value"].as_u64()) {

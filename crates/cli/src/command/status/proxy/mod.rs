@@ -48,42 +48,45 @@ pub(super) struct ProxyRequest<'a> {
     pub(super) output: StatusOutput,
 }
 
-/// Prints how the resources in the proxy are, trouble first. Returns 1 if one is
-/// not as the server has it, and 0 otherwise.
+/// Prints the state of each resource in the proxy, trouble first. Returns 1 if
+/// a resource differs from the server's, and 0 otherwise.
 ///
 /// # Errors
-/// Something is wrong. Its code is 2 or more.
+/// The comparison failed. The exit code is 2 or more.
 pub(super) fn run(request: &ProxyRequest<'_>) -> Result<ExitCode> {
-    let compared = run_request(request.compare()).map_err(Failure::of_comparison)?;
+    let comparison = run_request(request.compare()).map_err(Failure::into_comparison_failure)?;
     let text = match request.output {
-        StatusOutput::Json => output::to_json(&show::to_json(request.node, &compared)),
-        StatusOutput::Table => show::to_text(request.node, &compared, Palette::of_stdout()),
+        StatusOutput::Json => output::to_json(&show::to_json(request.node, &comparison)),
+        StatusOutput::Table => show::to_text(request.node, &comparison, Palette::of_stdout()),
     };
-    print(text.as_bytes()).map_err(Failure::of_comparison)?;
+    print(text.as_bytes()).map_err(Failure::into_comparison_failure)?;
     let is_trouble = |(_, verdict): &(Key, Verdict)| verdict.state.is_trouble();
-    Ok(u8::from(compared.iter().any(is_trouble)).into())
+    Ok(u8::from(comparison.iter().any(is_trouble)).into())
 }
 
 impl ProxyRequest<'_> {
-    /// Asks both sides, and compares them.
+    /// Fetches the resources of the server and of the Envoy, and compares them.
     async fn compare(&self) -> Result<Vec<(Key, Verdict)>> {
         let proxy = self.fetch_dump().await?;
         let clients = self.fetch_client().await?;
-        let (served, asked) = read_served(clients)?;
+        let (served, subscribed_types) = read_served(clients)?;
         let sides = Sides {
             served: &served,
-            asked: &asked,
+            asked: &subscribed_types,
             proxy: &proxy,
         };
-        let mut compared = sides.compare()?;
-        let is_meant = |url: &str| self.types.iter().any(|type_url| type_url.as_str() == url);
-        compared.retain(|((url, _), _)| self.types.is_empty() || is_meant(url));
-        // Stable: those of the same state stay in the order of types and names.
-        compared.sort_by_key(|(_, verdict)| verdict.state);
-        Ok(compared)
+
+        let mut comparison = sides.compare()?;
+
+        let is_selected = |url: &str| self.types.iter().any(|type_url| type_url.as_str() == url);
+        comparison.retain(|((url, _), _)| self.types.is_empty() || is_selected(url));
+        // The sort is stable: within a state, the order is by types and names.
+        comparison.sort_by_key(|(_, verdict)| verdict.state);
+        Ok(comparison)
     }
 
-    /// Gets what the Envoy has, and checks that it is the one that is meant.
+    /// Fetches the dump of the Envoy, and checks that the Envoy has the node id
+    /// of the client.
     async fn fetch_dump(&self) -> Result<ProxyDump> {
         let envoy = EnvoyAdmin::new(self.envoy)?;
         let body = envoy.config_dump().await?;
@@ -101,57 +104,60 @@ impl ProxyRequest<'_> {
         }
     }
 
-    /// Gets the streams of the client with its resources, and checks that there
-    /// is one such client.
+    /// Fetches the streams of the client with its resources, and checks that
+    /// exactly one client has the node id.
     async fn fetch_client(&self) -> Result<Vec<Value>> {
         let node = encode_url(self.node);
         let path = format!("/debug/clients?node={node}&contents=true");
         let streams = parse_list(&self.client.get(&path).await?, "clients")?;
         match count_clients(&streams) {
-            0 => Err(self.explain_absence().await?),
+            0 => Err(self.absence_failure().await?),
             1 => Ok(streams),
-            several => Err(Failure::wrong(format!(
-                "{several} clients with the node id {:?} are connected, so nobody can tell which \
+            count => Err(Failure::wrong(format!(
+                "{count} clients with the node id {:?} are connected, so nobody can tell which \
                  of them this Envoy is; give each a `node.id` of its own",
                 self.node
             ))),
         }
     }
 
-    /// Makes the failure of a client that is not connected.
-    async fn explain_absence(&self) -> Result<Failure> {
+    /// Makes the failure of a client that is not connected, with a similar node
+    /// id if there is one.
+    async fn absence_failure(&self) -> Result<Failure> {
         let clients = self.client.get("/api/v1/status").await?;
         let clients = parse_list(&clients, "clients")?;
         let ids = clients.iter().filter_map(|client| client["node"].as_str());
-        let near = nearest(self.node, ids.map(str::to_owned));
+        let similar_id = nearest(self.node, ids.map(str::to_owned));
         Ok(Failure::wrong(format!(
             "no client with the node id {:?} is connected{}; see `trunkline status` for those \
              that are, and the log of the Envoy for why it is not",
             self.node,
-            did_you_mean(near.as_deref())
+            did_you_mean(similar_id.as_deref())
         )))
     }
 }
 
-/// Counts the clients that streams are of. A client has one aggregated stream,
-/// and one for clusters and for listeners; for other types it may have many.
+/// Counts the clients that have these streams. A client has at most one
+/// aggregated stream, one for clusters and one for listeners; for other types
+/// it may have many.
 fn count_clients(streams: &[Value]) -> usize {
-    let has_type = |stream: &&Value, url: &str| type_states(stream).any(|s| s["type"] == url);
+    let has_type =
+        |stream: &&Value, url: &str| type_states(stream).any(|state| state["type"] == url);
     let aggregated = streams.iter().filter(|stream| stream["aggregated"] == true);
     let clusters = streams.iter().filter(|stream| has_type(stream, kind::CDS));
     let listeners = streams.iter().filter(|stream| has_type(stream, kind::LDS));
-    let most = aggregated.count().max(clusters.count());
-    most.max(listeners.count()).max(streams.len().min(1))
+    let count = aggregated.count().max(clusters.count());
+    count.max(listeners.count()).max(streams.len().min(1))
 }
 
-/// Reads the resources of all streams of a client, and the types that it asks
-/// for.
+/// Reads the resources of all streams of a client, and the types that it
+/// subscribes to.
 fn read_served(streams: Vec<Value>) -> Result<(BTreeMap<Key, Served>, BTreeSet<String>)> {
-    let mut all: BTreeMap<Key, Served> = BTreeMap::new();
-    let mut asked = BTreeSet::new();
+    let mut served: BTreeMap<Key, Served> = BTreeMap::new();
+    let mut subscribed_types = BTreeSet::new();
     for mut stream in streams {
         let urls = type_states(&stream).filter_map(|state| state["type"].as_str());
-        asked.extend(urls.map(str::to_owned));
+        subscribed_types.extend(urls.map(str::to_owned));
         let resources = serde_json::from_value(stream["resources"].take());
         let resources: Vec<Served> = resources.map_err(|error| {
             Failure::wrong(format!(
@@ -160,8 +166,8 @@ fn read_served(streams: Vec<Value>) -> Result<(BTreeMap<Key, Served>, BTreeSet<S
         })?;
         for resource in resources {
             let key = (resource.type_url.clone(), resource.name.clone());
-            all.entry(key).or_insert(resource);
+            served.entry(key).or_insert(resource);
         }
     }
-    Ok((all, asked))
+    Ok((served, subscribed_types))
 }

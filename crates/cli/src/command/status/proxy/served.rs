@@ -64,22 +64,25 @@ impl Served {
         }
     }
 
-    /// Compares the resource with a body of the proxy.
-    pub(super) fn equals(&self, body: &Value) -> Result<Equality> {
+    /// Compares the resource with a body of the proxy. The result says whether
+    /// they differ, or why they cannot be compared.
+    pub(super) fn compare_body(&self, body: &Value) -> Result<Equality> {
         let Some(resource) = &self.resource else {
             let reason = "the server does not know which version the proxy has";
             return Ok(Equality::Unreadable(reason.to_owned()));
         };
         if self.type_url != kind::EDS {
-            let read = match read_body(body) {
-                Ok(read) => read,
+            let bytes = match read_body(body) {
+                Ok(bytes) => bytes,
                 Err(reason) => return Ok(Equality::Unreadable(reason)),
             };
-            // Versions are made of canonical bytes.
-            if self.version.as_deref() == Some(Version::of_body(&read).as_str()) {
+            // A version is a hash of the canonical bytes, so equal versions mean
+            // equal bodies.
+            if self.version.as_deref() == Some(Version::of_body(&bytes).as_str()) {
                 return Ok(Equality::Same(""));
             }
         }
+
         let diff = self.diff(body, resource)?;
         Ok(match diff.is_empty() {
             true if resource.to_string().contains(REDACTED) => {
@@ -91,18 +94,18 @@ impl Served {
     }
 
     /// Writes the lines in which a body of the proxy differs from one of the
-    /// server, as far as both are shown.
+    /// server. Secrets are redacted on both sides.
     pub(super) fn diff(&self, proxy: &Value, served: &Value) -> Result<String> {
         let (old, new) = match self.type_url == kind::EDS {
             true => {
                 let served = Endpoints::read(served);
                 let proxy = Endpoints::read(proxy).without_findings(&served);
-                (proxy.show(), served.show())
+                (proxy.to_json(), served.to_json())
             }
             false => {
-                let read = read_body(proxy).ok();
-                let shown = read.and_then(|body| show_redacted(&self.type_url, body));
-                (shown.unwrap_or_default(), served.clone())
+                let body = read_body(proxy).ok();
+                let proxy_json = body.and_then(|body| show_redacted(&self.type_url, body));
+                (proxy_json.unwrap_or_default(), served.clone())
             }
         };
         Ok(write_diff(&output::to_yaml(&old)?, &output::to_yaml(&new)?))
@@ -119,17 +122,20 @@ impl Equality {
     }
 }
 
-/// Reads a body of a dump. Returns its canonical bytes, or why it cannot be read.
+/// Encodes a body of a dump as canonical bytes.
+///
+/// # Errors
+/// The body cannot be parsed. The error is a sentence for the user.
 fn read_body(body: &Value) -> std::result::Result<Bytes, String> {
     let dump = json!({"configs": [body]}).to_string();
-    let read = text::read_as(Format::Json, "dump", &dump, &text::Options::default());
-    if let Some(error) = read.errors.first() {
+    let document = text::read_as(Format::Json, "dump", &dump, &text::Options::default());
+    if let Some(error) = document.errors.first() {
         return Err(format!(
             "what the proxy has cannot be read here: {}",
             error.problem
         ));
     }
-    let resource = read.resources.into_iter().next();
+    let resource = document.resources.into_iter().next();
     let resource = resource.ok_or("what the proxy has cannot be read here")?;
     Ok(resource.body)
 }

@@ -28,7 +28,7 @@ const LIMITS: [(&str, &str); 3] = [
 ];
 
 impl State {
-    /// The words for people.
+    /// Returns the words for the state in a text.
     fn words(self) -> &'static str {
         match self {
             Self::Rejected => "rejected",
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// The word for programs.
+    /// Returns the word for the state in JSON.
     fn key(self) -> &'static str {
         match self {
             Self::OnlyInProxy => "only_in_proxy",
@@ -55,7 +55,8 @@ impl State {
         }
     }
 
-    /// The colour; `None` if it is neither good nor bad.
+    /// Returns the colour of the state; `None` if the state is neither good nor
+    /// bad.
     fn style(self) -> Option<Style> {
         match self {
             Self::Same => Some(Style::Good),
@@ -79,29 +80,29 @@ const STATES: [State; 9] = [
     State::Same,
 ];
 
-/// Writes a line that counts the states, a table of all resources, what cannot
-/// be compared, and the differences.
-pub(super) fn to_text(node: &str, compared: &[(Key, Verdict)], palette: Palette) -> String {
-    if compared.is_empty() {
+/// Writes the number of resources in each state, a table of all resources,
+/// notes about limits of the comparison, and the differences.
+pub(super) fn to_text(node: &str, comparison: &[(Key, Verdict)], palette: Palette) -> String {
+    if comparison.is_empty() {
         return format!("{node}: there is nothing to compare\n");
     }
     let mut table = Table::new(&["TYPE", "NAME", "STATE", "REASON"]);
-    for ((type_url, name), verdict) in compared {
+    for ((type_url, name), verdict) in comparison {
         let kind = kinds::short(&TypeUrl::new(type_url)).to_owned();
         let state = verdict.state.words().to_owned();
         table.add_row([kind, name.clone(), state, verdict.reason.clone()]);
     }
     let table = table.paint(|cell| paint_state(cell, palette));
 
-    let mut text = format!("{node}: {}\n\n{table}", count(compared));
-    let limits = limits(compared);
+    let mut text = format!("{node}: {}\n\n{table}", count_states(comparison));
+    let limits = limits(comparison);
     if !limits.is_empty() {
         text.push('\n');
     }
     for limit in limits {
         text.push_str(&format!("note: {limit}\n"));
     }
-    for ((type_url, name), verdict) in compared {
+    for ((type_url, name), verdict) in comparison {
         if !verdict.diff.is_empty() {
             let kind = TypeUrl::new(type_url);
             let label = output::printable(&format!("{}/{name}", kinds::short(&kind)));
@@ -114,12 +115,12 @@ pub(super) fn to_text(node: &str, compared: &[(Key, Verdict)], palette: Palette)
     text
 }
 
-/// Writes how many resources are in each state.
-fn count(compared: &[(Key, Verdict)]) -> String {
+/// Returns the number of resources in each state that occurs.
+fn count_states(comparison: &[(Key, Verdict)]) -> String {
     let counts = STATES.map(|state| {
-        let of_state = compared.iter();
-        let of_state = of_state.filter(|(_, verdict)| verdict.state == state);
-        (of_state.count(), state.words())
+        let matching = comparison.iter();
+        let matching = matching.filter(|(_, verdict)| verdict.state == state);
+        (matching.count(), state.words())
     });
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts
@@ -128,19 +129,19 @@ fn count(compared: &[(Key, Verdict)]) -> String {
     counts.join(", ")
 }
 
-/// Makes the JSON of a comparison.
-pub(super) fn to_json(node: &str, compared: &[(Key, Verdict)]) -> Value {
-    let resources = compared.iter().map(|((type_url, name), verdict)| {
-        let mut shown = json!({"type": type_url, "name": name, "state": verdict.state.key()});
+/// Returns the comparison as JSON.
+pub(super) fn to_json(node: &str, comparison: &[(Key, Verdict)]) -> Value {
+    let resources = comparison.iter().map(|((type_url, name), verdict)| {
+        let mut resource = json!({"type": type_url, "name": name, "state": verdict.state.key()});
         for (key, text) in [("reason", &verdict.reason), ("diff", &verdict.diff)] {
             if !text.is_empty() {
-                shown[key] = json!(text);
+                resource[key] = json!(text);
             }
         }
-        shown
+        resource
     });
     let resources: Vec<Value> = resources.collect();
-    json!({"node": node, "resources": resources, "notes": limits(compared)})
+    json!({"node": node, "resources": resources, "notes": limits(comparison)})
 }
 
 /// Returns what cannot be compared of the types that there are.

@@ -9,11 +9,11 @@ use crate::failure::{Failure, Result};
 /// The node id without `--node`.
 const NODE: &str = "trunkline-watch";
 
-/// Prepares the client of the flags.
+/// Makes the builder of the client from the flags.
 ///
 /// # Errors
 /// An address, a file or a parameter is wrong.
-pub(super) fn builder(args: &cli::Watch) -> Result<(ClientBuilder, Servers)> {
+pub(super) fn make_builder(args: &cli::Watch) -> Result<(ClientBuilder, Servers)> {
     let (plane, remote) = (&args.plane, &args.remote);
     let asks_servers = plane.bootstrap.is_none();
     let has_token = remote.token_file.is_some();

@@ -33,8 +33,12 @@ pub(super) struct Followed {
     pub(super) is_doubtful: bool,
 }
 
-/// Sends the news of a type until nobody takes them.
-pub(super) async fn follow(index: usize, followed: Followed, sender: mpsc::Sender<(usize, News)>) {
+/// Forwards the news of a type until the receiver is dropped.
+pub(super) async fn forward_news(
+    index: usize,
+    followed: Followed,
+    sender: mpsc::Sender<(usize, News)>,
+) {
     let Followed {
         mut watch,
         scopes,
@@ -53,7 +57,7 @@ pub(super) async fn follow(index: usize, followed: Followed, sender: mpsc::Sende
             answer = &mut answered, if !is_answered => {
                 is_answered = true;
                 is_quiet = false;
-                // What came with the answer is told before it.
+                // The resources of the answer go before it.
                 if sender.send((index, News::Changes(watch.take()))).await.is_err() {
                     return;
                 }
@@ -67,6 +71,7 @@ pub(super) async fn follow(index: usize, followed: Followed, sender: mpsc::Sende
                 News::Silent
             }
         };
+
         if sender.send((index, news)).await.is_err() {
             return;
         }

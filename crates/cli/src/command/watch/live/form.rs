@@ -14,52 +14,52 @@ use crate::failure::Result;
 use crate::kinds;
 use crate::output::{self, printable};
 
-/// Writes what happened to a name, whose newest state is this.
-pub(super) fn write(
+/// Writes an event of a name, with the newest state of the name.
+pub(super) fn write_event(
     output: WatchOutput,
     type_url: &TypeUrl,
     name: &Name,
-    what: &What,
+    event: &What,
     state: &State<Raw>,
 ) -> Result<String> {
     let label = format!("{}/{name}", kinds::short(type_url));
     Ok(match output {
-        // A graph is drawn of trees only, which are not written here.
+        // `Dot` is for trees, which `tree` writes.
         WatchOutput::Summary | WatchOutput::Dot => {
             let now = timestamp(SystemTime::now());
-            let (word, details) = (what.word(), details(what, state));
+            let (word, details) = (event.word(), event_details(event, state));
             printable(&format!("{now} {word:<12} {label}{details}")) + "\n"
         }
         WatchOutput::Yaml => {
-            let title = format!("# {label} {}{}", what.word(), details(what, state));
-            let body = match body(type_url, what, state) {
+            let title = format!("# {label} {}{}", event.word(), event_details(event, state));
+            let body = match event_body(type_url, event, state) {
                 Some(body) => output::to_yaml(&json!({"resources": [body]}))?,
                 None => String::new(),
             };
             format!("---\n{}\n{body}", printable(&title))
         }
         WatchOutput::Json => {
-            let error = error(what, state);
+            let error = event_error(event, state);
             let line = json!({
                 "time": timestamp(SystemTime::now()),
-                "event": what.word(),
+                "event": event.word(),
                 "type": type_url.as_str(),
                 "name": name.as_str(),
                 "version": state.value().map(|value| value.version().as_str()),
                 "error": error,
-                "resource": body(type_url, what, state),
+                "resource": event_body(type_url, event, state),
             });
             format!("{line}\n")
         }
     })
 }
 
-/// The version, or why there is none.
-fn details(what: &What, state: &State<Raw>) -> String {
+/// Describes the version of the resource, or the error if there is none.
+fn event_details(event: &What, state: &State<Raw>) -> String {
     let version = state.value().map(|value| value.version().as_str());
     let version = version.unwrap_or_default();
-    let error = error(what, state).unwrap_or_default();
-    match what {
+    let error = event_error(event, state).unwrap_or_default();
+    match event {
         What::Added | What::Changed | What::Recovered => {
             let size = state.value().map_or(0, |value| value.body().len());
             format!(" version {version:?}, {size} bytes")
@@ -70,9 +70,10 @@ fn details(what: &What, state: &State<Raw>) -> String {
     }
 }
 
-/// The error, without secrets that it may quote.
-fn error(what: &What, state: &State<Raw>) -> Option<String> {
-    match what {
+/// Returns the error of the event, without secrets that it may quote. Returns
+/// `None` if the event is no failure.
+fn event_error(event: &What, state: &State<Raw>) -> Option<String> {
+    match event {
         What::Removed | What::Failed(..) => {
             let error = state.error()?;
             Some(redact::quoted(&error.message).into_owned())
@@ -81,9 +82,10 @@ fn error(what: &What, state: &State<Raw>) -> Option<String> {
     }
 }
 
-/// The resource as a file has it, where it is news.
-fn body(type_url: &TypeUrl, what: &What, state: &State<Raw>) -> Option<Value> {
-    match what {
+/// Returns the resource in the form of a file. Returns `None` if the event does
+/// not bring a new resource.
+fn event_body(type_url: &TypeUrl, event: &What, state: &State<Raw>) -> Option<Value> {
+    match event {
         What::Added | What::Changed => {
             let value = state.value()?;
             Some(show_file_form(type_url, value.resource()))

@@ -21,10 +21,10 @@ use tokio::sync::{mpsc, oneshot};
 use trunkline::client::{Cause, Client, ClientBuilder, Raw, State};
 use trunkline::{Name, TypeUrl};
 
-use self::follow::{News, follow};
+use self::follow::{News, forward_news};
 use self::notices::{Connections, Notice, notices};
 use self::seen::{Known, What};
-use self::select::{Wanted, select};
+use self::select::{Wanted, parse_selections};
 use crate::cli;
 use crate::command::control_plane::Servers;
 use crate::command::events::print_line;
@@ -48,13 +48,14 @@ pub(super) fn run(args: &cli::Watch) -> Result<()> {
     }
 }
 
-/// Follows one listener or cluster with everything below it.
+/// Follows one listener or cluster, with all resources below it.
 fn run_tree(args: &cli::Watch) -> Result<()> {
     let root = tree::Root::parse(args)?;
     let prepared = prepare(args)?;
     run_request(async {
         let client = prepared.builder.build();
         let connections = Connections::new(prepared.servers, args.plane.once);
+
         let mut printer = tree::Printer::new(args, connections);
         let record_failed = prepared.record_failed;
         printer
@@ -71,25 +72,27 @@ struct Prepared {
     record_failed: Option<oneshot::Receiver<io::Error>>,
 }
 
-/// Prepares the client of the flags, with its observers.
+/// Makes the builder of the client from the flags, with the observers for
+/// notices and for the recording.
 fn prepare(args: &cli::Watch) -> Result<Prepared> {
-    let (builder, servers) = connect::builder(args)?;
+    let (builder, servers) = connect::make_builder(args)?;
     let (narrator, notices) = notices();
     let mut builder = builder.observer(Arc::new(narrator));
     let mut record_failed = None;
     if let Some(path) = &args.plane.record {
-        let shown = path.display();
-        let (recorder, failed) = Recorder::create(path).map_err(|error| match error.kind() {
+        let path_text = path.display();
+        let (recorder, write_failure) = Recorder::create(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::usage(format!(
-                "--record {shown}: there is such a file, and it is not overwritten; remove it, or \
+                "--record {path_text}: there is such a file, and it is not overwritten; remove it, or \
                  name another"
             )),
-            _ => Failure::usage(format!("--record {shown}: {error}")),
+            _ => Failure::usage(format!("--record {path_text}: {error}")),
         })?;
-        eprintln!("warning: {shown} will hold secrets as they are received");
+        eprintln!("warning: {path_text} will hold secrets as they are received");
         builder = builder.observer(Arc::new(recorder));
-        record_failed = Some(failed);
+        record_failed = Some(write_failure);
     }
+
     Ok(Prepared {
         builder,
         servers,
@@ -100,27 +103,28 @@ fn prepare(args: &cli::Watch) -> Result<Prepared> {
 
 /// Follows resources by their types.
 fn run_types(args: &cli::Watch) -> Result<()> {
-    let wanted = select(args)?;
+    let selections = parse_selections(args)?;
     let prepared = prepare(args)?;
     run_request(async {
         let client = prepared.builder.build();
         let (sender, news) = mpsc::channel(WAITING);
         let mut live = Live {
             args,
-            known: wanted.iter().map(Known::new).collect(),
-            unanswered: wanted.len(),
+            known: selections.iter().map(Known::new).collect(),
+            unanswered: selections.len(),
             connections: Connections::new(prepared.servers, args.plane.once),
         };
-        for (index, one) in wanted.iter().enumerate() {
-            let task = subscribe(&client, one)?;
-            tokio::spawn(follow(index, task, sender.clone()));
+        for (index, wanted) in selections.iter().enumerate() {
+            let task = subscribe(&client, wanted)?;
+            tokio::spawn(forward_news(index, task, sender.clone()));
         }
+
         let (notices, record_failed) = (prepared.notices, prepared.record_failed);
         live.run(news, notices, record_failed).await
     })
 }
 
-/// Subscribes to what is wanted of a type.
+/// Subscribes to the selected resources of a type.
 fn subscribe(client: &Client, wanted: &Wanted) -> Result<follow::Followed> {
     let mut subscriptions = Vec::new();
     for query in wanted.queries()? {
@@ -132,8 +136,14 @@ fn subscribe(client: &Client, wanted: &Wanted) -> Result<follow::Followed> {
         .partition::<Vec<_>, _>(|(_, selector)| selector.is_scope);
     Ok(follow::Followed {
         watch: client.watch_many(wanted.all()?),
-        scopes: scopes.into_iter().map(|(one, _)| one).collect(),
-        _names: names.into_iter().map(|(one, _)| one).collect(),
+        scopes: scopes
+            .into_iter()
+            .map(|(subscription, _)| subscription)
+            .collect(),
+        _names: names
+            .into_iter()
+            .map(|(subscription, _)| subscription)
+            .collect(),
         is_doubtful: wanted.is_doubtful(),
     })
 }
@@ -157,44 +167,47 @@ enum End {
 }
 
 impl Live<'_> {
+    /// Prints news and notices until a signal arrives or standard output is
+    /// closed. With `--once`, ends when every subscription has an answer.
     async fn run(
         &mut self,
         mut news: mpsc::Receiver<(usize, News)>,
         mut notices: mpsc::Receiver<Notice>,
         record_failed: Option<oneshot::Receiver<io::Error>>,
     ) -> Result<()> {
-        let mut ends = Ends::new()?;
-        let mut record_failed = std::pin::pin!(fails(record_failed));
+        let mut signals = Ends::new()?;
+        let mut record_error = std::pin::pin!(wait_for_error(record_failed));
         let once = self.args.plane.once;
         let mut deadline = std::pin::pin!(tokio::time::sleep(self.args.plane.timeout));
         loop {
             let end = tokio::select! {
                 biased;
-                () = ends.next() => return Ok(()),
-                error = &mut record_failed => return Err(record_failure(self.args, &error)),
+                () = signals.next() => return Ok(()),
+                error = &mut record_error => return Err(record_failure(self.args, &error)),
                 Some(notice) = notices.recv() => {
-                    if let Some(sentence) = self.connections.tell(notice) {
+                    if let Some(sentence) = self.connections.describe_notice(notice) {
                         eprintln!("{sentence}");
                     }
                     None
                 }
-                Some((index, news)) = news.recv() => self.take(index, news)?,
-                () = &mut deadline, if once => return Err(self.timed_out()),
+                Some((index, news)) = news.recv() => self.print_news(index, news)?,
+                () = &mut deadline, if once => return Err(self.timeout_failure()),
             };
             match end {
                 None => {}
                 Some(End::Stopped) => return Ok(()),
-                Some(End::Answered) => return self.outcome(),
+                Some(End::Answered) => return self.check_missing(),
             }
         }
     }
 
-    /// Prints news of a type. Returns whether the command ends with it.
-    fn take(&mut self, index: usize, news: News) -> Result<Option<End>> {
+    /// Prints news of a type. Returns whether and why the command ends with
+    /// them.
+    fn print_news(&mut self, index: usize, news: News) -> Result<Option<End>> {
         match news {
             News::Changes(changes) => {
                 for (name, state) in changes {
-                    if !self.take_state(index, &name, &state)? {
+                    if !self.print_state(index, &name, &state)? {
                         return Ok(Some(End::Stopped));
                     }
                 }
@@ -214,15 +227,16 @@ impl Live<'_> {
         Ok((self.args.plane.once && is_answered).then_some(End::Answered))
     }
 
-    /// Prints what a state tells of a name. Returns whether somebody reads it.
-    fn take_state(&mut self, index: usize, name: &Name, state: &State<Raw>) -> Result<bool> {
+    /// Prints the events of a name that a new state means. Returns `false` if
+    /// standard output is closed.
+    fn print_state(&mut self, index: usize, name: &Name, state: &State<Raw>) -> Result<bool> {
         let once = self.args.plane.once;
-        for what in self.known[index].tell(name, state) {
-            if once && matches!(what, What::Failed(Cause::Unreachable, _)) {
+        for event in self.known[index].record_state(name, state) {
+            if once && matches!(event, What::Failed(Cause::Unreachable, _)) {
                 return Err(unreachable(&self.connections));
             }
             let type_url: &TypeUrl = &self.known[index].type_url;
-            let text = form::write(self.args.plane.output, type_url, name, &what, state)?;
+            let text = form::write_event(self.args.plane.output, type_url, name, &event, state)?;
             if !print_line(text.as_bytes())? {
                 return Ok(false);
             }
@@ -230,8 +244,11 @@ impl Live<'_> {
         Ok(true)
     }
 
-    /// What `--once` has found.
-    fn outcome(&self) -> Result<()> {
+    /// Checks what `--once` has printed.
+    ///
+    /// # Errors
+    /// A name has no resource.
+    fn check_missing(&self) -> Result<()> {
         let missing: Vec<String> = self.known.iter().flat_map(Known::missing).collect();
         match missing.is_empty() {
             true => Ok(()),
@@ -239,22 +256,24 @@ impl Live<'_> {
         }
     }
 
-    fn timed_out(&self) -> Failure {
-        let waiting: Vec<String> = self.known.iter().flat_map(Known::unanswered).collect();
+    /// Makes the failure of `--once` whose time is over, with the names that
+    /// have no answer.
+    fn timeout_failure(&self) -> Failure {
+        let unanswered: Vec<String> = self.known.iter().flat_map(Known::unanswered).collect();
         let seconds = self.args.plane.timeout.as_secs_f64();
         let servers = self.connections.servers();
-        let what = match waiting.is_empty() {
+        let awaited = match unanswered.is_empty() {
             true => "all that was asked for".to_owned(),
-            false => waiting.join(", "),
+            false => unanswered.join(", "),
         };
         Failure::timed_out(format!(
-            "{servers} has not answered {what} in {seconds} s; wait longer with --timeout, or name \
+            "{servers} has not answered {awaited} in {seconds} s; wait longer with --timeout, or name \
              the resources: many control planes send all of a type for listeners and clusters only"
         ))
     }
 }
 
-/// The failure of a recording that cannot be written on.
+/// Makes the failure of a recording that cannot be continued.
 fn record_failure(args: &cli::Watch, error: &io::Error) -> Failure {
     let path = args.plane.record.as_deref().unwrap_or("".as_ref());
     Failure::wrong(format!(
@@ -269,10 +288,11 @@ fn unreachable(connections: &Connections) -> Failure {
     Failure::unreachable(format!("no control plane is reached at {servers}; {hint}"))
 }
 
-/// Waits for the error of a recording; for ever without one.
-async fn fails(failed: Option<oneshot::Receiver<io::Error>>) -> io::Error {
-    if let Some(failed) = failed
-        && let Ok(error) = failed.await
+/// Waits for the error of a recording. Never returns without a recording, or if
+/// the recording ends without an error.
+async fn wait_for_error(receiver: Option<oneshot::Receiver<io::Error>>) -> io::Error {
+    if let Some(receiver) = receiver
+        && let Ok(error) = receiver.await
     {
         return error;
     }

@@ -34,6 +34,7 @@ pub(super) fn notices() -> (Narrator, mpsc::Receiver<Notice>) {
 impl Observer for Narrator {
     fn observe(&self, event: &ClientEvent<'_>) {
         let server = |stream: &StreamInfo| stream.server.address.to_string();
+
         let notice = match event {
             ClientEvent::Connecting(stream) => Notice::Connecting(server(stream)),
             ClientEvent::Connected(stream) => Notice::Connected(server(stream)),
@@ -44,18 +45,18 @@ impl Observer for Narrator {
             ClientEvent::Judged {
                 stream, verdict, ..
             } => {
-                // Those with names are told with their names.
+                // A rejected resource with a name is reported as an event of the name.
                 let mut rejected = verdict.rejected.iter();
-                let Some(unnamed) = rejected.find(|one| one.name.is_none()) else {
+                let Some(unnamed) = rejected.find(|rejection| rejection.name.is_none()) else {
                     return;
                 };
                 let reason = redact::quoted(&unnamed.reason);
-                let what = format!("a resource without a name was rejected: {reason}");
-                Notice::Bad(server(stream), what)
+                let message = format!("a resource without a name was rejected: {reason}");
+                Notice::Bad(server(stream), message)
             }
             _ => return,
         };
-        // Without room it is left out.
+        // A notice is dropped if the reader is too slow for it.
         let _ = self.0.try_send(notice);
     }
 }
@@ -78,7 +79,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Of the servers that were given, none is connected to.
+    /// Makes the record of the servers before the first connection.
     pub(super) fn new(given: Servers, once: bool) -> Self {
         Self {
             given,
@@ -97,9 +98,9 @@ impl Connections {
         self.given.hint
     }
 
-    /// Takes a notice. Returns what is worth telling: an attempt that fails like
-    /// the one before is not.
-    pub(super) fn tell(&mut self, notice: Notice) -> Option<String> {
+    /// Records a notice, and returns its sentence for the user. Returns `None`
+    /// for an attempt that fails like the previous one.
+    pub(super) fn describe_notice(&mut self, notice: Notice) -> Option<String> {
         match notice {
             Notice::Connecting(server) => {
                 if self.links.contains_key(&server) {
@@ -115,21 +116,21 @@ impl Connections {
                 Some(sentence)
             }
             Notice::Connected(server) => {
-                let before = self.links.insert(server.clone(), Link::Up);
-                match before {
+                let previous_link = self.links.insert(server.clone(), Link::Up);
+                match previous_link {
                     Some(Link::Up) => None,
                     Some(Link::Down) => Some(format!("connected to {server} again")),
                     Some(Link::New) | None => Some(format!("connected to {server}")),
                 }
             }
             Notice::Disconnected(server, reason) => {
-                let before = self.links.insert(server.clone(), Link::Down);
-                let what = match before {
+                let previous_link = self.links.insert(server.clone(), Link::Down);
+                let what = match previous_link {
                     Some(Link::Down) => return None,
                     Some(Link::Up) => "the connection is lost",
                     Some(Link::New) | None => "no connection",
                 };
-                Some(match (self.once, before) {
+                Some(match (self.once, previous_link) {
                     (true, _) => format!("{server}: {what}: {reason}"),
                     (false, Some(Link::Up)) => {
                         format!("{server}: {what}, trying again: {reason}")
@@ -161,7 +162,7 @@ mod tests {
     fn each_change_of_a_connection_is_told_once() {
         let mut all = connections(false);
         let lost = || Notice::Disconnected("a".into(), "refused".into());
-        let mut tell = |notice| all.tell(notice).unwrap_or_default();
+        let mut tell = |notice| all.describe_notice(notice).unwrap_or_default();
         assert_eq!(tell(Notice::Connecting("a".into())), "connecting to a");
         assert_eq!(
             tell(lost()),
@@ -183,6 +184,9 @@ mod tests {
     fn what_is_tried_once_is_not_tried_again() {
         let mut all = connections(true);
         let lost = Notice::Disconnected("a".into(), "refused".into());
-        assert_eq!(all.tell(lost).as_deref(), Some("a: no connection: refused"));
+        assert_eq!(
+            all.describe_notice(lost).as_deref(),
+            Some("a: no connection: refused")
+        );
     }
 }

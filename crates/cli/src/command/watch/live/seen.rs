@@ -29,7 +29,7 @@ pub(super) enum InUse {
 }
 
 impl What {
-    /// The word for it.
+    /// Returns the word for the event.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -65,13 +65,13 @@ struct Told {
 }
 
 impl Known {
-    /// Of what is wanted, nothing is known.
+    /// Makes the record of a type whose resources are all unknown yet.
     pub(super) fn new(wanted: &Wanted) -> Self {
         let texts = |is_scope| {
             let selectors = wanted.selectors.iter();
             selectors
-                .filter(move |one| one.is_scope == is_scope)
-                .map(|one| one.text.as_str())
+                .filter(move |selector| selector.is_scope == is_scope)
+                .map(|selector| selector.text.as_str())
         };
         Self {
             type_url: wanted.type_url.clone(),
@@ -90,26 +90,27 @@ impl Known {
         self.asked.iter().all(|name| self.told.contains_key(name))
     }
 
-    /// What was asked for and has no answer: names; without any, wildcards and
-    /// collections.
+    /// Returns the requested names that have no answer. If every name has one,
+    /// returns the wildcards and collections instead.
     pub(super) fn unanswered(&self) -> Vec<String> {
         let names = self.asked.iter();
         let names = names.filter(|name| !self.told.contains_key(*name));
         let names: Vec<String> = names.map(|name| self.label(name.as_str())).collect();
         match names.is_empty() {
-            true => self.scopes.iter().map(|one| self.label(one)).collect(),
+            true => self.scopes.iter().map(|scope| self.label(scope)).collect(),
             false => names,
         }
     }
 
-    /// What was asked for and has no resource.
+    /// Returns the requested names that have no resource; and the wildcards and
+    /// collections, if no resource of the type exists at all.
     pub(super) fn missing(&self) -> Vec<String> {
-        let is_found = |told: &Told| told.resource.is_some();
+        let has_resource = |told: &Told| told.resource.is_some();
         let names = self.asked.iter();
-        let names = names.filter(|name| !self.told.get(*name).is_some_and(is_found));
+        let names = names.filter(|name| !self.told.get(*name).is_some_and(has_resource));
         let mut missing: Vec<String> = names.map(|name| self.label(name.as_str())).collect();
-        if !self.told.values().any(is_found) {
-            missing.extend(self.scopes.iter().map(|one| self.label(one)));
+        if !self.told.values().any(has_resource) {
+            missing.extend(self.scopes.iter().map(|scope| self.label(scope)));
         }
         missing
     }
@@ -118,60 +119,65 @@ impl Known {
         format!("{}/{name}", self.short())
     }
 
-    /// Takes the newest state of a name. Returns what happened since the last
-    /// one, as far as it is worth telling: connections are told by themselves,
-    /// so the name of a resource that stays in use hears nothing of them.
-    pub(super) fn tell(&mut self, name: &Name, state: &State<Raw>) -> Vec<What> {
+    /// Records the newest state of a name, and returns the events since the
+    /// state before. A lost connection is no event of a resource that stays in
+    /// use: it is reported for the server itself.
+    pub(super) fn record_state(&mut self, name: &Name, state: &State<Raw>) -> Vec<What> {
         let origin = state.value().map(|value| value.origin());
         if state.is_pending() || origin == Some(Origin::Static) {
             return Vec::new();
         }
-        let is_asked = self.asked.contains(name);
-        let mut told = self.told.remove(name).unwrap_or_default();
+        let is_requested = self.asked.contains(name);
+        let mut record = self.told.remove(name).unwrap_or_default();
         let resource = state.value().map(|value| Arc::clone(value.resource()));
-        let happened = told.take(resource, state.error().cloned(), is_asked);
-        if told.resource.is_some() || is_asked {
-            self.told.insert(name.clone(), told);
+        let events = record.record(resource, state.error().cloned(), is_requested);
+        if record.resource.is_some() || is_requested {
+            self.told.insert(name.clone(), record);
         }
-        happened
+        events
     }
 }
 
 impl Told {
-    /// Takes the newest resource and error. `is_asked` is whether the name was
-    /// asked for by itself: of others, only those that have a resource, or are
-    /// rejected, are worth telling.
-    fn take(
+    /// Records the newest resource and error, and returns the events.
+    /// `is_requested` says whether the client subscribed to the name itself: of
+    /// other names, only those that have a resource or are rejected are
+    /// reported.
+    fn record(
         &mut self,
         resource: Option<Arc<Resource>>,
         error: Option<WatchError>,
-        is_asked: bool,
+        is_requested: bool,
     ) -> Vec<What> {
-        let had = std::mem::replace(&mut self.resource, resource);
-        let mut happened = Vec::new();
-        match (&had, &self.resource) {
-            (None, Some(_)) => happened.push(What::Added),
-            (Some(had), Some(has)) if !is_same(had, has) => happened.push(What::Changed),
-            (Some(_), None) => happened.push(What::Removed),
+        let previous = std::mem::replace(&mut self.resource, resource);
+        let mut events = Vec::new();
+
+        match (&previous, &self.resource) {
+            (None, Some(_)) => events.push(What::Added),
+            (Some(old), Some(new)) if !is_same(old, new) => events.push(What::Changed),
+            (Some(_), None) => events.push(What::Removed),
             _ => {}
         }
+
         if self.resource.is_some() && is_unreachable(error.as_ref()) {
-            // Whether an error before it has ended is not known.
-            return happened;
+            // While the server is not reached, an earlier error may persist or not.
+            return events;
         }
-        let is_wanted = is_asked || had.is_some() || self.resource.is_some();
-        let had_error = std::mem::replace(&mut self.error, error);
-        match (&had_error, &self.error) {
-            (Some(_), None) if happened.is_empty() => happened.push(What::Recovered),
-            (had, Some(error)) if had.as_ref() != Some(error) => {
-                let is_told = happened == [What::Removed] && error.cause.is_definite();
-                if !is_told && (is_wanted || error.cause == Cause::Rejected) {
-                    happened.push(What::Failed(error.cause, self.in_use()));
+
+        let is_relevant = is_requested || previous.is_some() || self.resource.is_some();
+        let previous_error = std::mem::replace(&mut self.error, error);
+
+        match (&previous_error, &self.error) {
+            (Some(_), None) if events.is_empty() => events.push(What::Recovered),
+            (old_error, Some(error)) if old_error.as_ref() != Some(error) => {
+                let is_explained = events == [What::Removed] && error.cause.is_definite();
+                if !is_explained && (is_relevant || error.cause == Cause::Rejected) {
+                    events.push(What::Failed(error.cause, self.in_use()));
                 }
             }
             _ => {}
         }
-        happened
+        events
     }
 
     fn in_use(&self) -> InUse {
@@ -208,20 +214,20 @@ mod tests {
     #[test]
     fn a_resource_is_told_when_it_comes_changes_and_goes() {
         let mut told = Told::default();
-        assert_eq!(told.take(resource("1"), None, false), [What::Added]);
-        assert_eq!(told.take(resource("1"), None, false), []);
-        assert_eq!(told.take(resource("2"), None, false), [What::Changed]);
-        let gone = told.take(None, error(Cause::Deleted), false);
+        assert_eq!(told.record(resource("1"), None, false), [What::Added]);
+        assert_eq!(told.record(resource("1"), None, false), []);
+        assert_eq!(told.record(resource("2"), None, false), [What::Changed]);
+        let gone = told.record(None, error(Cause::Deleted), false);
         assert_eq!(gone, [What::Removed]);
-        assert_eq!(told.take(resource("2"), None, false), [What::Added]);
+        assert_eq!(told.record(resource("2"), None, false), [What::Added]);
     }
 
     #[test]
     fn a_rejection_is_told_once_and_ends() {
         let mut told = Told::default();
-        told.take(resource("1"), None, false);
+        told.record(resource("1"), None, false);
         let rejected = What::Failed(Cause::Rejected, InUse::Yes);
-        let mut take = |error| told.take(resource("1"), error, false);
+        let mut take = |error| told.record(resource("1"), error, false);
         assert_eq!(take(error(Cause::Rejected)), [rejected]);
         assert_eq!(take(error(Cause::Rejected)), []);
         assert_eq!(take(error(Cause::Unreachable)), []);
@@ -233,7 +239,7 @@ mod tests {
     #[test]
     fn what_comes_together_is_told_together() {
         let mut told = Told::default();
-        let happened = told.take(resource("1"), error(Cause::Rejected), false);
+        let happened = told.record(resource("1"), error(Cause::Rejected), false);
         let rejected = What::Failed(Cause::Rejected, InUse::Yes);
         assert_eq!(happened, [What::Added, rejected]);
     }
@@ -243,8 +249,8 @@ mod tests {
         for cause in [Cause::Silent, Cause::Deleted, Cause::Unreachable] {
             let failed = What::Failed(cause, InUse::No);
             let (mut asked, mut other) = (Told::default(), Told::default());
-            assert_eq!(asked.take(None, error(cause), true), [failed]);
-            assert_eq!(other.take(None, error(cause), false), []);
+            assert_eq!(asked.record(None, error(cause), true), [failed]);
+            assert_eq!(other.record(None, error(cause), false), []);
         }
     }
 }

@@ -52,11 +52,11 @@ impl Wanted {
     }
 }
 
-/// Reads the words of the command line.
+/// Parses the arguments of the command.
 ///
 /// # Errors
-/// There are none, a type is not known, or has no wildcard.
-pub(super) fn select(args: &cli::Watch) -> Result<Vec<Wanted>> {
+/// There are none, a type is unknown, or a type has no wildcard.
+pub(super) fn parse_selections(args: &cli::Watch) -> Result<Vec<Wanted>> {
     let selected = parse_words(&args.words)?;
     if selected.is_empty() {
         return Err(Failure::usage(
@@ -64,36 +64,37 @@ pub(super) fn select(args: &cli::Watch) -> Result<Vec<Wanted>> {
              if not all of it",
         ));
     }
-    let mut all = Vec::new();
-    for one in selected {
-        let names = match one.names.is_empty() {
+    let mut wanted_types = Vec::new();
+    for selection in selected {
+        let names = match selection.names.is_empty() {
             true => vec![ALL.to_owned()],
-            false => one.names,
+            false => selection.names,
         };
-        let selectors: Result<Vec<_>> = names.into_iter().map(parse).collect();
+        let selectors: Result<Vec<_>> = names.into_iter().map(parse_selector).collect();
         let wanted = Wanted {
-            type_url: one.type_url,
+            type_url: selection.type_url,
             selectors: selectors?,
         };
         refuse_wildcard(&wanted)?;
-        all.push(wanted);
+        wanted_types.push(wanted);
     }
-    Ok(all)
+    Ok(wanted_types)
 }
 
-fn parse(text: String) -> Result<Selector> {
-    let parsed = Selects::parse(&text, NAME_BYTES);
-    let parsed = parsed.map_err(|error| Failure::usage(format!("{text:?}: {error}")))?;
+/// Parses a selector: a name, a collection or the wildcard.
+fn parse_selector(text: String) -> Result<Selector> {
+    let selects = Selects::parse(&text, NAME_BYTES);
+    let selects = selects.map_err(|error| Failure::usage(format!("{text:?}: {error}")))?;
     Ok(Selector {
-        is_scope: !matches!(parsed, Selects::Name(_)),
+        is_scope: !matches!(selects, Selects::Name(_)),
         text,
     })
 }
 
-/// Refuses the wildcard of a type whose resources are only sent by name (S66).
+/// Refuses the wildcard of a type whose resources are sent by name only (S66).
 fn refuse_wildcard(wanted: &Wanted) -> Result<()> {
-    let is_all = wanted.selectors.iter().any(|one| one.text == ALL);
-    if !is_all || !Kind::of(&wanted.type_url).on_demand {
+    let has_wildcard = wanted.selectors.iter().any(|selector| selector.text == ALL);
+    if !has_wildcard || !Kind::of(&wanted.type_url).on_demand {
         return Ok(());
     }
     let short = kinds::short(&wanted.type_url);

@@ -8,12 +8,12 @@ use trunkline::client::tree::Part;
 use super::lines::label;
 use crate::output::printable;
 
-/// Writes a part and everything below it. A part with several parents is one
-/// node; one that has nothing to use is dashed.
-pub(super) fn write(root: &Part<Raw>) -> String {
+/// Writes a part with all parts below it as a graph. A part with several
+/// parents is one node; a failed part is dashed.
+pub(super) fn write_graph(root: &Part<Raw>) -> String {
     let (mut nodes, mut edges) = (BTreeSet::new(), BTreeSet::new());
-    let mut open = vec![root.clone()];
-    while let Some(part) = open.pop() {
+    let mut pending = vec![root.clone()];
+    while let Some(part) = pending.pop() {
         let name = quote(&label(&part));
         let style = if part.is_failed() {
             " [style=dashed]"
@@ -25,11 +25,11 @@ pub(super) fn write(root: &Part<Raw>) -> String {
         }
         for child in part.children() {
             edges.insert(format!("  {name} -> {};\n", quote(&label(&child))));
-            open.push(child);
+            pending.push(child);
         }
     }
-    let all: String = nodes.into_iter().chain(edges).collect();
-    format!("digraph tree {{\n  rankdir=LR;\n  node [shape=box];\n{all}}}\n")
+    let statements: String = nodes.into_iter().chain(edges).collect();
+    format!("digraph tree {{\n  rankdir=LR;\n  node [shape=box];\n{statements}}}\n")
 }
 
 fn quote(text: &str) -> String {

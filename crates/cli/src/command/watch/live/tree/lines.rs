@@ -28,11 +28,11 @@ impl Lines {
     /// is below each of them.
     pub(super) fn of(root: &Part<Raw>) -> Self {
         let mut lines = Vec::new();
-        add(&mut lines, &[], root);
+        add_part(&mut lines, &[], root);
         Self(lines)
     }
 
-    /// The tree.
+    /// Writes the tree, one part per line.
     pub(super) fn text(&self) -> String {
         let lines = self.0.iter().map(|line| {
             let indent = "  ".repeat(line.path.len() - 1);
@@ -42,20 +42,20 @@ impl Lines {
         lines.collect()
     }
 
-    /// What differs from an older tree: `-` is gone, `+` is new, `~` has
-    /// changed.
-    pub(super) fn changes(&self, old: &Self) -> String {
-        let (before, after) = (old.by_path(), self.by_path());
+    /// Writes the lines that differ from an older tree: `-` for a removed part,
+    /// `+` for a new one, `~` for a changed one.
+    pub(super) fn diff_from(&self, old: &Self) -> String {
+        let (old_lines, new_lines) = (old.by_path(), self.by_path());
         let mut text = String::new();
         for line in &old.0 {
-            if !after.contains_key(line.path.as_slice()) {
+            if !new_lines.contains_key(line.path.as_slice()) {
                 text += &line.change('-');
             }
         }
         for line in &self.0 {
-            match before.get(line.path.as_slice()) {
+            match old_lines.get(line.path.as_slice()) {
                 None => text += &line.change('+'),
-                Some(known) if known.details != line.details => text += &line.change('~'),
+                Some(old_line) if old_line.details != line.details => text += &line.change('~'),
                 Some(_) => {}
             }
         }
@@ -67,10 +67,10 @@ impl Lines {
         lines.map(|line| (line.path.as_slice(), line)).collect()
     }
 
-    /// The labels of parts that have nothing to use, each once.
-    pub(super) fn missing(&self) -> Vec<String> {
-        let failed = self.0.iter().filter(|line| line.is_failed);
-        let mut labels: Vec<_> = failed
+    /// Returns the labels of failed parts, sorted, each only once.
+    pub(super) fn failed_labels(&self) -> Vec<String> {
+        let failed_lines = self.0.iter().filter(|line| line.is_failed);
+        let mut labels: Vec<_> = failed_lines
             .filter_map(|line| line.path.last().cloned())
             .collect();
         labels.sort();
@@ -85,16 +85,18 @@ impl Line {
     }
 }
 
-fn add(lines: &mut Vec<Line>, above: &[String], part: &Part<Raw>) {
-    let mut path = above.to_vec();
+/// Adds the lines of a part and of all parts below it. `parent_path` has the
+/// labels of the parts above.
+fn add_part(lines: &mut Vec<Line>, parent_path: &[String], part: &Part<Raw>) {
+    let mut path = parent_path.to_vec();
     path.push(label(part));
     lines.push(Line {
-        details: details(part),
+        details: part_details(part),
         is_failed: part.is_failed(),
         path: path.clone(),
     });
     for child in part.children() {
-        add(lines, &path, &child);
+        add_part(lines, &path, &child);
     }
 }
 
@@ -111,8 +113,9 @@ pub(super) fn short(type_url: &TypeUrl) -> &str {
     }
 }
 
-/// The version, the number of endpoints, the error.
-fn details(part: &Part<Raw>) -> String {
+/// Returns the version of a part, its addresses, its number of endpoints and
+/// its error, as far as it has them.
+fn part_details(part: &Part<Raw>) -> String {
     let mut text = String::new();
     if let Some(value) = part.value() {
         text += &format!(" version {:?}", value.version().as_str());
@@ -121,7 +124,7 @@ fn details(part: &Part<Raw>) -> String {
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         text += &format!(" {}", addresses.join(", "));
     }
-    if let Some(count) = endpoints(part) {
+    if let Some(count) = endpoint_count(part) {
         text += &format!(", endpoints: {count}");
     }
     if let Some(error) = part.error() {
@@ -130,10 +133,11 @@ fn details(part: &Part<Raw>) -> String {
     text
 }
 
-/// How many endpoints a part has: by EDS, or inside of a cluster.
-fn endpoints(part: &Part<Raw>) -> Option<usize> {
-    let count = |of: &ClusterLoadAssignment| {
-        let localities = of.endpoints.iter();
+/// Returns the number of endpoints of a part: of an assignment, or of the one
+/// inside a cluster. Returns `None` if the part has neither.
+fn endpoint_count(part: &Part<Raw>) -> Option<usize> {
+    let count = |assignment: &ClusterLoadAssignment| {
+        let localities = assignment.endpoints.iter();
         localities.map(|locality| locality.lb_endpoints.len()).sum()
     };
     match part.type_url().as_str() {

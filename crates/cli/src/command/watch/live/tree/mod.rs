@@ -15,7 +15,7 @@ use trunkline::kind::{CDS, LDS};
 
 use self::lines::Lines;
 use super::notices::{Connections, Notice};
-use super::{fails, record_failure, unreachable};
+use super::{record_failure, unreachable, wait_for_error};
 use crate::admin::timestamp;
 use crate::cli::{self, WatchOutput};
 use crate::command::events::print_line;
@@ -31,14 +31,14 @@ pub(super) enum Root {
 }
 
 impl Root {
-    /// Reads the words of the command line: `listener:NAME`, or a type and a
-    /// name in any other form.
+    /// Parses the arguments: `listener:NAME`, or a type and a name in any other
+    /// form.
     ///
     /// # Errors
-    /// They are not one listener and not one cluster, or the form is of
-    /// resources only.
+    /// The arguments are not one listener or one cluster, or the output format
+    /// is for resources only.
     pub(super) fn parse(args: &cli::Watch) -> Result<Self> {
-        let wrong = || {
+        let usage_failure = || {
             Failure::usage(
                 "--tree follows one listener or cluster, such as `trunkline watch listener:front \
                  --tree --server ADDR`",
@@ -47,23 +47,25 @@ impl Root {
         if matches!(args.plane.output, WatchOutput::Yaml | WatchOutput::Json) {
             return Err(Failure::usage("--tree is shown as summary or dot"));
         }
+
         let words = args.words.iter().map(|word| match word.split_once(':') {
             Some((kind, name)) if !kind.contains('/') => format!("{kind}/{name}"),
             _ => word.clone(),
         });
         let selected = parse_words(&words.collect::<Vec<_>>())?;
-        let [one] = selected.as_slice() else {
-            return Err(wrong());
+        let [selection] = selected.as_slice() else {
+            return Err(usage_failure());
         };
-        match (one.type_url.as_str(), one.names.as_slice()) {
+
+        match (selection.type_url.as_str(), selection.names.as_slice()) {
             (LDS, [name]) => Ok(Self::Listener(name.clone())),
             (CDS, [name]) => Ok(Self::Cluster(name.clone())),
-            _ => Err(wrong()),
+            _ => Err(usage_failure()),
         }
     }
 
-    /// Its snapshots.
-    fn follow(self, client: &Client) -> Box<dyn Stream<Item = Part<Raw>> + Send + Unpin> {
+    /// Returns the stream of snapshots of the root.
+    fn into_snapshots(self, client: &Client) -> Box<dyn Stream<Item = Part<Raw>> + Send + Unpin> {
         match self {
             Self::Listener(name) => {
                 let snapshots = client.listener(&name).into_stream();
@@ -94,8 +96,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints snapshots until the program is stopped, nobody reads them, or with
-    /// `--once` the first is printed.
+    /// Prints snapshots until the program is stopped or standard output is
+    /// closed. With `--once`, prints only the first.
     pub(super) async fn run(
         &mut self,
         client: &Client,
@@ -103,46 +105,46 @@ impl<'a> Printer<'a> {
         mut notices: mpsc::Receiver<Notice>,
         record_failed: Option<oneshot::Receiver<io::Error>>,
     ) -> Result<()> {
-        let mut ends = Ends::new()?;
-        let mut record_failed = std::pin::pin!(fails(record_failed));
+        let mut signals = Ends::new()?;
+        let mut record_error = std::pin::pin!(wait_for_error(record_failed));
         let once = self.args.plane.once;
         let mut deadline = std::pin::pin!(tokio::time::sleep(self.args.plane.timeout));
-        let mut snapshots = root.follow(client);
+        let mut snapshots = root.into_snapshots(client);
         loop {
             tokio::select! {
                 biased;
-                () = ends.next() => return Ok(()),
-                error = &mut record_failed => return Err(record_failure(self.args, &error)),
+                () = signals.next() => return Ok(()),
+                error = &mut record_error => return Err(record_failure(self.args, &error)),
                 Some(notice) = notices.recv() => {
-                    if let Some(sentence) = self.connections.tell(notice) {
+                    if let Some(sentence) = self.connections.describe_notice(notice) {
                         eprintln!("{sentence}");
                     }
                 }
                 Some(root) = snapshots.next() => {
-                    let is_read = self.print(&root)?;
+                    let is_read = self.print_snapshot(&root)?;
                     if once {
-                        return self.outcome(&root);
+                        return self.check_root(&root);
                     }
                     if !is_read {
                         return Ok(());
                     }
                 }
-                () = &mut deadline, if once => return Err(self.timed_out(client)),
+                () = &mut deadline, if once => return Err(self.timeout_failure(client)),
             }
         }
     }
 
-    /// Prints a snapshot, or what has changed in it. Returns whether somebody
-    /// reads it.
-    fn print(&mut self, root: &Part<Raw>) -> Result<bool> {
+    /// Prints the first snapshot, and the changes of each later one. Returns
+    /// `false` if standard output is closed.
+    fn print_snapshot(&mut self, root: &Part<Raw>) -> Result<bool> {
         if self.args.plane.output == WatchOutput::Dot {
-            return print_line(dot::write(root).as_bytes());
+            return print_line(dot::write_graph(root).as_bytes());
         }
         let lines = Lines::of(root);
         let text = match &self.shown {
             None => lines.text(),
-            Some(shown) => {
-                let changes = lines.changes(shown);
+            Some(shown_lines) => {
+                let changes = lines.diff_from(shown_lines);
                 if changes.is_empty() {
                     return Ok(true);
                 }
@@ -154,8 +156,11 @@ impl<'a> Printer<'a> {
         print_line(text.collect::<String>().as_bytes())
     }
 
-    /// What `--once` has found.
-    fn outcome(&self, root: &Part<Raw>) -> Result<()> {
+    /// Checks the snapshot that `--once` has printed.
+    ///
+    /// # Errors
+    /// The server is not reached, or a part of the tree has failed.
+    fn check_root(&self, root: &Part<Raw>) -> Result<()> {
         if root.is_failed()
             && root
                 .error()
@@ -163,25 +168,27 @@ impl<'a> Printer<'a> {
         {
             return Err(unreachable(&self.connections));
         }
-        let missing = Lines::of(root).missing();
+        let missing = Lines::of(root).failed_labels();
         match missing.is_empty() {
             true => Ok(()),
             false => Err(Failure::wrong(format!("not found: {}", missing.join(", ")))),
         }
     }
 
-    fn timed_out(&self, client: &Client) -> Failure {
-        let waiting = client.warming().into_iter().flat_map(|of| of.waits_for);
-        let mut waiting: Vec<_> = waiting
+    /// Makes the failure of `--once` whose time is over, with the resources
+    /// that the tree waits for.
+    fn timeout_failure(&self, client: &Client) -> Failure {
+        let awaited = client.warming().into_iter().flat_map(|root| root.waits_for);
+        let mut awaited: Vec<_> = awaited
             .map(|(type_url, name)| format!("{}/{name}", lines::short(&type_url)))
             .collect();
-        waiting.sort();
-        waiting.dedup();
+        awaited.sort();
+        awaited.dedup();
         let seconds = self.args.plane.timeout.as_secs_f64();
         Failure::timed_out(format!(
             "{} has not answered {} in {seconds} s; wait longer with --timeout",
             self.connections.servers(),
-            waiting.join(", ")
+            awaited.join(", ")
         ))
     }
 }
